@@ -1,0 +1,1 @@
+"""What an MXJob is: types, names, defaults, validation, conditions and the CRD made from them."""

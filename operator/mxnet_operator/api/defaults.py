@@ -1,0 +1,67 @@
+"""What an MXJob means where it is silent: training-operator 1.8.1's defaults."""
+
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob, ReplicaSpec, RunPolicy
+
+RESTART_POLICY = "Never"
+CLEAN_POD_POLICY = "None"
+BACKOFF_LIMIT = 6
+"""Restarts after failures; Kubernetes' own Job has the same (1.8.1 had no working limit)."""
+
+
+def with_defaults(job: MXJob) -> MXJob:
+    """The job with every default filled in and its replica types spelled as ours (`worker` becomes `Worker`).
+
+    Types come in the order of `names.REPLICA_TYPES`. Expects a valid job; unknown types are left out.
+    """
+    by_type = {names.canonical_type(name): spec for name, spec in job.spec.mx_replica_specs.items()}
+    specs = {
+        replica_type: _replica_with_defaults(by_type[replica_type])
+        for replica_type in names.REPLICA_TYPES
+        if replica_type in by_type
+    }
+    spec = msgspec.structs.replace(
+        job.spec, mx_replica_specs=specs, run_policy=_run_policy_with_defaults(job.spec.run_policy)
+    )
+    return msgspec.structs.replace(job, spec=spec)
+
+
+def _run_policy_with_defaults(policy: RunPolicy) -> RunPolicy:
+    return msgspec.structs.replace(
+        policy,
+        clean_pod_policy=policy.clean_pod_policy or CLEAN_POD_POLICY,
+        backoff_limit=BACKOFF_LIMIT if policy.backoff_limit is None else policy.backoff_limit,
+        suspend=bool(policy.suspend),
+        fail_fast=policy.fail_fast is not False,
+    )
+
+
+def _replica_with_defaults(spec: ReplicaSpec) -> ReplicaSpec:
+    return msgspec.structs.replace(
+        spec,
+        replicas=1 if spec.replicas is None else spec.replicas,
+        restart_policy=spec.restart_policy or RESTART_POLICY,
+        template=_with_port(spec.template),
+    )
+
+
+def _with_port(template: dict[str, Any]) -> dict[str, Any]:
+    """The template whose `mxnet` container has a port named `mxjob-port`, 9091 where it names none."""
+    containers: list[dict[str, Any]] = template["spec"]["containers"]
+    main = next(container for container in containers if container["name"] == names.CONTAINER)
+    ports = main.get("ports") or []
+    if any(port.get("name") == names.PORT_NAME for port in ports):
+        return template
+    port = {"name": names.PORT_NAME, "containerPort": names.DEFAULT_PORT, "protocol": "TCP"}
+    with_port = {**main, "ports": [*ports, port]}
+    return {
+        **template,
+        "spec": {
+            **template["spec"],
+            "containers": [with_port if container is main else container for container in containers],
+        },
+    }

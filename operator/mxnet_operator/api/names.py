@@ -1,0 +1,65 @@
+"""The names that an MXJob and its pods carry: group, kind, replica types, labels, container and port.
+
+They are training-operator 1.8.1's (a drop-in answers to the same selectors), and ours where it had none.
+"""
+
+from typing import Final
+
+GROUP: Final = "kubeflow.org"
+VERSION: Final = "v1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "MXJob"
+PLURAL: Final = "mxjobs"
+SINGULAR: Final = "mxjob"
+
+CONTAINER: Final = "mxnet"
+"""The container whose exit decides about its replica; every template has one (seed 001)."""
+PORT_NAME: Final = "mxjob-port"
+DEFAULT_PORT: Final = 9091
+
+SCHEDULER: Final = "Scheduler"
+SERVER: Final = "Server"
+WORKER: Final = "Worker"
+TUNER_TRACKER: Final = "TunerTracker"
+TUNER_SERVER: Final = "TunerServer"
+TUNER: Final = "Tuner"
+REPLICA_TYPES: Final = (SCHEDULER, SERVER, WORKER, TUNER_TRACKER, TUNER_SERVER, TUNER)
+"""All types, in the order in which their pods are made: who is waited for comes first."""
+TUNE_TYPES: Final = frozenset({TUNER_TRACKER, TUNER_SERVER, TUNER})
+ROOT_TYPES: Final = (SCHEDULER, TUNER_TRACKER)
+"""The types that all others connect to: one replica at most, with a Service of its own."""
+
+_LABEL_PREFIX: Final = "training.kubeflow.org"
+LABEL_OPERATOR_NAME: Final = f"{_LABEL_PREFIX}/operator-name"
+LABEL_JOB_NAME: Final = f"{_LABEL_PREFIX}/job-name"
+LABEL_REPLICA_TYPE: Final = f"{_LABEL_PREFIX}/replica-type"
+LABEL_REPLICA_INDEX: Final = f"{_LABEL_PREFIX}/replica-index"
+LABEL_JOB_ROLE: Final = f"{_LABEL_PREFIX}/job-role"
+OPERATOR_NAME: Final = "mxjob-controller"
+
+LABEL_JOB_UID: Final = "mxjob.kubeflow.org/job-uid"
+LABEL_ATTEMPT: Final = "mxjob.kubeflow.org/attempt"
+
+TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
+"""Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
+
+MAX_NAME: Final = 63
+"""Characters in a DNS label: pod hostnames and Service names must fit."""
+
+
+def canonical_type(name: str) -> str | None:
+    """The replica type that `name` spells in any case, or None (1.8.1 normalises `worker` to `Worker`)."""
+    return _BY_LOWER_CASE.get(name.lower())
+
+
+def replica_name(job: str, replica_type: str, index: int) -> str:
+    """The name of a replica's pod, and of a root replica's Service: `<job>-<type>-<index>`."""
+    return f"{job}-{replica_type.lower()}-{index}"
+
+
+def subdomain(job: str) -> str:
+    """The name of the headless Service under which every pod of the job resolves."""
+    return f"{job}-mx"
+
+
+_BY_LOWER_CASE: Final = {name.lower(): name for name in REPLICA_TYPES}

@@ -1,0 +1,144 @@
+"""What must hold between the fields of an MXJob: each rule once, as CEL for the API server and as its Python twin.
+
+A rule refuses only what training-operator 1.8.1 refused or could never run, so that whatever ran there runs here. The
+CEL goes into the CRD (`api/crd.py`), the twin serves `mxjob validate` and the local API server
+(`api/validation.py`); `docs/decisions/` says why there are two and how they are kept equal.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api import names
+
+_DNS_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_GENERATED_SUFFIX = 5
+"""Characters that the API server appends to generateName."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A sentence about the value at `at`; a `*` in the path stands for every key of a map."""
+
+    at: tuple[str, ...]
+    cel: str
+    message: str
+    holds: Callable[[Any], bool]
+
+
+def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for replica_type, spec in specs.items():
+        yield replica_type, spec.get("replicas", 1)
+
+
+def _name_is_dns_label(job: Any) -> bool:
+    metadata = job.get("metadata", {})
+    name = metadata.get("name") or metadata.get("generateName", "") + "x"
+    return re.fullmatch(_DNS_1035, name) is not None
+
+
+def _names_fit(job: Any) -> bool:
+    metadata = job.get("metadata", {})
+    length = len(metadata.get("name") or metadata.get("generateName", "") + "x" * _GENERATED_SUFFIX)
+    return all(
+        length + len(replica_type) + len(str(max(replicas - 1, 0))) + 2 <= names.MAX_NAME
+        for replica_type, replicas in _replicas(job["spec"]["mxReplicaSpecs"])
+    )
+
+
+def _types_are_known(spec: Any) -> bool:
+    return all(names.canonical_type(replica_type) for replica_type in spec["mxReplicaSpecs"])
+
+
+def _types_differ(spec: Any) -> bool:
+    lowered = [replica_type.lower() for replica_type in spec["mxReplicaSpecs"]]
+    return len(lowered) == len(set(lowered))
+
+
+def _one_root(spec: Any) -> bool:
+    return all(
+        replicas <= 1
+        for replica_type, replicas in _replicas(spec["mxReplicaSpecs"])
+        if names.canonical_type(replica_type) in names.ROOT_TYPES
+    )
+
+
+def _has_a_replica(spec: Any) -> bool:
+    return any(replicas > 0 for _, replicas in _replicas(spec["mxReplicaSpecs"]))
+
+
+def _servers_have_a_scheduler(spec: Any) -> bool:
+    count = {names.canonical_type(name): replicas for name, replicas in _replicas(spec["mxReplicaSpecs"])}
+    return count.get(names.SERVER, 0) == 0 or count.get(names.SCHEDULER, 0) > 0
+
+
+def _has_main_container(pod_spec: Any) -> bool:
+    return any(container["name"] == names.CONTAINER for container in pod_spec["containers"])
+
+
+_TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
+_ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.ROOT_TYPES) + "]"
+_COUNT = "(has({specs}[t].replicas) ? {specs}[t].replicas : 1)"
+_SPEC_COUNT = _COUNT.format(specs="self.mxReplicaSpecs")
+_JOB_COUNT = _COUNT.format(specs="self.spec.mxReplicaSpecs")
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        at=(),
+        cel=f"self.metadata.name.matches('{_DNS_1035}')",
+        message=(
+            "metadata.name must start with a lower-case letter and consist of lower-case letters, digits and '-' "
+            "(a DNS-1035 label)"
+        ),
+        holds=_name_is_dns_label,
+    ),
+    Rule(
+        at=(),
+        cel=(
+            "self.spec.mxReplicaSpecs.all(t, size(self.metadata.name) + size(t) + "
+            f"size(string({_JOB_COUNT} > 0 ? {_JOB_COUNT} - 1 : 0)) + 2 <= {names.MAX_NAME})"
+        ),
+        message=f"metadata.name is too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters",
+        holds=_names_fit,
+    ),
+    Rule(
+        at=("spec",),
+        cel=f"self.mxReplicaSpecs.all(t, t.lowerAscii() in {_TYPES_IN_CEL})",
+        message=f"mxReplicaSpecs: each key must be one of {', '.join(names.REPLICA_TYPES)}",
+        holds=_types_are_known,
+    ),
+    Rule(
+        at=("spec",),
+        cel="self.mxReplicaSpecs.all(t, self.mxReplicaSpecs.exists_one(u, u.lowerAscii() == t.lowerAscii()))",
+        message="mxReplicaSpecs: a type is given twice, in different case",
+        holds=_types_differ,
+    ),
+    Rule(
+        at=("spec",),
+        cel=f"self.mxReplicaSpecs.all(t, !(t.lowerAscii() in {_ROOTS_IN_CEL}) || {_SPEC_COUNT} <= 1)",
+        message=f"mxReplicaSpecs: {' and '.join(names.ROOT_TYPES)} can have one replica only",
+        holds=_one_root,
+    ),
+    Rule(
+        at=("spec",),
+        cel=f"self.mxReplicaSpecs.exists(t, {_SPEC_COUNT} > 0)",
+        message="mxReplicaSpecs needs at least one replica",
+        holds=_has_a_replica,
+    ),
+    Rule(
+        at=("spec",),
+        cel=(
+            f"!self.mxReplicaSpecs.exists(t, t.lowerAscii() == 'server' && {_SPEC_COUNT} > 0) || "
+            f"self.mxReplicaSpecs.exists(t, t.lowerAscii() == 'scheduler' && {_SPEC_COUNT} > 0)"
+        ),
+        message="mxReplicaSpecs: a Server needs a Scheduler to register with",
+        holds=_servers_have_a_scheduler,
+    ),
+    Rule(
+        at=("spec", "mxReplicaSpecs", "*", "template", "spec"),
+        cel=f"self.containers.exists(c, c.name == '{names.CONTAINER}')",
+        message=f"containers: one of them must be named {names.CONTAINER}",
+        holds=_has_main_container,
+    ),
+)
