@@ -1,0 +1,8 @@
+"""Container images as virtual environments: packages built by uv from a lock, and a folder of files."""
+
+from mxnet_operator.local.images.errors import ImageError
+from mxnet_operator.local.images.progress import BuildProgress
+from mxnet_operator.local.images.reference import normalised
+from mxnet_operator.local.images.store import BASE_IMAGE, Image, ImageStore, ReadyImage
+
+__all__ = ["BASE_IMAGE", "BuildProgress", "Image", "ImageError", "ImageStore", "ReadyImage", "normalised"]

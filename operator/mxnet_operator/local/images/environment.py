@@ -1,0 +1,151 @@
+"""Builds one virtual environment from one lock, once, however many ask for it at the same time."""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from mxnet_operator.local.images.errors import ImageError
+from mxnet_operator.local.images.failures import explain
+from mxnet_operator.local.images.interpreter import find_interpreter
+from mxnet_operator.local.images.lock import Lock
+from mxnet_operator.local.images.progress import ProgressReader
+from mxnet_operator.local.images.uv_process import run, uv_program
+
+_POLL_SECONDS = 0.2
+
+
+class Environment:
+    """A virtual environment in the cache: `<root>/venv`, the lock it was made of, and a mark that it is complete.
+
+    Scripts in a virtual environment know its path, so it is built where it stays; the mark, written last, tells a
+    complete one from what a killed build left behind. A lock file beside it, which uv holds as well, lets one
+    build at a time near it.
+    """
+
+    def __init__(self, cache: Path, lock: Lock) -> None:
+        self.lock = lock
+        self.root = cache / lock.key
+        self.bin_dir = self.root / "venv" / "bin"
+        self.python = self.bin_dir / "python"
+        self._mark = self.root / "complete.json"
+        self._lock_file = cache / f"{lock.key}.lock"
+
+    def complete(self) -> bool:
+        """Whether it can be used. Not when the Python that it was made from has gone."""
+        return self._mark.exists() and self.python.exists()
+
+    async def build(self, progress: ProgressReader) -> None:
+        """Build it unless it is there; wait while another process does.
+
+        Raises:
+            ImageError: it can't be built; the message says why. The next call tries again.
+        """
+        async with self._locked(progress) as held:
+            if self.complete():
+                return
+            try:
+                await _to_thread_to_the_end(self._begin)
+                await self._create(progress, held)
+                await self._install(progress, held)
+                await self._check(progress, held)
+                await _to_thread_to_the_end(self._finish)
+            except OSError as error:
+                raise ImageError(explain("The image can't be written", [str(error)], self.root.parent)) from error
+        progress.stage("done", "")
+
+    def _begin(self) -> None:
+        # A user of this folder is a container of a cluster that found it complete; it isn't, or its Python is gone.
+        if self.root.exists():
+            shutil.rmtree(self.root)
+        self.root.mkdir(parents=True)
+        (self.root / "requirements.txt").write_text(self.lock.text, "utf-8")
+
+    async def _create(self, progress: ProgressReader, held: int) -> None:
+        progress.stage("python", f"looking for Python {self.lock.python}")
+        interpreter = await find_interpreter(self.lock.python, self.root)
+        progress.stage("environment", str(interpreter))
+        command: list[str | Path] = [
+            uv_program(),
+            "venv",
+            "--no-project",
+            "--no-progress",
+            "--python",
+            interpreter,
+            self.root / "venv",
+        ]
+        ended = await run(command, cwd=self.root, held=[held])
+        if ended.code != 0:
+            raise ImageError(explain("The virtual environment can't be made", ended.lines, self.root.parent))
+
+    async def _install(self, progress: ProgressReader, held: int) -> None:
+        progress.stage("download", f"{len(self.lock.pins)} packages")
+        command: list[str | Path] = [
+            *(uv_program(), "pip", "sync", "--require-hashes", "--no-progress", "--python", self.python),
+            self.root / "requirements.txt",
+        ]
+        ended = await run(command, cwd=self.root, on_line=progress.line, held=[held])
+        if ended.code != 0:
+            raise ImageError(explain("The image's packages can't be installed", ended.lines, self.root.parent))
+
+    async def _check(self, progress: ProgressReader, held: int) -> None:
+        statement = _first_import(self.lock)
+        progress.stage("check", statement)
+        ended = await run([self.python, "-c", statement], cwd=self.root, held=[held])
+        if ended.code != 0:
+            what = f"The image is installed, but `{statement}` fails in it (exit code {ended.code})"
+            raise ImageError(explain(what, ended.lines, self.root.parent))
+
+    def _finish(self) -> None:
+        """Write the mark, in one step and last."""
+        temporary = self._mark.with_suffix(".tmp")
+        temporary.write_text(json.dumps({"python": self.lock.python, "packages": self.lock.pins}, indent=1), "utf-8")
+        temporary.replace(self._mark)
+
+    @contextlib.asynccontextmanager
+    async def _locked(self, progress: ProgressReader) -> AsyncIterator[int]:
+        """The build lock, as a descriptor. flock belongs to the open file, so it excludes tasks and processes alike."""
+        try:
+            self._lock_file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ImageError(explain("The image can't be written", [str(error)], self._lock_file.parent)) from error
+        try:
+            told = False
+            while not _try_lock(descriptor):
+                if not told:
+                    progress.stage("waiting", "another process builds this image")
+                    told = True
+                await asyncio.sleep(_POLL_SECONDS)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+async def _to_thread_to_the_end(function: Callable[[], None]) -> None:
+    """Run in a thread; a cancelled caller waits for it too, or the lock would be given up under the thread's feet."""
+    task = asyncio.ensure_future(asyncio.to_thread(function))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _first_import(lock: Lock) -> str:
+    """What shows that the environment works: MXNet's import fails with a wrong numpy or a missing system library."""
+    if any(name == "mxnet" or name.startswith("mxnet-cu") for name in lock.pins):
+        return "import mxnet"
+    return "import sys"

@@ -1,0 +1,47 @@
+"""The Python that an image runs on: this one, another of this machine, or one that uv fetches."""
+
+import sys
+from pathlib import Path
+
+from mxnet_operator.local.images.errors import ImageError
+from mxnet_operator.local.images.failures import explain
+from mxnet_operator.local.images.uv_process import run, uv_program
+
+
+async def find_interpreter(version: str, cwd: Path) -> Path:
+    """The path of an interpreter of this version ("3.11" or "3.11.7"), fetched if this machine has none.
+
+    Raises:
+        ImageError: there is none and none can be fetched; the message says what to install.
+    """
+    if _is_own(version):
+        return Path(getattr(sys, "_base_executable", sys.executable))
+    find = [
+        uv_program(),
+        "python",
+        "find",
+        "--no-project",
+        "--system",
+        "--no-python-downloads",
+        "--no-progress",
+        version,
+    ]
+    found = await run(find, cwd=cwd)
+    if found.code == 0:
+        return Path(found.lines[-1])
+    install = [uv_program(), "python", "install", "--no-progress", version]
+    fetched = await run(install, cwd=cwd)
+    if fetched.code == 0:
+        found = await run(find, cwd=cwd)
+        if found.code == 0:
+            return Path(found.lines[-1])
+    raise ImageError(
+        explain(f"The image needs Python {version}; this machine has none, and fetching one failed", fetched.lines, cwd)
+        + f"\nInstall Python {version} so that `python{version}` is on PATH (apt, dnf, pyenv and conda have it), "
+        f"then try again."
+    )
+
+
+def _is_own(version: str) -> bool:
+    wanted = tuple(int(part) for part in version.split("."))
+    return sys.implementation.name == "cpython" and tuple(sys.version_info[: len(wanted)]) == wanted

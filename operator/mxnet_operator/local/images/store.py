@@ -1,0 +1,189 @@
+"""The images of the local cluster: the built-in one, those added from folders, and their ready environments."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mxnet_operator.local.images.environment import Environment
+from mxnet_operator.local.images.errors import ImageError
+from mxnet_operator.local.images.folder import copy_folder
+from mxnet_operator.local.images.lock import Lock, read_lock
+from mxnet_operator.local.images.progress import ProgressReader, Report
+from mxnet_operator.local.images.reference import normalised
+from mxnet_operator.local.images.registry import Entry, Registry
+
+BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
+ADD_COMMAND: Final = "mxjob local images add"
+_BUILT_IN: Final = {BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt")}
+_LOCK_NAME: Final = "requirements.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A known image.
+
+    `folder` holds the files of its working directory (None: a built-in image, which has none); `base` is the image
+    whose packages it uses (None: it brings a lock of its own).
+    """
+
+    name: str
+    folder: Path | None
+    base: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyImage:
+    """An image that containers can start from: its interpreter, the folder of its programs, and its files."""
+
+    python: Path
+    bin_dir: Path
+    folder: Path | None
+
+    def copy_folder(self, destination: Path) -> None:
+        """Copy the image's files into a container's working directory. Blocks: call it in a thread.
+
+        Raises:
+            ImageError: they can't be copied; see `folder.copy_folder`.
+        """
+        if self.folder is not None:
+            copy_folder(self.folder, destination)
+
+
+class ImageStore:
+    """The images under one home folder: `images.json` and the cache `images/`."""
+
+    def __init__(self, home: Path) -> None:
+        self._registry = Registry(home / "images.json")
+        self._cache = home.absolute() / "images"
+
+    def add(self, name: str, folder: Path, base: str | None = None) -> Image:
+        """Make a folder an image; a name that is taken gets the new folder.
+
+        The packages are those of `base`, else of the folder's own locked requirements.txt, else those of
+        `BASE_IMAGE`. Of `base` only the packages are taken, not its files.
+
+        Raises:
+            ImageError: the name, folder or base can't be used.
+        """
+        reference = self._addable(name)
+        folder = folder.expanduser().absolute()
+        if not folder.is_dir():
+            raise ImageError(f"{folder} isn't a folder; an image is made of the folder that holds its script.")
+        base = self._base(reference, folder, base)
+        self._registry.change(lambda entries: entries.update({reference: Entry(str(folder), base)}))
+        return Image(reference, folder, base)
+
+    def remove(self, name: str) -> None:
+        """Forget an added image. Its files, and environments that others may use, stay where they are.
+
+        Raises:
+            ImageError: no such image was added, or another is based on it.
+        """
+        reference = normalised(name)
+        if reference in _BUILT_IN:
+            raise ImageError(f"{reference} is built in and can't be removed.")
+
+        def forget(entries: dict[str, Entry]) -> None:
+            if reference not in entries:
+                raise ImageError(f"There is no image {reference}.")
+            users = sorted(name for name, entry in entries.items() if entry.base == reference)
+            if users:
+                raise ImageError(f"{reference} is the base of {', '.join(users)}: remove what uses it first.")
+            del entries[reference]
+
+        self._registry.change(forget)
+
+    def list(self) -> list[Image]:
+        """The built-in images, then the added ones by name."""
+        added = sorted(self._registry.read().items())
+        return [
+            *(Image(name, None, None) for name in _BUILT_IN),
+            *(Image(name, Path(entry.folder), entry.base) for name, entry in added),
+        ]
+
+    def resolve(self, name: str) -> Image | None:
+        """The image of this name, in any of its spellings; None where it isn't known."""
+        try:
+            reference = normalised(name)
+        except ImageError:
+            return None
+        return next((image for image in self.list() if image.name == reference), None)
+
+    def how_to_add(self, name: str) -> str:
+        """What to tell somebody who asked for an image that isn't known."""
+        try:
+            reference = normalised(name)
+        except ImageError as error:
+            return str(error)
+        known = ", ".join(image.name for image in self.list())
+        return (
+            f"The local cluster has no image {reference}; it pulls none from a registry. Add the folder that holds the "
+            f"image's script with `{ADD_COMMAND} {reference} FOLDER`. Known: {known}."
+        )
+
+    def ready(self, image: Image) -> bool:
+        """Whether `ensure` would return at once."""
+        return self._environment(image).complete()
+
+    async def ensure(self, image: Image, progress: Report | None = None) -> ReadyImage:
+        """Build the image's environment unless it is there.
+
+        Doesn't block the event loop; cancelling it ends the build. Any number of tasks and processes may call it
+        for one image at once: one builds, the others wait.
+
+        Raises:
+            ImageError: the image can't be built, or its folder or lock has gone.
+        """
+        environment = self._environment(image)
+        if not environment.complete():
+            await environment.build(ProgressReader(image.name, progress or (lambda _: None)))
+        return ReadyImage(environment.python, environment.bin_dir, image.folder)
+
+    def _environment(self, image: Image) -> Environment:
+        if image.folder is not None and not image.folder.is_dir():
+            raise ImageError(
+                f"The folder {image.folder} of image {image.name} no longer exists. "
+                f"Add the image again with its new folder: `{ADD_COMMAND} {image.name} FOLDER`."
+            )
+        return Environment(self._cache, self._lock(image))
+
+    def _lock(self, image: Image) -> Lock:
+        known = {each.name: each for each in self.list()}
+        passed = [image.name]
+        while image.base is not None:
+            if image.base not in known or image.base in passed:
+                raise ImageError(
+                    f"The base of image {image.name}, {image.base}, isn't known. {self.how_to_add(image.base)}"
+                )
+            image = known[image.base]
+            passed.append(image.name)
+        if image.folder is None:
+            return read_lock(_BUILT_IN[image.name])
+        return read_lock(image.folder / _LOCK_NAME)
+
+    def _addable(self, name: str) -> str:
+        reference = normalised(name)
+        if reference in _BUILT_IN:
+            raise ImageError(f"{reference} is built in; give your image another name.")
+        if "@" in reference:
+            raise ImageError(f"{reference} names an image by its digest, which a folder doesn't have; give it a tag.")
+        return reference
+
+    def _base(self, reference: str, folder: Path, base: str | None) -> str | None:
+        if base is not None:
+            image = self.resolve(base)
+            if image is None:
+                raise ImageError(f"The base image isn't known. {self.how_to_add(base)}")
+            if image.name == reference:
+                raise ImageError(f"{reference} can't be its own base.")
+            return image.name
+        own = folder / _LOCK_NAME
+        if not own.exists():
+            return BASE_IMAGE
+        try:
+            read_lock(own)
+        except ImageError as error:
+            raise ImageError(
+                f"{error} Or give a base image, whose packages are then used instead of this file's."
+            ) from error
+        return None
