@@ -1,0 +1,41 @@
+"""What every child of a job carries: its labels and the reference to its owner."""
+
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob
+
+
+def job_labels(job: MXJob) -> dict[str, str]:
+    """The labels of every child: 1.8.1's, and the job's uid."""
+    return {
+        names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
+        names.LABEL_JOB_NAME: job.metadata.name,
+        names.LABEL_JOB_UID: job.metadata.uid,
+    }
+
+
+def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
+    """The labels of one replica's pod, whatever its attempt.
+
+    `job-role: master` goes to every Server: a quirk of 1.8.1 that selectors in use rely on.
+    """
+    role = {names.LABEL_JOB_ROLE: "master"} if replica_type == names.SERVER else {}
+    return {
+        **job_labels(job),
+        names.LABEL_REPLICA_TYPE: replica_type.lower(),
+        names.LABEL_REPLICA_INDEX: str(index),
+        **role,
+    }
+
+
+def owner_reference(job: MXJob) -> dict[str, Any]:
+    """The controller reference by which the API server collects a child when its job is gone."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": job.metadata.name,
+        "uid": job.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

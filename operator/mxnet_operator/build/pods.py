@@ -1,0 +1,50 @@
+"""The pod of one replica: the user's template, with what makes it part of its job."""
+
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.build.environment import environment
+from mxnet_operator.build.metadata import owner_reference, replica_labels
+
+
+def build_pod(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[str, Any]:
+    """The manifest of a pod of a job with defaults.
+
+    Whatever the template says reaches the pod untouched (GPU limits, volumes, fields that we don't know), but for its
+    name, hostname and subdomain, our labels and variables, and restartPolicy, which is Never: the controller restarts.
+    """
+    template = job.spec.mx_replica_specs[replica_type].template
+    metadata = template.get("metadata") or {}
+    name = names.replica_name(job.metadata.name, replica_type, index)
+    variables = environment(job, replica_type, index)
+    labels = {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": job.metadata.namespace,
+            "labels": {**(metadata.get("labels") or {}), **labels},
+            "annotations": metadata.get("annotations") or {},
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": {
+            **template["spec"],
+            "containers": [_container(container, variables) for container in template["spec"]["containers"]],
+            "restartPolicy": "Never",
+            "hostname": name,
+            "subdomain": names.subdomain(job.metadata.name),
+        },
+    }
+
+
+def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
+    """The container with our variables in place of any that the user gave the same name."""
+    kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
+    ours = [{"name": name, "value": value} for name, value in variables.items()]
+    built = {**container, "env": [*kept, *ours]}
+    if container["name"] == names.CONTAINER:
+        # The kubelet then puts the log's last lines into the exit's message, which a failed job shows to its user.
+        built.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+    return built

@@ -1,0 +1,35 @@
+"""The two headless Services of a job: the root's, whose name 1.8.1 gave to ps-lite, and the pods' subdomain."""
+
+from typing import Any, Literal
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.build.environment import port_of
+from mxnet_operator.build.metadata import job_labels, owner_reference, replica_labels
+
+
+def build_service(job: MXJob, name: str, role: Literal["root", "replicas"]) -> dict[str, Any]:
+    """The manifest of a Service of a job with defaults.
+
+    Both publish addresses that are not ready: the processes look for each other before any of them could be.
+    """
+    specs = job.spec.mx_replica_specs
+    root = next((root for root in names.ROOT_TYPES if root in specs), None)
+    port = port_of(specs[root or next(iter(specs))])
+    selector = replica_labels(job, root, 0) if role == "root" and root else job_labels(job)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": job.metadata.namespace,
+            "labels": job_labels(job),
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": selector,
+            "ports": [{"name": names.PORT_NAME, "port": port, "targetPort": port, "protocol": "TCP"}],
+        },
+    }

@@ -1,0 +1,68 @@
+"""What a plan can ask for: children to make, stop or delete, one status, events, and when to look again."""
+
+from datetime import timedelta
+from typing import Literal
+
+import msgspec
+
+from mxnet_operator.api.types import MXJobStatus
+
+
+class CreateService(msgspec.Struct, frozen=True, gc=False):
+    """Make a headless Service: of the root replica, or of all pods (their subdomain)."""
+
+    name: str
+    role: Literal["root", "replicas"]
+
+
+class CreatePod(msgspec.Struct, frozen=True, gc=False):
+    """Make the pod of one replica."""
+
+    type: str
+    index: int
+    attempt: int
+
+
+class StopPod(msgspec.Struct, frozen=True, gc=False):
+    """End a running pod and keep it with its logs, by `spec.activeDeadlineSeconds: 1`."""
+
+    name: str
+    uid: str
+
+
+class DeletePod(msgspec.Struct, frozen=True, gc=False):
+    """Delete a pod, if it is still the one with this uid."""
+
+    name: str
+    uid: str
+
+
+class DeleteService(msgspec.Struct, frozen=True, gc=False):
+    """Delete a Service, if it is still the one with this uid."""
+
+    name: str
+    uid: str
+
+
+Action = CreateService | CreatePod | StopPod | DeletePod | DeleteService
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """Something to tell the user, as a Kubernetes Event about the job."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one look at a job.
+
+    `status` is the whole new status, or None where nothing in it changes. A verdict (Succeeded, Failed) comes with no
+    action: stopping what is left waits until the verdict is stored, so that a crash between the two loses nothing.
+    """
+
+    actions: tuple[Action, ...] = ()
+    status: MXJobStatus | None = None
+    events: tuple[Event, ...] = ()
+    requeue_after: timedelta | None = None

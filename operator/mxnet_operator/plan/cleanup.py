@@ -1,0 +1,36 @@
+"""What is left to stop and delete once a job is over: cleanPodPolicy.
+
+What still runs is stopped under every policy: the rest of a broken gang hangs for ever, and a tuning job's tracker and
+servers never exit by themselves. Where the policy keeps pods they are ended in place, so that their logs stay.
+"""
+
+from collections.abc import Iterator
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import DeletePod, DeleteService, StopPod
+from mxnet_operator.plan.observed import Observed
+
+
+def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | DeleteService, ...]:
+    """The clean-up that a finished job with defaults still needs; empty once all is in order."""
+    policy = job.spec.run_policy.clean_pod_policy
+    return (*_pods(policy, observed), *_services(policy, observed))
+
+
+def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePod]:
+    for pod in observed.pods:
+        if pod.deleting:
+            continue
+        unfinished = pod.phase not in ("Succeeded", "Failed")
+        never_scheduled = not pod.node_name
+        if policy == "All" or (unfinished and (policy == "Running" or never_scheduled)):
+            yield DeletePod(pod.name, pod.uid)
+        elif unfinished and not pod.stop_requested:
+            yield StopPod(pod.name, pod.uid)
+
+
+def _services(policy: str | None, observed: Observed) -> Iterator[DeleteService]:
+    if policy != "None":
+        for service in observed.services:
+            if not service.deleting:
+                yield DeleteService(service.name, service.uid)

@@ -1,0 +1,59 @@
+"""When a job has failed, and the words for it: the replica, its exit code and its last log lines.
+
+When one process of a gang dies, all others hang for ever, and a replacement can't rejoin (`facts/runtime.md`): one
+failed replica fails the job.
+"""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.replicas import Outcome, Replica
+
+_MAX_LINES = 20
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a job fails."""
+
+    message: str
+    """Begins with 1.8.1's sentence; then which replica, how it ended, and its last lines."""
+
+
+def first_failure(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | None:
+    """The failure of the replica that failed first, or None while all are well."""
+    failed = [replica for replica in replicas if replica.outcome in (Outcome.FAILED, Outcome.LOST)]
+    if not failed:
+        return None
+    first = min(failed, key=_ended_at)
+    count = sum(replica.type == first.type for replica in failed)
+    headline = f"mxjob {job.metadata.name} is failed because {count} {first.type} replica(s) failed."
+    return Failure(f"{headline} {_describe(first)}")
+
+
+def _ended_at(replica: Replica) -> datetime:
+    if replica.pod is None or replica.pod.finished_at is None:
+        return _NEVER
+    return replica.pod.finished_at
+
+
+def _describe(replica: Replica) -> str:
+    pod = replica.pod
+    if pod is None:
+        return f"{replica.label} is gone: its pod was removed while the job ran."
+    if pod.exit_code:
+        reason = f" ({pod.reason})" if pod.reason not in ("", "Error") else ""
+        return f"{replica.label} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}"
+    if replica.outcome is Outcome.LOST:
+        return f"{replica.label} was deleted while the job ran."
+    why = ": ".join(part for part in (pod.pod_reason, pod.pod_message) if part)
+    return f"{replica.label} failed: {why or 'its pod has phase Failed and no exit code'}"
+
+
+def _last_lines(message: str) -> str:
+    lines = [line.rstrip() for line in message.splitlines() if line.strip()]
+    if not lines:
+        return "; it wrote nothing."
+    return ":\n" + "\n".join(lines[-_MAX_LINES:])

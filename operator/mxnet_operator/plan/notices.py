@@ -1,0 +1,57 @@
+"""What a user should hear once about a job's manifest: what is overruled, and what this version doesn't act on yet."""
+
+from collections.abc import Iterator
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import Event
+
+_OVERRULED = ("restartPolicy", "hostname", "subdomain")
+
+
+def notices(job: MXJob) -> tuple[Event, ...]:
+    """Warnings about a job as the user wrote it (before defaults)."""
+    return (*_overruled_by_the_controller(job), *_not_acted_on(job))
+
+
+def fields_not_acted_on(job: MXJob) -> tuple[str, ...]:
+    """Paths of fields that are kept and have no effect in this version, as `spec.runPolicy.suspend`.
+
+    `docs/limits.md` lists them for users; the list shrinks with each release.
+    """
+    return tuple(_without_effect(job))
+
+
+def _overruled_by_the_controller(job: MXJob) -> Iterator[Event]:
+    for replica_type, spec in job.spec.mx_replica_specs.items():
+        fields = [field for field in _OVERRULED if spec.template["spec"].get(field)]
+        if fields:
+            yield Event(
+                "Warning",
+                "SetPodTemplate" + fields[0][0].upper() + fields[0][1:],
+                f"{replica_type}: the template's {', '.join(fields)} will be overwritten: the controller restarts "
+                "replicas and names their pods",
+            )
+
+
+def _not_acted_on(job: MXJob) -> Iterator[Event]:
+    fields = fields_not_acted_on(job)
+    if fields:
+        yield Event("Warning", "FieldNotActedOn", f"This version does not act on {', '.join(fields)}.")
+
+
+def _without_effect(job: MXJob) -> Iterator[str]:
+    policy = job.spec.run_policy
+    for replica_type, spec in job.spec.mx_replica_specs.items():
+        if spec.restart_policy not in (None, "", "Never"):
+            yield f"spec.mxReplicaSpecs.{replica_type}.restartPolicy"
+    given = {
+        "ttlSecondsAfterFinished": policy.ttl_seconds_after_finished is not None,
+        "activeDeadlineSeconds": policy.active_deadline_seconds is not None,
+        "backoffLimit": policy.backoff_limit is not None,
+        "suspend": bool(policy.suspend),
+        "schedulingPolicy": policy.scheduling_policy is not None,
+        "restartScope": policy.restart_scope is not None,
+        "exitCodes": policy.exit_codes is not None,
+        "progressDeadlineSeconds": policy.progress_deadline_seconds is not None,
+    }
+    yield from (f"spec.runPolicy.{field}" for field, is_given in given.items() if is_given)

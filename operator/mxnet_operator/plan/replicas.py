@@ -1,0 +1,89 @@
+"""The replicas of a job, each with what became of it: the one reading of pods that all policies share."""
+
+from collections.abc import Iterable
+from enum import Enum
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import RUNNING, is_true
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.indexes import parse_indexes
+from mxnet_operator.plan.observed import Observed, PodView
+
+
+class Outcome(Enum):
+    """Where a replica is."""
+
+    MISSING = "missing"
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    LOST = "lost"
+    """Deleted by someone else, or gone after the gang had started: no other pod can take its place (ps-lite)."""
+
+
+class Replica(msgspec.Struct, frozen=True):
+    """One replica that the job asks for."""
+
+    type: str
+    index: int
+    outcome: Outcome
+    pod: PodView | None
+
+    @property
+    def label(self) -> str:
+        """How messages and the command line name it: `worker-1`."""
+        return f"{self.type.lower()}-{self.index}"
+
+    @property
+    def started(self) -> bool:
+        """Whether its processes have run, be they over by now."""
+        return self.outcome is Outcome.DONE or (
+            self.pod is not None and (self.pod.phase in ("Running", "Succeeded") or self.pod.exit_code is not None)
+        )
+
+
+def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
+    """Every replica that a job with defaults asks for, in the order in which their pods are made."""
+    pods = {(pod.type, pod.index): pod for pod in observed.pods}
+    ran = is_true(job.status.conditions, RUNNING)
+    return tuple(
+        Replica(replica_type, index, _outcome(pod, done=index in done, ran=ran), pod)
+        for replica_type, spec in job.spec.mx_replica_specs.items()
+        for done in (parse_indexes(job.status.completed_indexes.get(replica_type, "")),)
+        for index in range(spec.replicas or 0)
+        for pod in (pods.get((replica_type, index)),)
+    )
+
+
+def of_types(replicas: Iterable[Replica], *types: str) -> tuple[Replica, ...]:
+    """Those of the given types."""
+    return tuple(replica for replica in replicas if replica.type in types)
+
+
+def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
+    """Whether the job asks for at least one replica of the type."""
+    return any(replica.type == replica_type for replica in replicas)
+
+
+def is_tuning(replicas: Iterable[Replica]) -> bool:
+    """Whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
+    return has_type(replicas, names.TUNER)
+
+
+def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
+    if done:
+        return Outcome.DONE
+    if pod is None:
+        return Outcome.LOST if ran else Outcome.MISSING
+    if pod.exit_code not in (None, 0):
+        return Outcome.FAILED
+    if pod.deleting:
+        return Outcome.LOST
+    if pod.phase == "Failed" and (pod.exit_code is None or pod.pod_reason):
+        return Outcome.FAILED
+    if pod.exit_code == 0:
+        return Outcome.DONE
+    return Outcome.RUNNING if pod.phase == "Running" else Outcome.WAITING

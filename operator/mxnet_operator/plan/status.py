@@ -1,0 +1,125 @@
+"""The status of a job that is not over: conditions, counts, times, and what is done for good.
+
+Conditions are written at once. Counts alone ride with the next condition; a replica that is done is recorded after
+`RECORD_DELAY` if no condition comes first, so that the workers of a gang, which end together, cost one write.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
+from mxnet_operator.plan.failure import Failure
+from mxnet_operator.plan.indexes import format_indexes
+from mxnet_operator.plan.replicas import Outcome, Replica
+
+RECORD_DELAY = timedelta(seconds=5)
+
+
+def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
+    """The status while no verdict is reached: Created, and Running once every replica has started."""
+    name = job.metadata.name
+    status = job.status
+    current = conditions.set_condition(
+        status.conditions,
+        conditions.CREATED,
+        conditions.reason(conditions.CREATED),
+        f"{names.KIND} {name} is created.",
+        now,
+    )
+    if all(replica.started for replica in replicas):
+        current = conditions.set_condition(
+            current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
+        )
+    return _with_conditions(status, current, replicas, start_time=status.start_time or now)
+
+
+def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
+    """The last status of a job that succeeded; what still runs counts as succeeded, as in 1.8.1."""
+    status = running_status(job, replicas, now)
+    message = f"{names.KIND} {job.metadata.name} is successfully completed."
+    current = conditions.set_condition(
+        status.conditions, conditions.SUCCEEDED, conditions.reason(conditions.SUCCEEDED), message, now
+    )
+    counts = {
+        replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
+        for replica_type, count in status.replica_statuses.items()
+    }
+    return _finished(status, current, counts, now)
+
+
+def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, now: datetime) -> MXJobStatus:
+    """The last status of a job that failed; what still runs is about to be stopped and counts as nothing."""
+    status = running_status(job, replicas, now)
+    current = conditions.set_condition(
+        status.conditions, conditions.FAILED, conditions.reason(conditions.FAILED), failure.message, now
+    )
+    counts = {
+        replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)
+        for replica_type, count in status.replica_statuses.items()
+    }
+    return _finished(status, current, counts, now)
+
+
+def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:
+    """How long the new status may wait to be written: zero for a changed condition, None where nothing is new.
+
+    Only finished replicas are worth a write of their own: once their pods are collected nothing else tells of them.
+    """
+    if old.conditions != new.conditions:
+        return timedelta(0)
+    if old.completed_indexes == new.completed_indexes:
+        return None
+    ends = [replica.pod.finished_at for replica in replicas if replica.pod and replica.pod.finished_at]
+    if not ends:
+        return timedelta(0)
+    return max(max(ends) + RECORD_DELAY - now, timedelta(0))
+
+
+def _finished(
+    status: MXJobStatus,
+    current: tuple[Condition, ...],
+    counts: dict[str, ReplicaStatus],
+    now: datetime,
+) -> MXJobStatus:
+    return msgspec.structs.replace(
+        status,
+        state=conditions.state_of(current),
+        conditions=current,
+        replica_statuses=counts,
+        completion_time=now,
+    )
+
+
+def _with_conditions(
+    status: MXJobStatus,
+    current: tuple[Condition, ...],
+    replicas: tuple[Replica, ...],
+    start_time: datetime,
+) -> MXJobStatus:
+    types = list(dict.fromkeys(replica.type for replica in replicas))
+    done = {
+        replica_type: format_indexes(
+            replica.index for replica in replicas if replica.type == replica_type and replica.outcome is Outcome.DONE
+        )
+        for replica_type in types
+    }
+    return msgspec.structs.replace(
+        status,
+        state=conditions.state_of(current),
+        conditions=current,
+        replica_statuses={replica_type: _count(replicas, replica_type) for replica_type in types},
+        completed_indexes={replica_type: indexes for replica_type, indexes in done.items() if indexes},
+        start_time=start_time,
+    )
+
+
+def _count(replicas: tuple[Replica, ...], replica_type: str) -> ReplicaStatus:
+    outcomes = [replica.outcome for replica in replicas if replica.type == replica_type]
+    return ReplicaStatus(
+        active=outcomes.count(Outcome.RUNNING),
+        succeeded=outcomes.count(Outcome.DONE),
+        failed=outcomes.count(Outcome.FAILED),
+    )

@@ -1,0 +1,24 @@
+"""When a job has succeeded: the success policies.
+
+The default waits for the Scheduler and every Worker: a scheduler exits 0 a moment before the workers do, and even when
+the only worker failed (`facts/runtime.md`), so it can't decide alone as it did in the documents.
+"""
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.replicas import Outcome, Replica, has_type, is_tuning, of_types
+
+
+def has_succeeded(job: MXJob, replicas: tuple[Replica, ...]) -> bool:
+    """Whether every replica that decides is done."""
+    return all(replica.outcome is Outcome.DONE for replica in _deciding(job.spec.success_policy, replicas))
+
+
+def _deciding(policy: str | None, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
+    if is_tuning(replicas):
+        return of_types(replicas, names.TUNER)
+    if policy == "Scheduler" and has_type(replicas, names.SCHEDULER):
+        return of_types(replicas, names.SCHEDULER)
+    if policy == "AllWorkers" and has_type(replicas, names.WORKER):
+        return of_types(replicas, names.WORKER)
+    return of_types(replicas, names.SCHEDULER, names.WORKER) or replicas
