@@ -14,9 +14,9 @@ def build_service(job: MXJob, name: str, role: Literal["root", "replicas"]) -> d
     Both publish addresses that are not ready: the processes look for each other before any of them could be.
     """
     specs = job.spec.mx_replica_specs
-    root = next((root for root in names.ROOT_TYPES if root in specs), None)
-    port = port_of(specs[root or next(iter(specs))])
-    selector = replica_labels(job, root, 0) if role == "root" and root else job_labels(job)
+    first = next(iter(specs))  # With defaults, a root type comes first.
+    port = port_of(specs[first])
+    selector = replica_labels(job, first, 0) if role == "root" else job_labels(job)
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,0 +1,166 @@
+"""What makes a manifest an MXJob: one message per mistake, in the API server's words."""
+
+from typing import Any
+
+import pytest
+from builders import make_mxjob
+
+from mxnet_operator.api.validation import decode, unknown_fields, validate
+
+
+def messages(manifest: Any) -> list[str]:
+    return [error.message for error in validate(manifest)]
+
+
+def without(manifest: dict[str, Any], *path: str) -> dict[str, Any]:
+    node = manifest
+    for key in path[:-1]:
+        node = node[key]
+    del node[path[-1]]
+    return manifest
+
+
+def changed(manifest: dict[str, Any], value: Any, *path: Any) -> dict[str, Any]:
+    node = manifest
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return manifest
+
+
+WORKER = ("spec", "mxReplicaSpecs", "Worker")
+CONTAINERS = (*WORKER, "template", "spec", "containers")
+
+
+def worker() -> dict[str, Any]:
+    return make_mxjob().worker(1).manifest()
+
+
+def test_a_job_of_every_type_is_valid() -> None:
+    builder = make_mxjob().gang()
+    for replica_type in ("TunerTracker", "TunerServer", "Tuner"):
+        builder.replicas(replica_type, 1)
+    assert messages(builder.manifest()) == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (without(worker(), "spec"), "spec: Required value"),
+        (without(worker(), "spec", "jobMode"), "spec.jobMode: Required value"),
+        (without(worker(), "spec", "mxReplicaSpecs"), "spec.mxReplicaSpecs: Required value"),
+        (without(worker(), *WORKER, "template"), "spec.mxReplicaSpecs.Worker.template: Required value"),
+        (
+            without(worker(), *CONTAINERS),
+            "spec.mxReplicaSpecs.Worker.template.spec.containers: Required value",
+        ),
+        (
+            changed(worker(), [], *CONTAINERS),
+            "spec.mxReplicaSpecs.Worker.template.spec.containers: Invalid value: 0: "
+            "spec.mxReplicaSpecs.Worker.template.spec.containers in body should have at least 1 items",
+        ),
+        (
+            changed(worker(), "two", *WORKER, "replicas"),
+            'spec.mxReplicaSpecs.Worker.replicas: Invalid value: "string": '
+            'spec.mxReplicaSpecs.Worker.replicas in body must be of type integer: "string"',
+        ),
+        (
+            changed(worker(), -1, *WORKER, "replicas"),
+            "spec.mxReplicaSpecs.Worker.replicas: Invalid value: -1: "
+            "spec.mxReplicaSpecs.Worker.replicas in body should be greater than or equal to 0",
+        ),
+        (
+            changed(worker(), 2**31, *WORKER, "replicas"),
+            "spec.mxReplicaSpecs.Worker.replicas: Invalid value: 2147483648: "
+            "spec.mxReplicaSpecs.Worker.replicas in body should be less than or equal to 2147483647",
+        ),
+        (
+            changed(worker(), "Sometimes", *WORKER, "restartPolicy"),
+            'spec.mxReplicaSpecs.Worker.restartPolicy: Unsupported value: "Sometimes": supported values: '
+            '"", "Always", "ExitCode", "Never", "OnFailure"',
+        ),
+        (
+            changed(worker(), [{"name": "mxnet"}], *CONTAINERS),
+            "spec.mxReplicaSpecs.Worker.template.spec.containers[0].image: Required value",
+        ),
+        (
+            changed(worker(), "main", *CONTAINERS, 0, "name"),
+            'spec.mxReplicaSpecs.Worker.template.spec: Invalid value: "object": '
+            "containers: one of them must be named mxnet",
+        ),
+        (
+            make_mxjob().replicas("Wroker", 1).manifest(),
+            'spec: Invalid value: "object": mxReplicaSpecs: each key must be one of '
+            "Scheduler, Server, Worker, TunerTracker, TunerServer, Tuner",
+        ),
+        (
+            make_mxjob().worker(1).replicas("worker", 1).manifest(),
+            'spec: Invalid value: "object": mxReplicaSpecs: a type is given twice, in different case',
+        ),
+        (
+            make_mxjob().scheduler(2).worker(1).manifest(),
+            'spec: Invalid value: "object": mxReplicaSpecs: Scheduler and TunerTracker can have one replica only',
+        ),
+        (
+            make_mxjob().worker(0).manifest(),
+            'spec: Invalid value: "object": mxReplicaSpecs needs at least one replica',
+        ),
+        (
+            make_mxjob().server(1).worker(1).manifest(),
+            'spec: Invalid value: "object": mxReplicaSpecs: a Server needs a Scheduler to register with',
+        ),
+        (
+            make_mxjob("1digits").worker(1).manifest(),
+            'Invalid value: "object": metadata.name must start with a lower-case letter and consist of lower-case '
+            "letters, digits and '-' (a DNS-1035 label)",
+        ),
+        (
+            changed(worker(), "kubeflow.org/v2", "apiVersion"),
+            'apiVersion: Unsupported value: "kubeflow.org/v2": supported values: "kubeflow.org/v1"',
+        ),
+        (without(worker(), "kind"), "kind: Required value: expected MXJob"),
+        (without(worker(), "metadata"), "metadata.name: Required value: name or generateName is required"),
+        (changed(worker(), 7, "metadata", "name"), "metadata.name: Invalid value: 7: must be a string"),
+        ([], "an MXJob is a mapping with apiVersion, kind, metadata and spec"),
+        (None, "an MXJob is a mapping with apiVersion, kind, metadata and spec"),
+    ],
+)
+def test_one_mistake_has_one_message_with_the_path_and_what_is_expected(manifest: Any, expected: str) -> None:
+    assert messages(manifest) == [expected]
+
+
+def test_two_mistakes_have_two_messages() -> None:
+    manifest = changed(without(worker(), "spec", "jobMode"), "x", *WORKER, "replicas")
+    assert len(messages(manifest)) == 2
+
+
+@pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])
+def test_a_name_must_leave_room_for_type_and_index(length: int, fits: bool) -> None:
+    assert (messages(make_mxjob("a" * length).worker(10).manifest()) == []) is fits
+
+
+def test_a_generated_name_is_counted_with_its_suffix() -> None:
+    manifest = make_mxjob().worker(1).manifest()
+    manifest["metadata"] = {"generateName": "a" * 50}
+    assert len(messages(manifest)) == 1
+    manifest["metadata"] = {"generateName": "digits-"}
+    assert messages(manifest) == []
+
+
+def test_an_unknown_field_is_named_with_the_one_that_was_probably_meant() -> None:
+    manifest = make_mxjob().worker(1).manifest()
+    manifest["spec"]["mxReplicaSpecs"]["Worker"]["replica"] = 2
+    manifest["spec"]["bogus"] = 1
+    assert sorted(error.detail for error in unknown_fields(manifest)) == [
+        'unknown field "spec.bogus"',
+        'unknown field "spec.mxReplicaSpecs.Worker.replica", did you mean replicas?',
+    ]
+
+
+def test_fields_of_the_template_that_we_do_not_know_are_nobodys_mistake() -> None:
+    manifest = make_mxjob().worker(1, resources={"limits": {"nvidia.com/gpu": 1}}).manifest()
+    manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["newInKubernetes140"] = {"a": 1}
+    assert messages(manifest) == []
+    assert unknown_fields(manifest) == []
+    job = decode(manifest)
+    assert job.spec.mx_replica_specs["Worker"].template["spec"]["newInKubernetes140"] == {"a": 1}
