@@ -1,0 +1,72 @@
+# Everything that the project does from a checkout. `make` lists it; nothing is installed outside this folder.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+SOURCES := $(shell find operator mxnet_provider -type f -not -name '*.pyc' 2>/dev/null)
+UV_LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+	--custom-compile-command "make lock" --quiet
+
+# Local clusters, images and logs of this checkout; `export MXJOB_HOME=$$PWD/.mxjob` to use them from a shell.
+export MXJOB_HOME ?= $(CURDIR)/.mxjob
+
+.PHONY: help
+help: ## List what can be made.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+.PHONY: demo
+demo: $(VENV)/.installed ## Train MXNet through an MXJob from an Airflow DAG, on this machine, and write report.html.
+	@$(BIN)/python examples/digits/demo.py
+
+.PHONY: test
+test: lint ## Check the code and run every test that this machine can run.
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.installed ## Style, types, and the direction of imports.
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy --no-error-summary
+	@PYTHONPATH=operator:. $(BIN)/lint-imports >.lint-imports.log || { cat .lint-imports.log; exit 1; }
+
+.PHONY: install
+install: $(VENV)/.installed ## Install the project and its tools into .venv.
+
+.PHONY: format
+format: $(VENV)/.installed ## Format the code and mend what can be mended.
+	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
+
+.PHONY: generate
+generate: $(VENV)/.installed ## Write the files that are generated from code (the CRD).
+	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
+
+.PHONY: lock
+lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.
+	@$(UV_LOCK) --upgrade pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	@echo 'uv>=0.7' | $(UV_LOCK) --upgrade - -o requirements/uv.txt
+
+.PHONY: clean
+clean: ## Stop this checkout's cluster and delete what was installed and built.
+	@if [ -x $(BIN)/mxjob ]; then $(BIN)/mxjob local down; fi
+	@rm -rf $(VENV) .mxjob .airflow dist report.html
+
+# The wheel is installed, never the folder: an editable install would hide what the wheel lacks.
+$(VENV)/.installed: $(VENV)/.requirements pyproject.toml README.md LICENSE $(SOURCES)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline \
+		--reinstall-package mxnet-operator .
+	@touch $@
+
+$(VENV)/.requirements: requirements/dev.txt requirements/uv.txt
+	@test -n "$(PYTHON)" || { echo >&2 "No Python 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo >&2 \
+		"$(PYTHON) cannot make virtual environments. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
+	@echo "Installing into $(VENV) (Airflow, the Kubernetes client, ...: about 600 MB, a minute or two the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@$(BIN)/uv pip sync --python $(BIN)/python --require-hashes requirements/dev.txt
+	@touch $@
