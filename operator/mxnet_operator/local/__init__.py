@@ -1,0 +1,1 @@
+"""A cluster in one process: API server, kubelet, and images as virtual environments."""

@@ -1,0 +1,7 @@
+"""An in-memory Kubernetes API server: what kubectl, controllers and Airflow need, in one process."""
+
+from mxnet_operator.local.apiserver.logs import LogSource
+from mxnet_operator.local.apiserver.server import ApiServer
+from mxnet_operator.local.apiserver.store import DeleteOptions, Store
+
+__all__ = ["ApiServer", "DeleteOptions", "LogSource", "Store"]

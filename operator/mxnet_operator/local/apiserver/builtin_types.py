@@ -1,0 +1,100 @@
+"""The fields of the built-in types: which exist, and what each may hold.
+
+`builtin_types.json` lists them as `{type: {field: type}}`, with `[T]` for lists and `{T}` for maps. It is taken from
+the models of the official Python client (`tests/support/builtin_types_source.py`), which cost 100 MB to import.
+"""
+
+import functools
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.local.apiserver.json_values import Object
+
+_SCALARS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
+
+
+@functools.cache
+def types() -> dict[str, dict[str, str]]:
+    """Every type that a built-in resource is made of."""
+    file = resources.files("mxnet_operator.local.apiserver").joinpath("builtin_types.json")
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, str]])
+
+
+class WrongTypeError(Exception):
+    """A value of another type than the field's."""
+
+
+def decode(kind: str, obj: Object) -> list[str]:
+    """Drop the fields of `obj` that `kind` doesn't have, in place, and return their paths.
+
+    Numbers given as quantities (`cpu: 1`) become strings, as in the Go types.
+
+    Raises:
+        WrongTypeError: A field holds what it can't, in the words of a JSON decoder.
+    """
+    unknown: list[str] = []
+    _walk(kind, obj, "", unknown)
+    return unknown
+
+
+def _walk(expected: str, value: Any, path: str, unknown: list[str]) -> Any:
+    if value is None or expected == "any":
+        return value
+    if expected == "quantity":
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise WrongTypeError(f"{path}: quantities must be strings or numbers")
+        return str(value)
+    if expected in _SCALARS:
+        if not isinstance(value, _SCALARS[expected]) or (isinstance(value, bool) and expected != "bool"):
+            raise WrongTypeError(f"cannot unmarshal {_json_type(value)} into field {path} of type {expected}")
+        return value
+    if expected[0] == "[":
+        if not isinstance(value, list):
+            raise WrongTypeError(f"cannot unmarshal {_json_type(value)} into field {path} of type list")
+        value[:] = [_walk(expected[1:-1], each, f"{path}[{i}]", unknown) for i, each in enumerate(value)]
+        return value
+    if not isinstance(value, dict):
+        raise WrongTypeError(f"cannot unmarshal {_json_type(value)} into field {path} of type {expected.strip('{}')}")
+    if expected[0] == "{":
+        value.update({key: _walk(expected[1:-1], each, f"{path}.{key}", unknown) for key, each in value.items()})
+        return value
+    fields = types()[expected]
+    for key in list(value):
+        where = f"{path}.{key}" if path else key
+        if key in fields:
+            value[key] = _walk(fields[key], value[key], where, unknown)
+        else:
+            del value[key]
+            unknown.append(where)
+    return value
+
+
+def _json_type(value: Any) -> str:
+    names = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
+    return names.get(type(value), "value")
+
+
+def open_api_schemas(kind: str) -> dict[str, Any]:
+    """The OpenAPI schemas of `kind` and of every type that it is made of, by name."""
+    found: dict[str, Any] = {}
+    waiting = [kind]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            fields = types()[name]
+            found[name] = {"type": "object", "properties": {key: _schema(each) for key, each in fields.items()}}
+            waiting += [inner for each in fields.values() if (inner := each.strip("[]{}")) in types()]
+    return found
+
+
+def _schema(expected: str) -> dict[str, Any]:
+    if expected[0] == "[":
+        return {"type": "array", "items": _schema(expected[1:-1])}
+    if expected[0] == "{":
+        return {"type": "object", "additionalProperties": _schema(expected[1:-1])}
+    if expected in types():
+        return {"allOf": [{"$ref": f"#/components/schemas/{expected}"}]}
+    json_types = {"str": "string", "quantity": "string", "int": "integer", "bool": "boolean", "float": "number"}
+    return {"type": json_types.get(expected, "object")}

@@ -1,0 +1,77 @@
+"""The values that kube-apiserver fills into built-in objects when they are created."""
+
+from mxnet_operator.local.apiserver.json_values import Object, at
+from mxnet_operator.local.apiserver.resources import NAMESPACES, PODS, SERVICES, Resource
+
+
+def fill_in(resource: Resource, obj: Object) -> None:
+    """Fill in, in place, what the object leaves open."""
+    if resource is PODS:
+        _pod(obj)
+    elif resource is SERVICES:
+        _service(obj)
+    elif resource is NAMESPACES:
+        name = obj["metadata"].get("name", "")
+        obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+        obj["spec"] = {"finalizers": ["kubernetes"]}
+
+
+def initial_status(resource: Resource, obj: Object) -> Object | None:
+    """The status of a new object: whatever the request says, it is the server's to set."""
+    if resource is PODS:
+        return {"phase": "Pending", "qosClass": _qos_class(obj)}
+    if resource is NAMESPACES:
+        return {"phase": "Active"}
+    if resource is SERVICES:
+        return {"loadBalancer": {}}
+    return None
+
+
+def _pod(pod: Object) -> None:
+    spec = pod.setdefault("spec", {})
+    for field, value in (
+        ("restartPolicy", "Always"),
+        ("dnsPolicy", "ClusterFirst"),
+        ("schedulerName", "default-scheduler"),
+        ("terminationGracePeriodSeconds", 30),
+        ("enableServiceLinks", True),
+        ("securityContext", {}),
+    ):
+        spec.setdefault(field, value)
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        container.setdefault("terminationMessagePath", "/dev/termination-log")
+        container.setdefault("terminationMessagePolicy", "File")
+        container.setdefault("imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
+        resources = container.setdefault("resources", {})
+        if limits := resources.get("limits"):
+            resources["requests"] = limits | (resources.get("requests") or {})
+        for port in container.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
+
+def _is_latest(image: str) -> bool:
+    name = image.rpartition("/")[2]
+    return "@" not in name and (":" not in name or name.endswith(":latest"))
+
+
+def _service(service: Object) -> None:
+    spec = service.setdefault("spec", {})
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("clusterIP", "None")  # no proxy runs here: every Service is headless
+    spec.setdefault("sessionAffinity", "None")
+    for port in spec.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+        if "port" in port:
+            port.setdefault("targetPort", port["port"])
+
+
+def _qos_class(pod: Object) -> str:
+    resources = [container.get("resources") or {} for container in at(pod, "spec", "containers", default=[])]
+    if not any(each.get("limits") or each.get("requests") for each in resources):
+        return "BestEffort"
+    guaranteed = all(
+        at(each, "limits", name) and each["limits"][name] == at(each, "requests", name)
+        for each in resources
+        for name in ("cpu", "memory")
+    )
+    return "Guaranteed" if guaranteed else "Burstable"

@@ -1,0 +1,61 @@
+"""What has changed, in order: the bounded history that watches read, and lists of the past are rebuilt from."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mxnet_operator.local.apiserver.resources import Key
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write: the object before (None: it was created) and after (None: it was removed)."""
+
+    revision: int
+    resource: Key
+    before: Object | None
+    after: Object | None
+
+    @property
+    def object(self) -> Object:
+        """The object that the write was about."""
+        found = self.after if self.after is not None else self.before
+        assert found is not None  # noqa: S101  # a change is of something
+        return found
+
+
+class Journal:
+    """The latest changes of one resource; older ones are forgotten, and `oldest` says how far back it reaches."""
+
+    def __init__(self, first_revision: int, limit: int) -> None:
+        self.oldest = first_revision
+        self._limit = limit
+        self._changes: deque[Change] = deque()
+        self._listeners: set[Callable[[], None]] = set()
+
+    def append(self, change: Change) -> None:
+        """Record a change and wake who waits for one."""
+        self._changes.append(change)
+        if len(self._changes) > self._limit:
+            self.oldest = self._changes.popleft().revision
+        for listener in tuple(self._listeners):
+            listener()
+
+    def since(self, revision: int) -> list[Change]:
+        """The changes after `revision`, the first of them first."""
+        return list(self.backwards(revision))[::-1]
+
+    def backwards(self, revision: int) -> Iterator[Change]:
+        """The changes after `revision`, the last of them first."""
+        for change in reversed(self._changes):
+            if change.revision <= revision:
+                return
+            yield change
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each change, until the function returned is called."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)

@@ -1,0 +1,33 @@
+"""JSON as Python values: copying it, and comparing it as JSON does."""
+
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def clone(value: Any) -> Any:
+    """A copy that shares nothing mutable; many times faster than copy.deepcopy."""
+    if isinstance(value, dict):
+        return {key: clone(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [clone(each) for each in value]
+    return value
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy without the fields that are null: the built-in types take null for absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value]
+    return value
+
+
+def at(value: Any, *path: str | int, default: Any = None) -> Any:
+    """The value at a path of keys, or `default` where anything on the way is missing or null."""
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return default
+    return default if value is None else value

@@ -1,0 +1,84 @@
+"""Container logs: the question put to whoever has them, and the checks that the API server makes first."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mxnet_operator.local.apiserver.json_values import Object, at
+from mxnet_operator.local.apiserver.requests import truth
+from mxnet_operator.local.apiserver.statuses import bad_request
+
+
+class LogSource(Protocol):
+    """Whoever has the logs of containers: the kubelet."""
+
+    def open(
+        self,
+        namespace: str,
+        pod_name: str,
+        pod_uid: str,
+        container: str,
+        *,
+        follow: bool,
+        tail_lines: int | None,
+        since_seconds: int | None,
+        since_time: str | None,
+        timestamps: bool,
+        previous: bool,
+        limit_bytes: int | None,
+    ) -> AsyncIterator[bytes]:
+        """The log in pieces; with `follow` until the container ends. Times: seconds, RFC 3339."""
+        ...
+
+
+@dataclass(frozen=True)
+class LogRequest:
+    """One container's log, and how much of it."""
+
+    container: str
+    options: Mapping[str, Any]
+
+
+def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
+    """What a request for a pod's log asks for.
+
+    Raises:
+        StatusError: 400 where it names no container of the pod, or doesn't say which of several.
+    """
+    name = pod["metadata"]["name"]
+    wanted = query.get("container", "")
+    main = [each["name"] for each in at(pod, "spec", "containers", default=[])]
+    initial = [each["name"] for each in at(pod, "spec", "initContainers", default=[])]
+    if not wanted:
+        if len(main) > 1:
+            choices = f"choose one of: [{' '.join(main)}]" + (
+                f" or one of the init containers: [{' '.join(initial)}]" if initial else ""
+            )
+            raise bad_request(f"a container name must be specified for pod {name}, {choices}")
+        wanted = main[0]
+    elif wanted not in main + initial:
+        raise bad_request(f"container {wanted} is not valid for pod {name}")
+    statuses = at(pod, "status", "containerStatuses", default=[])
+    status: Object = next((each for each in statuses if each.get("name") == wanted), {})
+    waiting = at(status, "state", "waiting", "reason")
+    if waiting and not at(status, "lastState", "terminated"):
+        raise bad_request(f'container "{wanted}" in pod "{name}" is waiting to start: {waiting}')
+    options = {
+        "follow": truth(query.get("follow")),
+        "timestamps": truth(query.get("timestamps")),
+        "previous": truth(query.get("previous")),
+        "tail_lines": _number(query, "tailLines"),
+        "since_seconds": _number(query, "sinceSeconds"),
+        "since_time": query.get("sinceTime") or None,
+        "limit_bytes": _number(query, "limitBytes"),
+    }
+    return LogRequest(wanted, options)
+
+
+def _number(query: Mapping[str, str], field: str) -> int | None:
+    text = query.get(field, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise bad_request(f'{field}: Invalid value: "{text}": must be a number that is not negative')
+    return int(text)

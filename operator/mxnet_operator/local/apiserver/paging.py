@@ -1,0 +1,109 @@
+"""Lists: of now or of a moment past, whole or in pages that all show the same moment."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from mxnet_operator.local.apiserver.json_values import Object
+from mxnet_operator.local.apiserver.resources import Resource
+from mxnet_operator.local.apiserver.selectors import Selector, everything
+from mxnet_operator.local.apiserver.statuses import (
+    StatusError,
+    bad_request,
+    forbidden_field,
+    invalid_options,
+    too_large_version,
+)
+from mxnet_operator.local.apiserver.storage import name_of
+from mxnet_operator.local.apiserver.store import Store
+
+_OLD_CONTINUE = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some objects of a list, in order, and the list's own metadata."""
+
+    items: list[Object]
+    metadata: Object
+
+
+def parse_revision(text: str) -> int:
+    """The revision that a resourceVersion parameter means; 0 for "" and "0".
+
+    Raises:
+        StatusError: 400 where it is no number.
+    """
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise bad_request(f'invalid resource version "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+def read_page(store: Store, resource: Resource, namespace: str, selector: Selector, query: Mapping[str, str]) -> Page:
+    """The list that a request asks for by `limit`, `continue`, `resourceVersion` and `resourceVersionMatch`.
+
+    Raises:
+        StatusError: 400, 410 (the moment is no longer known), 422 or 504 (it hasn't come yet).
+    """
+    limit_text = query.get("limit", "") or "0"
+    if not limit_text.isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{limit_text}": invalid syntax')
+    limit = int(limit_text)
+    start: tuple[str, str] = ("", "")
+    if token := query.get("continue", ""):
+        revision, start = _decode(token)
+        if revision < 0:
+            revision = store.storage.revision
+    else:
+        revision = _asked_revision(store, query)
+    try:
+        past = store.storage.snapshot(resource, revision)
+    except StatusError as error:
+        if token and error.code == 410:
+            error.status["message"] = _OLD_CONTINUE
+            error.status["metadata"] = {"continue": _encode(-1, start)}
+        raise
+    matching = [
+        obj
+        for name, each in sorted(past.items())
+        if name > start and (not namespace or name[0] == namespace) and selector(obj := resource.present(each))
+    ]
+    metadata: Object = {"resourceVersion": str(revision)}
+    if limit and len(matching) > limit:
+        if selector is everything:
+            metadata["remainingItemCount"] = len(matching) - limit
+        matching = matching[:limit]
+        metadata["continue"] = _encode(revision, name_of(matching[-1]))
+    return Page(matching, metadata)
+
+
+def _asked_revision(store: Store, query: Mapping[str, str]) -> int:
+    asked = parse_revision(query.get("resourceVersion", ""))
+    match = query.get("resourceVersionMatch", "")
+    if match and "resourceVersion" not in query:
+        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
+    if asked > store.storage.revision:
+        raise too_large_version(asked, store.storage.revision)
+    return asked if match == "Exact" else store.storage.revision
+
+
+def _encode(revision: int, last: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode((revision, last))).decode()
+
+
+def _decode(token: str) -> tuple[int, tuple[str, str]]:
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(token), type=tuple[int, tuple[str, str]])
+    except (binascii.Error, msgspec.DecodeError, ValueError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error

@@ -1,0 +1,140 @@
+"""What a request says: its body, and the options in its query."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from mxnet_operator.local.apiserver.json_values import at
+from mxnet_operator.local.apiserver.paging import parse_revision
+from mxnet_operator.local.apiserver.routing import Target
+from mxnet_operator.local.apiserver.selectors import Selector, both, field_selector, label_selector
+from mxnet_operator.local.apiserver.statuses import (
+    bad_request,
+    body_too_large,
+    forbidden_field,
+    invalid_options,
+    unsupported,
+    unsupported_media_type,
+)
+from mxnet_operator.local.apiserver.store import DeleteOptions
+from mxnet_operator.local.apiserver.watch import WatchOptions
+
+BODY_LIMIT = 3 * 1024 * 1024
+"""Bytes; as kube-apiserver."""
+
+_JSON = "application/json"
+_WATCH_SECONDS = 1800.0
+
+
+def truth(text: str | None) -> bool:
+    """A boolean query parameter: Go clients send `true`, Python ones `True`."""
+    return text is not None and text.lower() not in ("false", "0")
+
+
+def media_type(request: web.Request) -> str:
+    """The type of the body; JSON where the client doesn't say."""
+    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower() or _JSON
+
+
+async def read_json(request: web.Request, accepted: str = _JSON) -> Any:
+    """The body as a value.
+
+    Raises:
+        StatusError: 400 where it isn't JSON, 413 where it is too large, 415 where it says it is something else.
+    """
+    if media_type(request) != accepted:
+        raise unsupported_media_type((accepted,))
+    body = await _read(request)
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+async def _read(request: web.Request) -> bytes:
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise body_too_large(BODY_LIMIT) from error
+
+
+def is_dry_run(query: Mapping[str, str]) -> bool:
+    """Whether nothing is to be stored.
+
+    Raises:
+        StatusError: 422 for any value but `All`.
+    """
+    value = query.get("dryRun", "")
+    if value not in ("", "All"):
+        raise invalid_options("Options", [unsupported("dryRun", value, ("All",))])
+    return value == "All"
+
+
+def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
+    """What the request's label and field selectors match."""
+    labels = label_selector(query.get("labelSelector", ""))
+    return both(labels, field_selector(query.get("fieldSelector", ""), target.resource))
+
+
+async def delete_options(request: web.Request) -> DeleteOptions:
+    """How to delete, from the body (often without kind, often missing) and the query.
+
+    Raises:
+        StatusError: 400 where something is of the wrong type, 422 for an unknown propagation policy.
+    """
+    raw = await _read(request)
+    body: Any = await read_json(request) if raw.strip() else {}
+    if not isinstance(body, dict):
+        raise bad_request("the body is not a DeleteOptions")
+    grace: Any = body.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
+    if isinstance(grace, str) and grace.isdigit():
+        grace = int(grace)
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+        raise bad_request("gracePeriodSeconds: must be a number of seconds")
+    propagation = body.get("propagationPolicy") or request.query.get("propagationPolicy", "")
+    if propagation not in ("", "Background", "Foreground", "Orphan"):
+        error = unsupported("propagationPolicy", propagation, ("Background", "Foreground", "Orphan"))
+        raise invalid_options("DeleteOptions", [error])
+    return DeleteOptions(
+        grace,
+        propagation,
+        at(body, "preconditions", "uid"),
+        at(body, "preconditions", "resourceVersion"),
+        is_dry_run(request.query) or body.get("dryRun") == ["All"],
+    )
+
+
+def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
+    """What to watch.
+
+    Raises:
+        StatusError: 400 or 422 where the options make no sense, alone or together.
+    """
+    bookmarks = truth(query.get("allowWatchBookmarks"))
+    send_initial = query.get("sendInitialEvents")
+    match = query.get("resourceVersionMatch", "")
+    if send_initial is None and match:
+        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
+    if send_initial is not None and match != "NotOlderThan":
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
+    revision = parse_revision(query.get("resourceVersion", ""))
+    from_now = revision == 0 if send_initial is None else truth(send_initial)
+    seconds = query.get("timeoutSeconds", "") or "0"
+    if not seconds.isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{seconds}": invalid syntax')
+    # unless the client says, half an hour to an hour: many watches begun together then don't end together
+    timeout = float(seconds) or random.uniform(_WATCH_SECONDS, 2 * _WATCH_SECONDS)  # noqa: S311
+    return WatchOptions(
+        target.resource,
+        target.namespace,
+        object_selector(target, query),
+        None if from_now else revision,
+        bookmarks,
+        timeout,
+        marker=bookmarks and from_now,
+    )

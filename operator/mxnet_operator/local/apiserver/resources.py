@@ -1,0 +1,193 @@
+"""What the API server serves: its built-in resources, and those that CustomResourceDefinitions add."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+READ = frozenset({"get", "list", "watch"})
+WRITE = READ | {"create", "update", "patch", "delete", "deletecollection"}
+
+Key = tuple[str, str]
+"""What identifies a stored resource whatever the version it is served in: (group, plural)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """One resource as served in one version of its group."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: frozenset[str] = frozenset()
+    verbs: frozenset[str] = WRITE
+    custom: bool = False
+    stored: bool = True
+    schema: Mapping[str, Any] | None = None
+    columns: Sequence[Mapping[str, Any]] = ()
+    fields: tuple[str, ...] = ()
+    """Paths that a field selector may name, beside metadata.name and metadata.namespace."""
+
+    @property
+    def key(self) -> Key:
+        """The resource's identity in the store."""
+        return (self.group, self.plural)
+
+    @property
+    def api_version(self) -> str:
+        """As written in manifests: `v1`, `kubeflow.org/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified_name(self) -> str:
+        """As written in refusals: `pods`, `mxjobs.kubeflow.org`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """As written in refusals of objects: `Pod`, `MXJob.kubeflow.org`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of it."""
+        return f"{self.kind}List"
+
+    @property
+    def singular(self) -> str:
+        """The name that people use for one."""
+        return self.kind.lower()
+
+    @property
+    def has_status(self) -> bool:
+        """Whether status is written apart from the rest."""
+        return "status" in self.subresources
+
+    def present(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """`obj`, as this version of the resource shows it. All versions share one schema: only apiVersion differs."""
+        return obj if obj.get("apiVersion") == self.api_version else {**obj, "apiVersion": self.api_version}
+
+
+_POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+_EVENT_FIELDS = (
+    *(
+        f"involvedObject.{part}"
+        for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    ),
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+_STATUS = frozenset({"status"})
+
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False, ("ns",), (), _STATUS, fields=("status.phase",))
+NODES = Resource("", "v1", "nodes", "Node", False, ("no",), (), _STATUS, fields=("spec.unschedulable",))
+PODS = Resource(
+    "", "v1", "pods", "Pod", True, ("po",), ("all",), frozenset({"status", "log", "binding"}), fields=_POD_FIELDS
+)
+SERVICES = Resource("", "v1", "services", "Service", True, ("svc",), ("all",), _STATUS)
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", True, ("cm",))
+EVENTS = Resource("", "v1", "events", "Event", True, ("ev",), fields=_EVENT_FIELDS)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    False,
+    ("crd", "crds"),
+    ("api-extensions",),
+    verbs=READ,
+)
+ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "selfsubjectaccessreviews",
+    "SelfSubjectAccessReview",
+    False,
+    verbs=frozenset({"create"}),
+)
+BUILT_IN = (
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICES,
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    ACCESS_REVIEWS,
+)
+
+
+def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
+    """The resources of a CustomResourceDefinition manifest, one for each served version."""
+    spec, names = crd["spec"], crd["spec"]["names"]
+    return [
+        Resource(
+            spec["group"],
+            version["name"],
+            names["plural"],
+            names["kind"],
+            spec["scope"] == "Namespaced",
+            tuple(names.get("shortNames", ())),
+            tuple(names.get("categories", ())),
+            frozenset(version.get("subresources", {})) & _STATUS,
+            custom=True,
+            stored=version["storage"],
+            schema=version["schema"]["openAPIV3Schema"],
+            columns=tuple(version.get("additionalPrinterColumns", ())),
+            fields=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields", ())),
+        )
+        for version in spec["versions"]
+        if version["served"]
+    ]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Every resource served, by the parts of its URL."""
+
+    resources: tuple[Resource, ...]
+    definitions: tuple[Mapping[str, Any], ...] = ()
+    by_path: Mapping[tuple[str, str, str], Resource] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, crds: Iterable[Mapping[str, Any]]) -> "Catalog":
+        """The built-in resources and those of `crds`."""
+        definitions = tuple(crds)
+        resources = BUILT_IN + tuple(each for crd in definitions for each in from_definition(crd))
+        return cls(resources, definitions, {(r.group, r.version, r.plural): r for r in resources})
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource at that URL."""
+        return self.by_path.get((group, version, plural))
+
+    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource that a manifest's apiVersion and kind mean."""
+        return next((r for r in self.resources if (r.api_version, r.kind) == (api_version, kind)), None)
+
+    def groups(self) -> dict[str, list[str]]:
+        """Each group's versions, the preferred one first, the core group under the empty name."""
+        groups: dict[str, list[str]] = {}
+        for resource in self.resources:
+            versions = groups.setdefault(resource.group, [])
+            if resource.version not in versions:
+                versions.insert(0 if resource.stored and resource.custom else len(versions), resource.version)
+        return groups
+
+    def served(self, group: str, version: str) -> list[Resource]:
+        """The resources of one version of a group."""
+        return [r for r in self.resources if (r.group, r.version) == (group, version)]

@@ -1,0 +1,40 @@
+"""Which resource a URL means: /api/v1/namespaces/a/pods/b/log and its kin."""
+
+from dataclasses import dataclass
+
+from mxnet_operator.local.apiserver.resources import NAMESPACES, Catalog, Resource
+
+
+@dataclass(frozen=True)
+class Target:
+    """A resource, or an object of it, or a part of that object."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+def find_target(catalog: Catalog, path: str) -> Target | None:
+    """What the path means; None where the server has nothing there."""
+    match path.strip("/").split("/"):
+        case ["api", version, *rest]:
+            group = ""
+        case ["apis", group, version, *rest]:
+            pass
+        case _:
+            return None
+    namespace = ""
+    if rest[:1] == ["namespaces"] and (group or (len(rest) > 2 and rest[2] not in NAMESPACES.subresources)):
+        namespace, rest = "/".join(rest[1:2]), rest[2:]
+    if not rest or len(rest) > 3 or not all(rest):
+        return None
+    resource = catalog.find(group, version, rest[0])
+    if resource is None:
+        return None
+    name, subresource = [*rest[1:], "", ""][:2]
+    if subresource and subresource not in resource.subresources:
+        return None
+    if resource.namespaced != bool(namespace) and (namespace or name):
+        return None
+    return Target(resource, namespace, name, subresource)

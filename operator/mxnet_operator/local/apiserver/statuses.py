@@ -1,0 +1,156 @@
+"""The refusals of a Kubernetes API server, word for word as kube-apiserver gives them (facts/clients.md, section 4)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.local.apiserver.resources import Resource
+
+STALE = "the object has been modified; please apply your changes to the latest version and try again"
+NO_SUCH_PATH = "404 page not found"
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A field that must be there and isn't."""
+    return FieldError(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+
+
+def forbidden_field(field: str, detail: str) -> FieldError:
+    """A field that may not be set, or not now."""
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def unsupported(field: str, value: object, supported: Iterable[str]) -> FieldError:
+    """A field whose value isn't one of the few it may have."""
+    listed = ", ".join(f'"{each}"' for each in sorted(supported))
+    return FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
+
+
+class StatusError(Exception):
+    """A request refused; `status` is the body to answer with."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, retry_after: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.retry_after = retry_after
+        self.status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "code": code,
+        }
+        if details is not None:
+            self.status["details"] = details
+
+
+def _details(name: str, resource: Resource, kind: str) -> dict[str, Any]:
+    details = {"name": name, "group": resource.group, "kind": kind}
+    return {key: value for key, value in details.items() if value}
+
+
+def _causes(errors: Sequence[FieldError]) -> list[dict[str, str]]:
+    return [{"reason": error.reason, "message": error.detail, "field": error.path} for error in errors]
+
+
+def success(resource: Resource, name: str, uid: str) -> dict[str, Any]:
+    """What a delete of something that went at once is answered with."""
+    details = _details(name, resource, resource.plural) | {"uid": uid}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def not_found(resource: Resource, name: str) -> StatusError:
+    """404: no object of that name."""
+    details = _details(name, resource, resource.plural)
+    return StatusError(404, "NotFound", f'{resource.qualified_name} "{name}" not found', details)
+
+
+def already_exists(resource: Resource, name: str) -> StatusError:
+    """409: the name is taken."""
+    details = _details(name, resource, resource.plural)
+    return StatusError(409, "AlreadyExists", f'{resource.qualified_name} "{name}" already exists', details)
+
+
+def conflict(resource: Resource, name: str, why: str = STALE, *, kind: bool = False) -> StatusError:
+    """409: a precondition doesn't hold. Delete preconditions name the kind instead of the resource (`kind`)."""
+    what = resource.qualified_kind if kind else resource.qualified_name
+    message = f'Operation cannot be fulfilled on {what} "{name}": {why}'
+    details = _details(name, resource, resource.kind if kind else resource.plural)
+    return StatusError(409, "Conflict", message, details)
+
+
+def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> StatusError:
+    """422: the object is understood and wrong."""
+    listed = causes[0].message if len(causes) == 1 else "[" + ", ".join(c.message for c in causes) + "]"
+    details = _details(name, resource, resource.kind)
+    details["causes"] = _causes(causes)
+    return StatusError(422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {listed}', details)
+
+
+def invalid_options(kind: str, causes: Sequence[FieldError]) -> StatusError:
+    """422: the options of a request contradict each other."""
+    listed = ", ".join(c.message for c in causes)
+    details = {
+        "group": "meta.k8s.io",
+        "kind": kind,
+        "causes": _causes(causes),
+    }
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {listed}', details)
+
+
+def bad_request(message: str) -> StatusError:
+    """400: the request can't be understood."""
+    return StatusError(400, "BadRequest", message)
+
+
+def unauthorized() -> StatusError:
+    """401: no token, or not ours."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: Resource, name: str, why: str) -> StatusError:
+    """403: understood, and never allowed."""
+    message = f'{resource.qualified_name} "{name}" is forbidden: {why}'
+    return StatusError(403, "Forbidden", message, _details(name, resource, resource.plural))
+
+
+def method_not_allowed() -> StatusError:
+    """405: the resource exists without that verb."""
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def expired(message: str) -> StatusError:
+    """410: that moment is no longer remembered."""
+    return StatusError(410, "Expired", message)
+
+
+def too_old(asked: int, oldest: int) -> StatusError:
+    """410: a watch can't start so far back."""
+    return expired(f"too old resource version: {asked} ({oldest})")
+
+
+def too_large_version(asked: int, current: int) -> StatusError:
+    """504: a list asked for a moment that hasn't come."""
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1}, retry_after=1)
+
+
+def body_too_large(limit: int) -> StatusError:
+    """413: more bytes than a request may have."""
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def unsupported_media_type(accepted: Iterable[str]) -> StatusError:
+    """415: a body of a type that isn't read here."""
+    listed = ", ".join(accepted)
+    return StatusError(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format - accepted media types include: {listed}",
+    )

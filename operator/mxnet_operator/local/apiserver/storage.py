@@ -1,0 +1,89 @@
+"""Where objects are kept: one revision counter, the objects by name, and a journal of changes for each resource.
+
+What is stored is never changed in place: a write puts a new object. So what is read here may be passed around freely,
+but must not be modified.
+"""
+
+from collections.abc import Callable, Iterable
+
+from mxnet_operator.local.apiserver.journal import Change, Journal
+from mxnet_operator.local.apiserver.json_values import Object
+from mxnet_operator.local.apiserver.resources import Key, Resource
+from mxnet_operator.local.apiserver.statuses import expired, too_large_version
+
+Name = tuple[str, str]
+"""An object's place within its resource: (namespace or "", name)."""
+
+
+def name_of(obj: Object) -> Name:
+    """The place of an object within its resource."""
+    return (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+
+
+class Storage:
+    """Objects and their history, without any rule about what they are."""
+
+    def __init__(self, resources: Iterable[Resource], first_revision: int, history: int) -> None:
+        self.revision = first_revision
+        keys = {resource.key for resource in resources}
+        self._objects: dict[Key, dict[Name, Object]] = {key: {} for key in keys}
+        self._journals = {key: Journal(first_revision, history) for key in keys}
+        self._observers: list[Callable[[Change], None]] = []
+
+    def observe(self, observer: Callable[[Change], None]) -> None:
+        """Call `observer` with every change from now on."""
+        self._observers.append(observer)
+
+    def journal(self, resource: Resource) -> Journal:
+        """The latest changes of a resource."""
+        return self._journals[resource.key]
+
+    def find(self, key: Key, name: Name) -> Object | None:
+        """The object of that name."""
+        return self._objects[key].get(name)
+
+    def objects(self, key: Key, namespace: str = "") -> list[Object]:
+        """The objects of a resource in a namespace ("" is all of them), oldest first."""
+        found = self._objects[key].values()
+        return [obj for obj in found if not namespace or obj["metadata"].get("namespace") == namespace]
+
+    def snapshot(self, resource: Resource, revision: int) -> dict[Name, Object]:
+        """The objects of a resource as they were at a revision.
+
+        Raises:
+            StatusError: 410 where that is longer ago than the journal reaches, 504 where it hasn't come yet.
+        """
+        if revision > self.revision:
+            raise too_large_version(revision, self.revision)
+        journal = self._journals[resource.key]
+        if revision < journal.oldest:
+            raise expired("The resourceVersion for the provided list is too old.")
+        objects = dict(self._objects[resource.key])
+        for change in journal.backwards(revision):
+            if change.before is None:
+                objects.pop(name_of(change.object), None)
+            else:
+                objects[name_of(change.object)] = change.before
+        return objects
+
+    def put(self, key: Key, obj: Object) -> Object:
+        """Store an object under the next revision, and return it as stored."""
+        self.revision += 1
+        stored = obj | {"metadata": obj["metadata"] | {"resourceVersion": str(self.revision)}}
+        before = self._objects[key].get(name_of(obj))
+        self._objects[key][name_of(obj)] = stored
+        self._record(Change(self.revision, key, before, stored))
+        return stored
+
+    def remove(self, key: Key, obj: Object) -> Object:
+        """Remove an object; returns its last state, under the revision of its removal."""
+        self.revision += 1
+        del self._objects[key][name_of(obj)]
+        last = obj | {"metadata": obj["metadata"] | {"resourceVersion": str(self.revision)}}
+        self._record(Change(self.revision, key, last, None))
+        return last
+
+    def _record(self, change: Change) -> None:
+        self._journals[change.resource].append(change)
+        for observer in self._observers:
+            observer(change)

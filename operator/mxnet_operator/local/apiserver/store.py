@@ -1,0 +1,395 @@
+"""The rules of a Kubernetes API over the storage: create, read, update, patch, delete, bind. No HTTP, no waiting.
+
+Time and randomness come from outside, so that a simulation can repeat itself. Objects returned are the stored ones:
+read them, never change them.
+"""
+
+import random
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.local.apiserver import resources as builtin
+from mxnet_operator.local.apiserver import validation
+from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
+from mxnet_operator.local.apiserver.json_values import Object, at, clone
+from mxnet_operator.local.apiserver.patch import patcher
+from mxnet_operator.local.apiserver.resources import Catalog, Resource
+from mxnet_operator.local.apiserver.selectors import Selector, everything
+from mxnet_operator.local.apiserver.statuses import (
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    not_found,
+)
+from mxnet_operator.local.apiserver.storage import Storage, name_of
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_EVENT_LIFE = timedelta(hours=1)
+_FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
+_LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+_GRACEFUL_END = frozenset({"Succeeded", "Failed"})
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+_PROPAGATION: dict[str, list[str]] = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN], "Background": []}
+_FROM_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+OnUnknown = Callable[[list[str]], None]
+"""Called with the paths of a request's unknown fields; may raise."""
+
+
+@dataclass(frozen=True)
+class DeleteOptions:
+    """How to delete: `grace` in seconds (None: the object's own), and what must be true of the object."""
+
+    grace: int | None = None
+    propagation: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
+    dry_run: bool = False
+
+
+_PLAINLY = DeleteOptions()
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it: UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _drop(_: list[str]) -> None:
+    """What happens to unknown fields unless the caller asks for more: they are dropped."""
+
+
+class Store:
+    """All objects of the cluster.
+
+    Args:
+        crds: CustomResourceDefinition manifests to serve.
+        clock: Gives the time, with its zone.
+        rng: Where uids and generated names come from.
+        history: How many changes of each resource a watch can go back.
+        first_revision: Where resourceVersions start; by default in milliseconds of the clock, so that one of an
+            earlier life of the cluster is too old in this one, not in its future.
+    """
+
+    def __init__(
+        self,
+        crds: Iterable[Mapping[str, Any]] = (),
+        *,
+        clock: Callable[[], datetime] = _now,
+        rng: random.Random | None = None,
+        history: int = 1000,
+        first_revision: int | None = None,
+    ) -> None:
+        self.catalog = Catalog.of(crds)
+        self.clock = clock
+        self._rng = rng or random.SystemRandom()
+        if first_revision is None:
+            first_revision = int(clock().timestamp() * 1000)
+        self.storage = Storage(self.catalog.resources, first_revision, history)
+        for name in _FIRST_NAMESPACES:
+            self.create(builtin.NAMESPACES, "", {"metadata": {"name": name}})
+        for crd in self.catalog.definitions:
+            self.create(builtin.CUSTOM_RESOURCE_DEFINITIONS, "", _established(crd, timestamp(clock())))
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """The object of that name.
+
+        Raises:
+            StatusError: 404.
+        """
+        found = self.storage.find(resource.key, (namespace, name))
+        if found is None:
+            raise not_found(resource, name)
+        return resource.present(found)
+
+    def select(self, resource: Resource, namespace: str = "", selector: Selector = everything) -> list[Object]:
+        """The objects in a namespace ("" is all of them) that the selector matches, by namespace and name."""
+        objects = sorted(self.storage.objects(resource.key, namespace), key=name_of)
+        return [obj for each in objects if selector(obj := resource.present(each))]
+
+    def create(
+        self,
+        resource: Resource,
+        namespace: str,
+        body: Any,
+        *,
+        dry_run: bool = False,
+        on_unknown: OnUnknown = _drop,
+    ) -> Object:
+        """Store a new object, named by its metadata or from its generateName.
+
+        Raises:
+            StatusError: 400, 403, 404 (its namespace), 409 or 422.
+        """
+        obj, unknown = validation.decode(resource, clone(body))
+        on_unknown(unknown)
+        metadata = obj["metadata"]
+        if metadata.pop("resourceVersion", ""):
+            raise StatusError(500, "InternalError", "resourceVersion should not be set on objects to be created")
+        if not metadata.get("name") and metadata.get("generateName"):
+            suffix = "".join(self._rng.choice(_SUFFIX_ALPHABET) for _ in range(5))
+            metadata["name"] = metadata["generateName"] + suffix
+        self._place(resource, namespace, metadata)
+        for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields"):
+            metadata.pop(field, None)
+        metadata["uid"] = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = timestamp(self.clock())
+        if resource.custom:
+            metadata["generation"] = 1
+            if resource.has_status:
+                obj.pop("status", None)
+        fill_in(resource, obj)
+        if (status := initial_status(resource, obj)) is not None:
+            obj["status"] = status
+        self._refuse(resource, metadata.get("name", ""), validation.errors(resource, obj))
+        if self.storage.find(resource.key, name_of(obj)) is not None:
+            raise already_exists(resource, metadata["name"])
+        if dry_run:
+            return obj
+        if resource is builtin.EVENTS:
+            self._expire_events()
+        return resource.present(self.storage.put(resource.key, obj))
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        on_unknown: OnUnknown = _drop,
+    ) -> Object:
+        """Replace an object, or with `subresource="status"` its status.
+
+        Raises:
+            StatusError: 400, 404, 409 (it changed since it was read) or 422.
+        """
+        old = self.get(resource, namespace, name)
+        new, unknown = validation.decode(resource, clone(body))
+        on_unknown(unknown)
+        if resource.custom and not new["metadata"].get("resourceVersion"):
+            detail = "Invalid value: 0: must be specified for an update"
+            raise invalid(resource, name, [FieldError("metadata.resourceVersion", "FieldValueInvalid", detail)])
+        return self._replace(resource, old, new, subresource, dry_run)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        media_type: str,
+        patch: Any,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        on_unknown: OnUnknown = _drop,
+    ) -> Object:
+        """Change an object, or with `subresource="status"` its status, by a patch of that media type.
+
+        Raises:
+            StatusError: 400, 404, 409 (the patch names another resourceVersion), 415 or 422.
+        """
+        apply = patcher(resource, media_type)
+        old = self.get(resource, namespace, name)
+        new, unknown = validation.decode(resource, clone(apply(old, patch)))
+        on_unknown(unknown)
+        return self._replace(resource, old, new, subresource, dry_run)
+
+    def bind(self, namespace: str, name: str, body: Any) -> None:
+        """Assign a pod to the node named by a Binding's target.
+
+        Raises:
+            StatusError: 400, 404, or 409 where the pod has a node or is being deleted.
+        """
+        pods = builtin.PODS
+        pod = self.get(pods, namespace, name)
+        node = at(body, "target", "name")
+        if not isinstance(node, str):
+            raise bad_request("target.name: Required value")
+        if wanted := at(body, "metadata", "uid"):
+            self._check(pods, pod, wanted, None)
+        if bound := at(pod, "spec", "nodeName"):
+            raise conflict(pods, name, f'pod {name} is already assigned to node "{bound}"')
+        if at(pod, "metadata", "deletionTimestamp"):
+            raise conflict(pods, name, f"pod {name} is being deleted, cannot be assigned to a host")
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(self.clock())}
+        conditions = [each for each in at(pod, "status", "conditions", default=[]) if each["type"] != "PodScheduled"]
+        status = pod["status"] | {"conditions": [*conditions, condition]}
+        self.storage.put(pods.key, pod | {"spec": pod["spec"] | {"nodeName": node}, "status": status})
+
+    def delete(
+        self, resource: Resource, namespace: str, name: str, options: DeleteOptions = _PLAINLY
+    ) -> tuple[Object, bool]:
+        """Delete an object, or mark it as being deleted where something has to be done first.
+
+        Returns:
+            Its last or latest state, and whether it is gone.
+
+        Raises:
+            StatusError: 403, 404, or 409 where the options' uid or resourceVersion isn't the object's.
+        """
+        old = self.get(resource, namespace, name)
+        self._check(resource, old, options.uid, options.resource_version)
+        if resource is builtin.NAMESPACES:
+            return self._terminate_namespace(old, options.dry_run), False
+        finalizers = at(old, "metadata", "finalizers", default=[])
+        if options.propagation:
+            finalizers = [each for each in finalizers if each not in (FOREGROUND, ORPHAN)]
+            finalizers += _PROPAGATION[options.propagation]
+        grace = _grace(old, options.grace) if resource is builtin.PODS else 0
+        if options.dry_run:
+            return old, not finalizers and not grace
+        if not finalizers and not grace:
+            return resource.present(self.storage.remove(resource.key, old)), True
+        metadata = old["metadata"] | {"finalizers": finalizers, "deletionGracePeriodSeconds": grace}
+        if not finalizers:
+            del metadata["finalizers"]
+        if "deletionTimestamp" not in metadata or grace != old["metadata"].get("deletionGracePeriodSeconds"):
+            metadata["deletionTimestamp"] = timestamp(self.clock() + timedelta(seconds=grace))
+        if "generation" in metadata and "deletionTimestamp" not in old["metadata"]:
+            metadata["generation"] += 1
+        if metadata == old["metadata"]:
+            return old, False
+        return resource.present(self.storage.put(resource.key, old | {"metadata": metadata})), False
+
+    def _place(self, resource: Resource, namespace: str, metadata: Object) -> None:
+        if not resource.namespaced:
+            metadata.pop("namespace", None)
+            return
+        if metadata.setdefault("namespace", namespace) != namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        found = self.get(builtin.NAMESPACES, "", namespace)
+        if at(found, "metadata", "deletionTimestamp"):
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise forbidden(resource, metadata.get("name", ""), why)
+
+    def _replace(self, resource: Resource, old: Object, new: Object, subresource: str, dry_run: bool) -> Object:
+        name = old["metadata"]["name"]
+        metadata = new["metadata"]
+        for field in ("name", "namespace"):
+            if metadata.setdefault(field, old["metadata"].get(field)) != old["metadata"].get(field):
+                raise bad_request(
+                    f"the {field} of the object ({metadata[field]}) does not match the {field} on the URL "
+                    f"({old['metadata'].get(field)})"
+                )
+        if not resource.namespaced:
+            metadata.pop("namespace", None)
+        if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
+            raise conflict(resource, name)
+        if metadata.get("uid") not in (None, "", old["metadata"]["uid"]):
+            seen = f"UID in precondition: {metadata['uid']}, UID in object meta: {old['metadata']['uid']}"
+            raise conflict(resource, name, f"Precondition failed: {seen}")
+        new = _parts_written(resource, old, new, subresource)
+        metadata = {key: value for key, value in new["metadata"].items() if key not in _FROM_SERVER}
+        metadata |= {key: old["metadata"][key] for key in (*_FROM_SERVER, "resourceVersion") if key in old["metadata"]}
+        metadata.pop("managedFields", None)
+        new["metadata"] = {key: value for key, value in metadata.items() if value not in ([], {})}
+        if not subresource:
+            fill_in(resource, new)
+        if new == old:
+            return old
+        if "generation" in metadata and _content(resource, new) != _content(resource, old):
+            new["metadata"]["generation"] += 1
+        mistakes = [*validation.change_errors(resource, old, new), *validation.errors(resource, new)]
+        self._refuse(resource, name, mistakes)
+        if dry_run:
+            return new
+        key, metadata = resource.key, new["metadata"]
+        unfinished = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in metadata and not unfinished and resource is not builtin.NAMESPACES:
+            return resource.present(self.storage.remove(key, new))
+        return resource.present(self.storage.put(key, new))
+
+    def _terminate_namespace(self, old: Object, dry_run: bool) -> Object:
+        name = old["metadata"]["name"]
+        if name in _LASTING_NAMESPACES:
+            raise forbidden(builtin.NAMESPACES, name, "this namespace may not be deleted")
+        if dry_run or "deletionTimestamp" in old["metadata"]:
+            return old
+        metadata = old["metadata"] | {"deletionTimestamp": timestamp(self.clock())}
+        terminating = old | {"metadata": metadata, "status": {"phase": "Terminating"}}
+        return self.storage.put(builtin.NAMESPACES.key, terminating)
+
+    def _expire_events(self) -> None:
+        limit = timestamp(self.clock() - _EVENT_LIFE)
+        for event in self.storage.objects(builtin.EVENTS.key):
+            if event["metadata"]["creationTimestamp"] >= limit:
+                return
+            self.storage.remove(builtin.EVENTS.key, event)
+
+    @staticmethod
+    def _refuse(resource: Resource, name: str, mistakes: Iterable[FieldError]) -> None:
+        if found := list(mistakes):
+            raise invalid(resource, name, found)
+
+    @staticmethod
+    def _check(resource: Resource, obj: Object, uid: str | None, resource_version: str | None) -> None:
+        metadata = obj["metadata"]
+        for what, wanted, actual in (
+            ("UID", uid, metadata["uid"]),
+            ("ResourceVersion", resource_version, metadata["resourceVersion"]),
+        ):
+            if wanted is not None and wanted != actual:
+                why = (
+                    f"the {what} in the precondition ({wanted}) does not match the {what} in record ({actual}). "
+                    "The object might have been deleted and then recreated"
+                )
+                raise conflict(resource, metadata["name"], why, kind=True)
+
+
+def _parts_written(resource: Resource, old: Object, new: Object, subresource: str) -> Object:
+    """The object that a write means: a write of status touches nothing else, any other leaves the status alone."""
+    if subresource == "status":
+        written = old | {"status": new["status"]} if "status" in new else {k: old[k] for k in old if k != "status"}
+        if not resource.custom:
+            written["metadata"] = new["metadata"]
+        return written
+    if not resource.has_status:
+        return new
+    rest = {key: value for key, value in new.items() if key != "status"}
+    return rest | {"status": old["status"]} if "status" in old else rest
+
+
+def _content(resource: Resource, obj: Object) -> Object:
+    """What of an object its generation counts changes of."""
+    apart = {"metadata", "status"} if resource.has_status else {"metadata"}
+    return {key: value for key, value in obj.items() if key not in apart}
+
+
+def _grace(pod: Object, asked: int | None) -> int:
+    """Seconds that a pod has from now; no kubelet has to confirm the end of one that has no node or has ended."""
+    if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in _GRACEFUL_END:
+        return 0
+    running_out: int | None = pod["metadata"].get("deletionGracePeriodSeconds")
+    if running_out is not None:
+        return running_out if asked is None else min(asked, running_out)
+    return max(0, asked if asked is not None else at(pod, "spec", "terminationGracePeriodSeconds", default=30))
+
+
+def _established(crd: Mapping[str, Any], since: str) -> Object:
+    spec = crd["spec"]
+    conditions = [
+        {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
+        for kind, reason, message in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        )
+    ]
+    stored = [version["name"] for version in spec["versions"] if version["storage"]]
+    status = {"conditions": conditions, "acceptedNames": spec["names"], "storedVersions": stored}
+    return {**crd, "status": status}

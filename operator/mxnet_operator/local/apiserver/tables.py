@@ -1,0 +1,277 @@
+"""Tables: what `kubectl get` prints, made by the server (meta.k8s.io/v1 Table)."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mxnet_operator.local.apiserver import jsonpath
+from mxnet_operator.local.apiserver import resources as builtin
+from mxnet_operator.local.apiserver.durations import age
+from mxnet_operator.local.apiserver.json_values import Object, at
+from mxnet_operator.local.apiserver.resources import Resource
+
+_NONE = "<none>"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, how an object's cell is made, and its priority (above 0: only with -o wide)."""
+
+    name: str
+    cell: Callable[[Object, datetime], Any]
+    priority: int = 0
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+
+    def definition(self) -> Object:
+        """The column as a Table announces it."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description or self.name,
+            "priority": self.priority,
+        }
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How a client wants its tables: in which version of meta.k8s.io, and with what of each object."""
+
+    version: str
+    include: str = "Metadata"
+
+
+def requested_table(accept: str, include: str) -> TableFormat | None:
+    """The table format that an Accept header asks for first; None where it prefers plain JSON."""
+    for media_type in accept.split(","):
+        kind, *parameters = (part.strip() for part in media_type.split(";"))
+        values = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        if kind not in ("application/json", "*/*", "application/*"):
+            continue
+        if "as" not in values:
+            return None
+        if values["as"] == "Table" and values.get("g") == "meta.k8s.io" and values.get("v") in ("v1", "v1beta1"):
+            return TableFormat(values["v"], include or "Metadata")
+    return None
+
+
+def table(
+    resource: Resource,
+    objects: Sequence[Object],
+    form: TableFormat,
+    now: datetime,
+    metadata: Object | None = None,
+    *,
+    headings: bool = True,
+) -> Object:
+    """The objects as a Table; in a watch only the first one announces its columns (`headings`)."""
+    columns = _columns(resource)
+    rows = [{"cells": [column.cell(obj, now) for column in columns], "object": _included(obj, form)} for obj in objects]
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{form.version}",
+        "metadata": metadata or {},
+        "columnDefinitions": [column.definition() for column in columns] if headings else None,
+        "rows": rows,
+    }
+
+
+def _included(obj: Object, form: TableFormat) -> Object | None:
+    if form.include == "None":
+        return None
+    if form.include == "Object":
+        return obj
+    partial = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{form.version}"}
+    return partial | {"metadata": obj["metadata"]}
+
+
+def _columns(resource: Resource) -> Sequence[Column]:
+    if resource.custom:
+        declared = [_declared(column) for column in resource.columns]
+        return [_NAME, *(declared or [_AGE])]
+    return _BUILT_IN.get(resource.plural, (_NAME, _AGE))
+
+
+def _declared(column: Any) -> Column:
+    kind, path = column["type"], column["jsonPath"]
+
+    def cell(obj: Object, now: datetime) -> Any:
+        found = jsonpath.find(path, obj)
+        if not found:
+            return "<unknown>" if kind == "date" else None
+        if kind == "date":
+            return age(str(found[0]), now)
+        return found[0] if kind in ("integer", "number", "boolean") else ",".join(map(str, found))
+
+    return Column(
+        column["name"],
+        cell,
+        column.get("priority", 0),
+        kind,
+        column.get("format", ""),
+        column.get("description", ""),
+    )
+
+
+def _at(*path: str | int, default: Any = _NONE) -> Callable[[Object, datetime], Any]:
+    return lambda obj, _: at(obj, *path, default=default)
+
+
+_NAME = Column("Name", _at("metadata", "name"), format="name")
+_AGE = Column("Age", lambda obj, now: age(at(obj, "metadata", "creationTimestamp"), now))
+
+
+def _pod_ready(pod: Object, _: datetime) -> str:
+    ready = sum(bool(each.get("ready")) for each in at(pod, "status", "containerStatuses", default=[]))
+    return f"{ready}/{len(at(pod, 'spec', 'containers', default=[]))}"
+
+
+def _pod_status(pod: Object, _: datetime) -> str:
+    """As kubectl's printPod: the pod's or a container's reason where there is one, else the phase."""
+    shown: str = at(pod, "status", "reason") or at(pod, "status", "phase", default="Unknown")
+    for position, status in enumerate(at(pod, "status", "initContainerStatuses", default=[])):
+        ended, waiting = at(status, "state", "terminated"), at(status, "state", "waiting", "reason", default="")
+        if ended and ended.get("exitCode") == 0:
+            continue
+        if ended:
+            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended.get('exitCode'))}"
+        if waiting not in ("", "PodInitializing"):
+            return f"Init:{waiting}"
+        return f"Init:{position}/{len(pod['spec'].get('initContainers', []))}"
+    running = False
+    for status in reversed(at(pod, "status", "containerStatuses", default=[])):
+        ended, waiting = at(status, "state", "terminated"), at(status, "state", "waiting", "reason")
+        if waiting:
+            shown = waiting
+        elif ended:
+            shown = ended.get("reason") or (
+                f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
+            )
+        elif status.get("ready"):
+            running = True
+    if shown == "Completed" and running:
+        shown = "Running"
+    if at(pod, "metadata", "deletionTimestamp"):
+        return "Unknown" if at(pod, "status", "reason") == "NodeLost" else "Terminating"
+    return shown
+
+
+def _pod_restarts(pod: Object, now: datetime) -> str:
+    statuses = at(pod, "status", "containerStatuses", default=[])
+    restarts = sum(each.get("restartCount", 0) for each in statuses)
+    last = max((at(each, "lastState", "terminated", "finishedAt", default="") for each in statuses), default="")
+    return f"{restarts} ({age(last, now)} ago)" if restarts and last else str(restarts)
+
+
+def _service_ports(service: Object, _: datetime) -> str:
+    ports = at(service, "spec", "ports", default=[])
+    return ",".join(f"{port['port']}/{port.get('protocol', 'TCP')}" for port in ports) or _NONE
+
+
+def _selector(service: Object, _: datetime) -> str:
+    return ",".join(f"{k}={v}" for k, v in sorted(at(service, "spec", "selector", default={}).items())) or _NONE
+
+
+def _event_last_seen(event: Object, now: datetime) -> str:
+    moments = (
+        at(event, "series", "lastObservedTime"),
+        event.get("lastTimestamp"),
+        event.get("eventTime"),
+        event.get("firstTimestamp"),
+    )
+    return age(next(filter(None, moments), None), now)
+
+
+def _event_object(event: Object, _: datetime) -> str:
+    about = event.get("involvedObject") or {}
+    return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
+
+
+def _event_source(event: Object, _: datetime) -> str:
+    component = at(event, "source", "component") or event.get("reportingComponent") or ""
+    host = at(event, "source", "host") or event.get("reportingInstance") or ""
+    return f"{component}, {host}" if host and component else component or host
+
+
+def _node_status(node: Object, _: datetime) -> str:
+    conditions = {each["type"]: each["status"] for each in at(node, "status", "conditions", default=[])}
+    ready = {"True": "Ready", None: "Unknown"}.get(conditions.get("Ready"), "NotReady")
+    return ready + (",SchedulingDisabled" if at(node, "spec", "unschedulable") else "")
+
+
+def _node_roles(node: Object, _: datetime) -> str:
+    prefix = "node-role.kubernetes.io/"
+    roles = [k.removeprefix(prefix) for k in at(node, "metadata", "labels", default={}) if k.startswith(prefix)]
+    return ",".join(sorted(roles)) or _NONE
+
+
+def _node_internal_ip(node: Object, _: datetime) -> str:
+    addresses = at(node, "status", "addresses", default=[])
+    return next((each["address"] for each in addresses if each["type"] == "InternalIP"), _NONE)
+
+
+def _config_map_size(config_map: Object, _: datetime) -> int:
+    return len(config_map.get("data") or {}) + len(config_map.get("binaryData") or {})
+
+
+def _lease_holder(lease: Object, _: datetime) -> str:
+    return str(at(lease, "spec", "holderIdentity", default=""))
+
+
+def _created(obj: Object, _: datetime) -> str:
+    return str(at(obj, "metadata", "creationTimestamp", default=""))
+
+
+_BUILT_IN: dict[str, tuple[Column, ...]] = {
+    builtin.PODS.plural: (
+        _NAME,
+        Column("Ready", _pod_ready),
+        Column("Status", _pod_status),
+        Column("Restarts", _pod_restarts),
+        _AGE,
+        Column("IP", _at("status", "podIP"), 1),
+        Column("Node", _at("spec", "nodeName"), 1),
+        Column("Nominated Node", _at("status", "nominatedNodeName"), 1),
+        Column("Readiness Gates", lambda _obj, _now: _NONE, 1),
+    ),
+    builtin.SERVICES.plural: (
+        _NAME,
+        Column("Type", _at("spec", "type")),
+        Column("Cluster-IP", _at("spec", "clusterIP")),
+        Column("External-IP", lambda _obj, _now: _NONE),
+        Column("Port(s)", _service_ports),
+        _AGE,
+        Column("Selector", _selector, 1),
+    ),
+    builtin.EVENTS.plural: (
+        Column("Last Seen", _event_last_seen),
+        Column("Type", _at("type")),
+        Column("Reason", _at("reason")),
+        Column("Object", _event_object),
+        Column("Subobject", _at("involvedObject", "fieldPath", default=""), 1),
+        Column("Source", _event_source, 1),
+        Column("Message", lambda event, _: re.sub(r"\s*\n\s*", " ", at(event, "message", default="")).strip()),
+        Column("First Seen", lambda event, now: age(event.get("firstTimestamp") or event.get("eventTime"), now), 1),
+        Column("Count", _at("count", default=1), 1, "integer"),
+        Column("Name", _at("metadata", "name"), 1, format="name"),
+    ),
+    builtin.NODES.plural: (
+        _NAME,
+        Column("Status", _node_status),
+        Column("Roles", _node_roles),
+        _AGE,
+        Column("Version", _at("status", "nodeInfo", "kubeletVersion", default="<unknown>")),
+        Column("Internal-IP", _node_internal_ip, 1),
+        Column("OS-Image", _at("status", "nodeInfo", "osImage", default="<unknown>"), 1),
+        Column("Kernel-Version", _at("status", "nodeInfo", "kernelVersion", default="<unknown>"), 1),
+        Column("Container-Runtime", _at("status", "nodeInfo", "containerRuntimeVersion", default="<unknown>"), 1),
+    ),
+    builtin.NAMESPACES.plural: (_NAME, Column("Status", _at("status", "phase")), _AGE),
+    builtin.CONFIG_MAPS.plural: (_NAME, Column("Data", _config_map_size, type="integer"), _AGE),
+    builtin.LEASES.plural: (_NAME, Column("Holder", _lease_holder), _AGE),
+    builtin.CUSTOM_RESOURCE_DEFINITIONS.plural: (_NAME, Column("Created At", _created)),
+}

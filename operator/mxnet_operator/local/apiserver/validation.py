@@ -1,0 +1,209 @@
+"""Whether an object may be stored: custom resources by their schema and rules, built-in ones by what clients notice."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.structural import (
+    FieldError,
+    apply_schema_defaults,
+    invalid,
+    prune,
+    structural_errors,
+)
+from mxnet_operator.api.validation import validate
+from mxnet_operator.local.apiserver import builtin_types
+from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
+from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
+from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
+from mxnet_operator.local.apiserver.statuses import bad_request, forbidden_field, required, unsupported
+
+Rules = Callable[[Any], list[FieldError]]
+
+RULES: Mapping[tuple[str, str], Rules] = {(names.API_VERSION, names.KIND): validate}
+"""What a schema can't say, by apiVersion and kind: the Python twins of the CRD's CEL rules."""
+
+_HEADER = ("apiVersion", "kind", "metadata")
+
+
+def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
+    """The object in a request's body, with only the fields that its type has, and the paths of those dropped.
+
+    Raises:
+        StatusError: 400 for what isn't an object of the resource's kind.
+    """
+    if not isinstance(body, dict):
+        raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
+    for field, expected in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        given = body.get(field)
+        if given != expected and not (given is None and not resource.custom):
+            raise bad_request(
+                f"the {field} in the data ({given}) does not match the expected {field} ({expected})"
+                if given
+                else f"Object '{'Kind' if field == 'kind' else field}' is missing in the body"
+            )
+    obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, **_without_nulls(resource, body)}
+    return obj, _prune(resource, obj)
+
+
+def _without_nulls(resource: Resource, body: Object) -> Object:
+    # null means absent everywhere in a built-in type, and in any object's metadata
+    if not resource.custom:
+        return without_nulls(body)  # type: ignore[no-any-return]
+    copied = {key: value for key, value in body.items() if not (key == "metadata" and value is None)}
+    return copied | {"metadata": without_nulls(body.get("metadata") or {})}
+
+
+def _prune(resource: Resource, obj: Object) -> list[str]:
+    try:
+        if not resource.custom:
+            return builtin_types.decode(resource.kind, obj) if resource.kind in builtin_types.types() else []
+        unknown = builtin_types.decode("ObjectMeta", obj["metadata"])
+    except builtin_types.WrongTypeError as error:
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: json: {error}'
+        ) from error
+    content = {key: value for key, value in obj.items() if key not in _HEADER}
+    unknown = [f"metadata.{path}" for path in unknown] + prune(dict(resource.schema or {}), content)
+    apply_schema_defaults(dict(resource.schema or {}), content)
+    for key in obj.keys() - content.keys() - set(_HEADER):
+        del obj[key]
+    obj.update(content)
+    return unknown
+
+
+def errors(resource: Resource, obj: Object) -> list[FieldError]:
+    """Every mistake of an object about to be stored."""
+    found = list(metadata_errors(resource, obj))
+    if rules := RULES.get((resource.api_version, resource.kind)):
+        said = {error.path for error in found}
+        return found + [error for error in rules(obj) if error.path not in said]
+    if resource.custom:
+        return found + structural_errors(dict(resource.schema or {}), obj)
+    checks = {PODS: _pod_errors, SERVICES: _service_errors, EVENTS: _event_errors, CONFIG_MAPS: _config_map_errors}
+    return found + list(checks[resource](obj)) if resource in checks else found
+
+
+def _pod_errors(pod: Object) -> Iterator[FieldError]:
+    spec = pod.get("spec") or {}
+    volumes = [volume.get("name", "") for volume in spec.get("volumes") or ()]
+    for position, name in enumerate(volumes):
+        yield from _list_name_errors(f"spec.volumes[{position}].name", name, volumes[:position])
+    if not spec.get("containers"):
+        yield required("spec.containers")
+    seen: list[str] = []
+    for field in ("initContainers", "containers"):
+        for position, container in enumerate(spec.get(field) or ()):
+            path = f"spec.{field}[{position}]"
+            yield from _list_name_errors(f"{path}.name", container.get("name", ""), seen)
+            seen.append(container.get("name", ""))
+            yield from _container_errors(path, container, volumes)
+    if (policy := spec.get("restartPolicy")) not in ("Always", "OnFailure", "Never"):
+        yield unsupported("spec.restartPolicy", policy, ("Always", "OnFailure", "Never"))
+    for field, least in (("activeDeadlineSeconds", 1), ("terminationGracePeriodSeconds", 0)):
+        if field in spec and spec[field] < least:
+            yield invalid(f"spec.{field}", spec[field], f"must be greater than or equal to {least}")
+    for field in ("hostname", "subdomain"):
+        if spec.get(field) and not is_dns_label(spec[field]):
+            yield dns_label_error(f"spec.{field}", spec[field])
+    yield from label_errors(spec.get("nodeSelector") or {}, "spec.nodeSelector")
+
+
+def _list_name_errors(path: str, name: str, taken: list[str]) -> Iterator[FieldError]:
+    if not name:
+        yield required(path)
+    elif not is_dns_label(name):
+        yield dns_label_error(path, name)
+    elif name in taken:
+        yield FieldError(path, "FieldValueDuplicate", f'Duplicate value: "{name}"')
+
+
+def _container_errors(path: str, container: Object, volumes: list[str]) -> Iterator[FieldError]:
+    if not container.get("image"):
+        yield required(f"{path}.image")
+    for position, variable in enumerate(container.get("env") or ()):
+        if not variable.get("name"):
+            yield required(f"{path}.env[{position}].name")
+        elif "=" in variable["name"] or not variable["name"].isprintable():
+            yield invalid(f"{path}.env[{position}].name", variable["name"], "a valid environment variable name")
+    for position, port in enumerate(container.get("ports") or ()):
+        yield from _port_errors(f"{path}.ports[{position}].containerPort", port.get("containerPort"))
+    for position, mount in enumerate(container.get("volumeMounts") or ()):
+        where = f"{path}.volumeMounts[{position}]"
+        if not mount.get("mountPath"):
+            yield required(f"{where}.mountPath")
+        if mount.get("name") not in volumes:
+            yield FieldError(f"{where}.name", "FieldValueNotFound", f'Not found: "{mount.get("name", "")}"')
+
+
+def _port_errors(path: str, port: int | None) -> Iterator[FieldError]:
+    if port is None:
+        yield required(path)
+    elif not 1 <= port <= 65535:
+        yield invalid(path, port, "must be between 1 and 65535, inclusive")
+
+
+def _service_errors(service: Object) -> Iterator[FieldError]:
+    spec = service.get("spec") or {}
+    if spec.get("type") != "ClusterIP":
+        yield unsupported("spec.type", spec.get("type"), ("ClusterIP",))
+    if spec.get("clusterIP") != "None":
+        yield unsupported("spec.clusterIP", spec.get("clusterIP"), ("None",))
+    ports = spec.get("ports") or []
+    for position, port in enumerate(ports):
+        yield from _port_errors(f"spec.ports[{position}].port", port.get("port"))
+        if len(ports) > 1 and not port.get("name"):
+            yield required(f"spec.ports[{position}].name")
+    yield from label_errors(spec.get("selector") or {}, "spec.selector")
+
+
+def _event_errors(event: Object) -> Iterator[FieldError]:
+    namespace, about = event["metadata"].get("namespace"), at(event, "involvedObject", "namespace", default="")
+    if namespace != (about or "default"):
+        yield invalid("involvedObject.namespace", about, "does not match event.namespace")
+
+
+def _config_map_errors(config_map: Object) -> Iterator[FieldError]:
+    for field in ("data", "binaryData"):
+        for key in config_map.get(field) or {}:
+            if not key or len(key) > 253 or not key.replace("-", "a").replace("_", "a").replace(".", "a").isalnum():
+                detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+                yield invalid(f"{field}[{key}]", key, detail)
+
+
+_MUTABLE = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations")
+
+
+def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
+    """What may not change once an object exists."""
+    finalizers = at(old, "metadata", "finalizers", default=[])
+    added = [each for each in at(new, "metadata", "finalizers", default=[]) if each not in finalizers]
+    if added and at(old, "metadata", "deletionTimestamp"):
+        detail = "no new finalizers can be added if the object is being deleted, found new finalizers "
+        yield forbidden_field("metadata.finalizers", f"{detail}{added}")
+    if resource is PODS:
+        yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
+    elif resource is CONFIG_MAPS and old.get("immutable"):
+        for field in ("data", "binaryData", "immutable"):
+            if old.get(field) != new.get(field):
+                yield forbidden_field(field, "field is immutable when `immutable` is set")
+
+
+def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
+    if _fixed(old) != _fixed(new):
+        yield forbidden_field(
+            "spec",
+            "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+            "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+        )
+    before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
+    if before is not None and (after is None or after > before):
+        yield invalid("spec.activeDeadlineSeconds", after, f"must be less than or equal to previous value: {before}")
+
+
+def _fixed(spec: Object) -> Object:
+    kept = {key: value for key, value in spec.items() if key not in _MUTABLE}
+    for field in ("containers", "initContainers"):
+        kept[field] = [{k: v for k, v in c.items() if k != "image"} for c in kept.get(field) or ()]
+    return kept

@@ -1,0 +1,63 @@
+"""Writes the API server's builtin_types.json from the models of the official Python client."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+KINDS = {
+    "Pod": "V1Pod",
+    "Service": "V1Service",
+    "ConfigMap": "V1ConfigMap",
+    "Event": "CoreV1Event",
+    "Namespace": "V1Namespace",
+    "Node": "V1Node",
+    "Lease": "V1Lease",
+    "Binding": "V1Binding",
+    "ObjectMeta": "V1ObjectMeta",
+}
+QUANTITIES = {"allocatable", "capacity", "limits", "overhead", "requests"}
+SCALARS = {"str": "str", "datetime": "str", "int": "int", "bool": "bool", "float": "float", "object": "any"}
+
+
+def _compact(model_type, field, waiting):
+    if match := re.fullmatch(r"list\[(.*)\]", model_type):
+        return f"[{_compact(match[1], field, waiting)}]"
+    if match := re.fullmatch(r"dict[\[(](?:str), ?(.*)[\])]", model_type):
+        return "{quantity}" if field in QUANTITIES else f"{{{_compact(match[1], field, waiting)}}}"
+    if model_type in SCALARS:
+        return SCALARS[model_type]
+    waiting.append(model_type)
+    return _name(model_type)
+
+
+def _name(model):
+    return re.sub(r"^V1(?=[A-Z])|^Core(?=V1)", "", model).removeprefix("V1")
+
+
+def builtin_types():
+    """`{type: {field: type}}` of the built-in resources, reachable types included."""
+    from kubernetes.client import models
+
+    found = {}
+    waiting = list(KINDS.values())
+    while waiting:
+        model = waiting.pop()
+        name = _name(model)
+        if name in found:
+            continue
+        cls = getattr(models, model)
+        found[name] = {}
+        for attribute, model_type in cls.openapi_types.items():
+            field = cls.attribute_map[attribute]
+            found[name][field] = _compact(model_type, field, waiting)
+    return {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
+
+
+def render():
+    lines = [f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in builtin_types().items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(render())
