@@ -1,0 +1,178 @@
+"""The verbs of the Kubernetes API: decoded JSON in and out, raw bytes for watches and logs."""
+
+import contextlib
+from collections.abc import AsyncGenerator, MutableSequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from mxnet_operator.kube.credentials import Credentials
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.transport import Params, Request, Transport
+
+__all__ = [
+    "JSON_PATCH",
+    "MERGE_PATCH",
+    "PAGE",
+    "STRATEGIC_MERGE_PATCH",
+    "ApiError",
+    "ApiUnavailable",
+    "Client",
+    "Params",
+]
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+
+PAGE: Final = 500
+"""Objects asked for at once when listing, as client-go does."""
+
+
+class Client:
+    """A client of the API server that `credentials` name; an async context manager.
+
+    Every request may raise ApiError (the server refused) or ApiUnavailable (no server, or the connection broke: then
+    whether a write was carried out is unknown). A GET is tried again when the connection breaks, and any request when
+    the server says 429. Pass `warnings` to collect the texts of a reply's Warning headers; else they are logged.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        connect_timeout: float = 10.0,
+        request_timeout: float = 60.0,
+        max_connections: int = 100,
+    ) -> None:
+        """Timeouts are in seconds; nothing connects before the first request."""
+        self._transport = Transport(credentials, connect_timeout, request_timeout, max_connections)
+
+    async def __aenter__(self) -> Self:
+        """Open the connection pool."""
+        self._transport.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        await self._transport.close()
+
+    @property
+    def server(self) -> str:
+        """The server's URL."""
+        return self._transport.credentials.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the credentials name for who doesn't say one."""
+        return self._transport.credentials.namespace
+
+    async def get(self, path: str, params: Params | None = None) -> dict[str, Any]:
+        """One object, or whatever else the path answers with."""
+        return _decode(await self.get_bytes(path, params))
+
+    async def get_bytes(self, path: str, params: Params | None = None) -> bytes:
+        """The body of a GET, not decoded."""
+        return await self._transport.request(Request("GET", path, params or {}))
+
+    async def create(
+        self,
+        path: str,
+        body: Any,
+        params: Params | None = None,
+        *,
+        warnings: MutableSequence[str] | None = None,
+    ) -> dict[str, Any]:
+        """POST an object; returns it as stored."""
+        return await self._write("POST", path, body, params, warnings)
+
+    async def patch(
+        self,
+        path: str,
+        body: Any,
+        content_type: str = MERGE_PATCH,
+        params: Params | None = None,
+        *,
+        warnings: MutableSequence[str] | None = None,
+    ) -> dict[str, Any]:
+        """PATCH an object; returns it as stored."""
+        request = Request("PATCH", path, params or {}, msgspec.json.encode(body), content_type)
+        return _decode(await self._transport.request(request, warnings=warnings))
+
+    async def replace(
+        self,
+        path: str,
+        body: Any,
+        params: Params | None = None,
+        *,
+        warnings: MutableSequence[str] | None = None,
+    ) -> dict[str, Any]:
+        """PUT an object; returns it as stored."""
+        return await self._write("PUT", path, body, params, warnings)
+
+    async def delete(self, path: str, body: Any = None, params: Params | None = None) -> dict[str, Any]:
+        """DELETE an object, or all that match; `body` holds DeleteOptions. Returns the object or a Status."""
+        return await self._write("DELETE", path, body, params, None)
+
+    async def list(self, path: str, params: Params | None = None) -> dict[str, Any]:
+        """A whole list: all its pages as one, with the resourceVersion that they share."""
+        query = {"limit": PAGE, **(params or {})}
+        whole = await self.get(path, query)
+        following = whole["metadata"].pop("continue", None)
+        while following:
+            page = await self.get(path, {**query, "continue": following})
+            whole["items"].extend(page["items"])
+            following = page["metadata"].get("continue")
+        return whole
+
+    async def watch(
+        self, path: str, params: Params | None = None, *, idle_timeout: float | None = None
+    ) -> AsyncGenerator[bytes]:
+        """The lines of a watch, of any length, until the server ends it.
+
+        Close the generator when leaving it early (`contextlib.aclosing`). After `idle_timeout` seconds without a
+        byte the connection counts as dead (ApiUnavailable).
+        """
+        pieces: list[bytes] = []
+        async with contextlib.aclosing(
+            self.stream(path, {**(params or {}), "watch": True}, idle_timeout=idle_timeout)
+        ) as chunks:
+            async for chunk in chunks:
+                *ends, rest = chunk.split(b"\n")
+                for end in ends:
+                    pieces.append(end)
+                    if line := b"".join(pieces):
+                        yield line
+                    pieces.clear()
+                if rest:
+                    pieces.append(rest)
+        if pieces:
+            yield b"".join(pieces)
+
+    async def stream(
+        self, path: str, params: Params | None = None, *, idle_timeout: float | None = None
+    ) -> AsyncGenerator[bytes]:
+        """The body of a GET in the pieces in which it arrives: logs. To be closed as `watch` is."""
+        async with contextlib.aclosing(
+            self._transport.stream(Request("GET", path, params or {}), idle_timeout)
+        ) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        params: Params | None,
+        warnings: MutableSequence[str] | None,
+    ) -> dict[str, Any]:
+        data = None if body is None else msgspec.json.encode(body)
+        return _decode(await self._transport.request(Request(method, path, params or {}, data), warnings=warnings))
+
+
+def _decode(body: bytes) -> dict[str, Any]:
+    return msgspec.json.decode(body, type=dict[str, Any]) if body else {}

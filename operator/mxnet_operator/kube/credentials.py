@@ -1,0 +1,133 @@
+"""Who we are to the API server and how we know that it is the right one, as the official loader reads it."""
+
+import os
+import ssl
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
+
+from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError
+from mxnet_operator.kube.loader import loaders
+
+_SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_DEFAULT_KUBECONFIG: Final = "~/.kube/config"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A server and a user.
+
+    `headers` and `reload` may block (a token file is read, an exec plugin is run): call them off the event loop.
+    `ssl` is None for a server on plain HTTP; `server_hostname` is the kubeconfig's `tls-server-name`.
+    """
+
+    server: str
+    ssl: ssl.SSLContext | None
+    server_hostname: str | None
+    proxy: str | None
+    namespace: str
+    headers: Callable[[], Mapping[str, str]]
+    reload: Callable[[], "Credentials"]
+
+
+def load_credentials(kubeconfig: str | None = None, context: str | None = None) -> Credentials:
+    """The credentials of a kubeconfig, else of the pod that this runs in.
+
+    The kubeconfig is the argument, else `$KUBECONFIG` (several files joined by `:` are merged), else `~/.kube/config`:
+    kubectl's order.
+
+    Raises:
+        NoKubeconfigError: there is none, and this is no pod.
+        CredentialsError: it can't be read, lacks the context, or its exec plugin fails.
+    """
+    paths = kubeconfig or os.environ.get("KUBECONFIG")
+    in_cluster = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+    if paths is None and in_cluster and context is None and not Path(_DEFAULT_KUBECONFIG).expanduser().exists():
+        return _in_cluster()
+    return _from_kubeconfig(paths or _DEFAULT_KUBECONFIG, context)
+
+
+def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
+    if not any(Path(p).expanduser().is_file() for p in paths.split(os.pathsep) if p):
+        raise NoKubeconfigError(
+            f"no kubeconfig at {paths}: name one with --kubeconfig or the environment variable KUBECONFIG"
+        )
+    api = loaders()
+    configuration = api.configuration()
+    with tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder:  # keys given as data pass through files
+        try:
+            config = api.kube_config.KubeConfigMerger(paths).config
+            loader = api.kube_config.KubeConfigLoader(config, context, temp_file_path=folder, config_base_path=None)
+            loader.load_and_set(configuration)
+            chosen = loader.current_context["context"]
+            user = config["users"].get_with_name(chosen["user"], safe=True) if chosen.get("user") else None
+        except Exception as error:  # the loader raises whatever a malformed file leads it to
+            raise CredentialsError(f"kubeconfig {paths}: {error}") from error
+        token, certificate = configuration.api_key.get("BearerToken"), configuration.cert_file
+        if user is not None and "exec" in user["user"].value and not token and not certificate:
+            command = user["user"]["exec"].value.get("command")
+            raise CredentialsError(
+                f"kubeconfig {paths}: the exec plugin {command!r} gave neither token nor certificate; its own message"
+                " is in the log"
+            )
+        return _credentials(
+            configuration, chosen.get("namespace") or "default", lambda: _from_kubeconfig(paths, context)
+        )
+
+
+def _in_cluster() -> Credentials:
+    api = loaders()
+    configuration = api.configuration()
+    try:
+        api.incluster_config.load_incluster_config(configuration)
+        namespace = _SERVICE_ACCOUNT_NAMESPACE.read_text("utf-8").strip()
+    except Exception as error:
+        raise CredentialsError(f"this pod's service account can't be used: {error}") from error
+    return _credentials(configuration, namespace or "default", _in_cluster)
+
+
+def _credentials(configuration: Any, namespace: str, reload: Callable[[], Credentials]) -> Credentials:
+    def headers() -> Mapping[str, str]:
+        try:
+            value = configuration.get_api_key_with_prefix("BearerToken")  # runs the loader's refresh hook
+        except Exception as error:
+            raise CredentialsError(f"the token for {configuration.host} can't be renewed: {error}") from error
+        return {"Authorization": value} if value else {}
+
+    try:
+        context = _ssl_context(configuration) if configuration.host.startswith("https:") else None
+    except (OSError, ssl.SSLError) as error:
+        raise CredentialsError(f"the certificates for {configuration.host} can't be used: {error}") from error
+    return Credentials(
+        server=configuration.host.rstrip("/"),
+        ssl=context,
+        server_hostname=configuration.tls_server_name,
+        proxy=_proxy(configuration),
+        namespace=namespace,
+        headers=headers,
+        reload=reload,
+    )
+
+
+def _ssl_context(configuration: Any) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    # Many a cluster's own authority lacks the key identifier that Python 3.13 began to ask for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
+
+
+def _proxy(configuration: Any) -> str | None:
+    """The proxy of the environment, but never for this machine itself (Go's rule, which kubectl follows)."""
+    host = urlsplit(configuration.host).hostname or ""
+    if not configuration.proxy or host == "localhost" or host.startswith("127.") or host == "::1":
+        return None
+    return None if proxy_bypass(host) else str(configuration.proxy)
