@@ -3,14 +3,12 @@
 import asyncio
 import json
 import os
-import shutil
 import ssl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
-import pytest
 import trustme
 import yaml
 
@@ -155,22 +153,17 @@ async def running_server(folder, *, crds=None, log_source=None, **options):
         await server.stop()
 
 
-def require_kubectl():
-    """Skip without kubectl; with CI set, fail."""
-    if shutil.which("kubectl") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("kubectl is not on PATH")
-
-
 class Kubectl:
     """The real kubectl against one server."""
 
-    def __init__(self, running):
+    def __init__(self, program, running):
+        self._program = program
         self._environment = running.kubectl_environment()
         self._cache = running.home / "cache"
 
     async def start(self, *arguments, stdin=None):
         return await asyncio.create_subprocess_exec(
-            "kubectl",
+            self._program,
             "--cache-dir",
             str(self._cache),
             *arguments,

@@ -1,0 +1,298 @@
+"""What every Kubernetes API server does on reads and writes: the fixture `api` may be ours or a real one."""
+
+import asyncio
+
+import pytest
+from apiserver_objects import CONFIG_MAPS, JOBS, PODS, SERVICES, config_map, mxjob, pod
+
+
+async def test_refuses_a_stale_resource_version(api, namespace):
+    path = JOBS.format(namespace)
+    first = (await api.post(path, mxjob("a"))).ok()
+    labelled = first | {"metadata": first["metadata"] | {"labels": {"x": "1"}}}
+    (await api.put(f"{path}/a", labelled)).ok()
+    answer = await api.put(f"{path}/a", first | {"metadata": first["metadata"] | {"labels": {"x": "2"}}})
+    assert answer.code == 409
+    assert answer.body["reason"] == "Conflict"
+    assert answer.body["message"] == (
+        'Operation cannot be fulfilled on mxjobs.kubeflow.org "a": the object has been modified; '
+        "please apply your changes to the latest version and try again"
+    )
+    assert answer.body["details"] == {"name": "a", "group": "kubeflow.org", "kind": "mxjobs"}
+
+
+async def test_a_patch_that_names_a_stale_resource_version_is_refused(api, namespace):
+    path = JOBS.format(namespace)
+    first = (await api.post(path, mxjob("a"))).ok()
+    (await api.merge(f"{path}/a", {"metadata": {"labels": {"x": "1"}}})).ok()
+    stale = {"metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}, "status": {"startTime": None}}
+    assert (await api.merge(f"{path}/a/status", stale)).code == 409
+    assert (await api.merge(f"{path}/a", {"metadata": {"labels": {"x": "2"}}})).ok()["metadata"]["labels"] == {"x": "2"}
+
+
+async def test_only_one_of_many_writers_of_one_version_wins(api, namespace):
+    path = CONFIG_MAPS.format(namespace)
+    first = (await api.post(path, config_map("a", count="0"))).ok()
+    answers = await asyncio.gather(*(api.put(f"{path}/a", first | {"data": {"by": str(i)}}) for i in range(8)))
+    assert sorted(answer.code for answer in answers) == [200] + [409] * 7
+
+
+async def test_a_custom_resource_is_replaced_only_with_its_resource_version_given(api, namespace):
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    answer = await api.put(f"{JOBS.format(namespace)}/a", mxjob("a", replicas=2))
+    assert answer.code == 422
+    assert answer.body["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+    assert answer.body["details"]["causes"][0]["message"].endswith("must be specified for an update")
+
+
+async def test_a_config_map_is_replaced_without_one(api, namespace):
+    (await api.post(CONFIG_MAPS.format(namespace), config_map("a", x="1"))).ok()
+    assert (await api.put(f"{CONFIG_MAPS.format(namespace)}/a", config_map("a", x="2"))).ok()["data"] == {"x": "2"}
+
+
+async def test_a_name_can_be_taken_once(api, namespace):
+    path = JOBS.format(namespace)
+    (await api.post(path, mxjob("e1"))).ok()
+    answer = await api.post(path, mxjob("e1"))
+    assert answer.code == 409
+    assert answer.body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": 'mxjobs.kubeflow.org "e1" already exists',
+        "reason": "AlreadyExists",
+        "details": {"name": "e1", "group": "kubeflow.org", "kind": "mxjobs"},
+        "code": 409,
+    }
+
+
+async def test_a_name_is_generated_on_request(api, namespace):
+    job = mxjob("x")
+    job["metadata"] = {"generateName": "run-"}
+    names = {(await api.post(JOBS.format(namespace), job)).ok()["metadata"]["name"] for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.startswith("run-") and len(name) == 9 for name in names)
+
+
+async def test_a_new_object_gets_its_metadata_from_the_server(api, namespace):
+    job = mxjob("a", uid="mine", generation=9, creationTimestamp="2001-01-01T00:00:00Z")
+    job["status"] = {"startTime": "2001-01-01T00:00:00Z"}
+    made = (await api.post(JOBS.format(namespace), job)).ok()
+    assert made["metadata"]["uid"] != "mine"
+    assert made["metadata"]["generation"] == 1
+    assert not made["metadata"]["creationTimestamp"].startswith("2001")
+    assert made["metadata"]["namespace"] == namespace
+    assert "status" not in made
+
+
+async def test_what_is_not_there_is_not_found(api, namespace):
+    answer = await api.get(f"{JOBS.format(namespace)}/zz")
+    assert answer.code == 404
+    assert answer.body["message"] == 'mxjobs.kubeflow.org "zz" not found'
+    assert answer.body["details"] == {"name": "zz", "group": "kubeflow.org", "kind": "mxjobs"}
+
+
+async def test_an_object_needs_a_namespace_that_exists(api):
+    answer = await api.post(JOBS.format("nope"), mxjob("a"))
+    assert answer.code == 404
+    assert answer.body["message"] == 'namespaces "nope" not found'
+
+
+async def test_a_resource_that_is_not_served_is_no_page(api, namespace):
+    for path in (f"/apis/apps/v1/namespaces/{namespace}/deploys", "/api/v1/nothings", "/apis/none.example.org/v1"):
+        answer = await api.get(path)
+        assert (answer.code, answer.text.strip()) == (404, "404 page not found")
+
+
+async def test_a_write_that_changes_nothing_keeps_the_resource_version(api, namespace):
+    path = JOBS.format(namespace)
+    first = (await api.post(path, mxjob("a", labels={"x": "1"}))).ok()
+    again = (await api.merge(f"{path}/a", {"metadata": {"labels": {"x": "1"}}})).ok()
+    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+async def test_status_and_the_rest_are_written_apart(api, namespace):
+    path = JOBS.format(namespace)
+    (await api.post(path, mxjob("a"))).ok()
+    both = {"spec": {"runPolicy": {"backoffLimit": 1}}, "status": {"startTime": "2026-01-01T00:00:00Z"}}
+    main = (await api.merge(f"{path}/a", both)).ok()
+    assert main["spec"]["runPolicy"]["backoffLimit"] == 1
+    assert "status" not in main
+    assert main["metadata"]["generation"] == 2
+    both["spec"]["runPolicy"]["backoffLimit"] = 5
+    status = (await api.merge(f"{path}/a/status", both)).ok()
+    assert status["status"] == {"startTime": "2026-01-01T00:00:00Z"}
+    assert status["spec"]["runPolicy"]["backoffLimit"] == 1
+    assert status["metadata"]["generation"] == 2
+
+
+async def test_a_dry_run_stores_nothing(api, namespace):
+    path = JOBS.format(namespace)
+    assert (await api.post(path, mxjob("a"), dryRun="All")).ok()["metadata"]["uid"]
+    assert (await api.get(f"{path}/a")).code == 404
+    first = (await api.post(path, mxjob("a"))).ok()
+    (await api.merge(f"{path}/a", {"metadata": {"labels": {"x": "1"}}}, dryRun="All")).ok()
+    (await api.delete(f"{path}/a", dryRun="All")).ok()
+    assert (await api.get(f"{path}/a")).ok() == first
+
+
+async def test_pages_show_one_moment_whatever_happens_between_them(api, namespace):
+    path = CONFIG_MAPS.format(namespace)
+    for i in range(5):
+        (await api.post(path, config_map(f"m{i}", labels={"paged": "yes"}))).ok()
+    selected = {"labelSelector": "paged=yes", "limit": "2"}
+    first = (await api.get(path, **selected)).ok()
+    (await api.delete(f"{path}/m3")).ok()
+    (await api.post(path, config_map("m9", labels={"paged": "yes"}))).ok()
+    second = (await api.get(path, **selected, **{"continue": first["metadata"]["continue"]})).ok()
+    third = (await api.get(path, **selected, **{"continue": second["metadata"]["continue"]})).ok()
+    names = [item["metadata"]["name"] for page in (first, second, third) for item in page["items"]]
+    assert names == ["m0", "m1", "m2", "m3", "m4"]
+    assert "continue" not in third["metadata"]
+    assert len({page["metadata"]["resourceVersion"] for page in (first, second, third)}) == 1
+
+
+async def test_labels_select(api, namespace):
+    path = CONFIG_MAPS.format(namespace)
+    for name, labels in (("a", {"app": "x", "tier": "1"}), ("b", {"app": "y"}), ("c", {"tier": "9"})):
+        (await api.post(path, config_map(name, labels=labels | {"mine": "1"}))).ok()
+
+    async def names(selector):
+        listed = (await api.get(path, labelSelector=f"mine,{selector}")).ok()
+        return "".join(item["metadata"]["name"] for item in listed["items"])
+
+    assert await names("app=x") == "a"
+    assert await names("app==x") == "a"
+    assert await names("app!=x") == "bc"
+    assert await names("app in (x, y)") == "ab"
+    assert await names("app notin (x)") == "bc"
+    assert await names("app") == "ab"
+    assert await names("!app") == "c"
+    assert await names("tier>1") == "c"
+    assert await names("app,tier<5") == "a"
+
+
+@pytest.mark.parametrize("selector", ["a in (", "a==b==c", "=b", "a b", "a,"])
+async def test_a_selector_that_is_none_is_refused(api, namespace, selector):
+    answer = await api.get(CONFIG_MAPS.format(namespace), labelSelector=selector)
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+
+
+async def test_fields_select(api, namespace):
+    path = PODS.format(namespace)
+    (await api.post(path, pod("a"))).ok()
+    (await api.post(path, pod("b", node="n1"))).ok()
+    by_name = (await api.get(path, fieldSelector="metadata.name=a")).ok()
+    by_node = (await api.get(path, fieldSelector="spec.nodeName=n1,status.phase!=Running")).ok()
+    assert [item["metadata"]["name"] for item in by_name["items"]] == ["a"]
+    assert [item["metadata"]["name"] for item in by_node["items"]] == ["b"]
+    refused = await api.get(JOBS.format(namespace), fieldSelector="spec.jobMode=MXTrain")
+    assert refused.code == 400
+    assert "field label not supported" in refused.body["message"]
+
+
+async def test_a_json_patch_whose_test_fails_is_invalid(api, namespace):
+    path = JOBS.format(namespace)
+    (await api.post(path, mxjob("a"))).ok()
+    kind = "application/json-patch+json"
+    replace = [{"op": "replace", "path": "/spec/jobMode", "value": "MXTune"}]
+    wrong = [{"op": "test", "path": "/spec/jobMode", "value": "Other"}, *replace]
+    answer = await api.ask("PATCH", f"{path}/a", wrong, content_type=kind)
+    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
+    labelled = [{"op": "add", "path": "/metadata/labels", "value": {"x": "1"}}]
+    assert (await api.ask("PATCH", f"{path}/a", labelled, content_type=kind)).ok()["metadata"]["labels"] == {"x": "1"}
+
+
+async def test_a_dict_is_no_json_patch(api, namespace):
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    answer = await api.ask(
+        "PATCH", f"{JOBS.format(namespace)}/a", {"metadata": {}}, content_type="application/json-patch+json"
+    )
+    assert answer.code == 400
+
+
+async def test_a_list_is_no_merge_patch(api, namespace):
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    assert (await api.merge(f"{JOBS.format(namespace)}/a", [{"op": "test"}])).code == 400
+
+
+async def test_custom_resources_know_no_strategic_merge(api, namespace):
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    answer = await api.ask(
+        "PATCH", f"{JOBS.format(namespace)}/a", {}, content_type="application/strategic-merge-patch+json"
+    )
+    assert (answer.code, answer.body["reason"]) == (415, "UnsupportedMediaType")
+
+
+async def test_a_strategic_merge_patch_merges_containers_by_name(api, namespace):
+    path = PODS.format(namespace)
+    containers = [{"name": "main", "image": "a:1"}, {"name": "side", "image": "b:1"}]
+    (await api.post(path, pod("a", containers=containers))).ok()
+    patch = {"spec": {"containers": [{"name": "side", "image": "b:2"}]}}
+    kind = "application/strategic-merge-patch+json"
+    patched = (await api.ask("PATCH", f"{path}/a", patch, content_type=kind)).ok()
+    assert [(c["name"], c["image"]) for c in patched["spec"]["containers"]] == [("main", "a:1"), ("side", "b:2")]
+
+
+async def test_the_name_in_the_body_must_be_that_of_the_url(api, namespace):
+    (await api.post(CONFIG_MAPS.format(namespace), config_map("a"))).ok()
+    assert (await api.put(f"{CONFIG_MAPS.format(namespace)}/a", config_map("b"))).code == 400
+    elsewhere = config_map("c")
+    elsewhere["metadata"]["namespace"] = "default"
+    assert (await api.post(CONFIG_MAPS.format(namespace), elsewhere)).code == 400
+
+
+@pytest.mark.parametrize(("field", "value"), [("kind", "Pod"), ("apiVersion", "v2"), ("kind", None)])
+async def test_an_object_of_another_kind_is_refused(api, namespace, field, value):
+    job = mxjob("a")
+    job[field] = value
+    assert (await api.post(JOBS.format(namespace), job)).code == 400
+
+
+async def test_a_pod_is_bound_to_a_node_once(api, namespace):
+    path = PODS.format(namespace)
+    (await api.post(path, pod("a"))).ok()
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "a"},
+        "target": {"kind": "Node", "name": "n"},
+    }
+    assert (await api.post(f"{path}/a/binding", binding)).code == 201
+    bound = (await api.get(f"{path}/a")).ok()
+    assert bound["spec"]["nodeName"] == "n"
+    assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [("PodScheduled", "True")]
+    assert (await api.post(f"{path}/a/binding", binding)).code == 409
+
+
+async def test_a_pod_starts_pending_and_its_spec_stays(api, namespace):
+    path = PODS.format(namespace)
+    made = (await api.post(path, pod("a") | {"status": {"phase": "Running"}})).ok()
+    assert made["status"]["phase"] == "Pending"
+    assert made["spec"]["restartPolicy"] == "Always"
+    refused = await api.merge(f"{path}/a", {"spec": {"restartPolicy": "Never"}})
+    assert (refused.code, refused.body["details"]["causes"][0]["field"]) == (422, "spec")
+    assert (await api.merge(f"{path}/a", {"spec": {"activeDeadlineSeconds": 1}})).ok()["spec"][
+        "activeDeadlineSeconds"
+    ] == 1
+    assert (await api.merge(f"{path}/a", {"spec": {"activeDeadlineSeconds": 5}})).code == 422
+
+
+async def test_a_list_of_the_future_is_asked_to_come_back(api, namespace):
+    now = int((await api.get(JOBS.format(namespace))).ok()["metadata"]["resourceVersion"])
+    answer = await api.get(JOBS.format(namespace), resourceVersion=str(now + 10_000_000))
+    assert (answer.code, answer.body["reason"]) == (504, "Timeout")
+    assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_a_headless_service_is_stored_as_one(api, namespace):
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s"},
+        "spec": {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 9091}]},
+    }
+    made = (await api.post(SERVICES.format(namespace), service)).ok()
+    assert made["spec"]["clusterIP"] == "None"
+    assert made["spec"]["ports"] == [{"port": 9091, "targetPort": 9091, "protocol": "TCP"}]
