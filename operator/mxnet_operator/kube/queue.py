@@ -1,0 +1,119 @@
+"""A queue of keys to look at: each once however often it is added, never twice at a time, some of them later."""
+
+import asyncio
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from mxnet_operator.kube.backoff import Backoff
+
+DEFAULT_BACKOFF: Final = Backoff(first=0.1, longest=60.0)
+
+
+class WorkQueue:
+    """controller-runtime's work queue for one event loop; times are seconds on a monotonic clock.
+
+    A key that is added while a worker has it comes back once the worker says `done`. Taking a key out drops its delayed
+    return: whoever works on it decides anew when to look again.
+    """
+
+    def __init__(self, backoff: Backoff = DEFAULT_BACKOFF, clock: Callable[[], float] = time.monotonic) -> None:
+        """An empty queue; `backoff` is for `add_rate_limited`."""
+        self._backoff = backoff
+        self._clock = clock
+        self._ready: deque[str] = deque()
+        self._wanted: set[str] = set()
+        self._working: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._due: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    def __len__(self) -> int:
+        """Keys that wait for a worker now."""
+        return len(self._ready)
+
+    def add(self, key: str) -> None:
+        """Look at the key as soon as a worker is free."""
+        if key in self._wanted:
+            return
+        self._wanted.add(key)
+        if key not in self._working:
+            self._ready.append(key)
+            self._wake_one()
+
+    def add_after(self, key: str, delay: float) -> None:
+        """Look at the key after `delay` seconds, unless it comes up earlier."""
+        if delay <= 0:
+            self.add(key)
+            return
+        due = self._clock() + delay
+        if due < self._due.get(key, float("inf")):
+            self._due[key] = due
+            heapq.heappush(self._heap, (due, key))
+            self._arm()
+
+    def add_rate_limited(self, key: str) -> float:
+        """Look at the key again after one more failure; returns the seconds until then."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        delay = self._backoff.delay(failures)
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: str) -> None:
+        """The key did well: its failures no longer count."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> str:
+        """The next key, to be given back with `done`."""
+        while not self._ready:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self._wake_one()  # it was woken and can't work: somebody else should
+                raise
+        key = self._ready.popleft()
+        self._wanted.discard(key)
+        self._working.add(key)
+        self._due.pop(key, None)
+        return key
+
+    def done(self, key: str) -> None:
+        """The worker has finished with the key."""
+        self._working.discard(key)
+        if key in self._wanted:
+            self._ready.append(key)
+            self._wake_one()
+
+    def promote_due(self) -> None:
+        """Make ready what is due; the queue's own timer calls this."""
+        now = self._clock()
+        while self._heap and self._heap[0][0] <= now:
+            due, key = heapq.heappop(self._heap)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self.add(key)
+        self._arm()
+
+    def _arm(self) -> None:
+        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._heap:
+            delay = max(self._heap[0][0] - self._clock(), 0.0)
+            self._timer = asyncio.get_running_loop().call_later(delay, self.promote_due)
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return

@@ -1,0 +1,232 @@
+"""Keep a cache in step with the server: list, watch, and begin again after whatever goes wrong."""
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from mxnet_operator.kube import frames
+from mxnet_operator.kube.backoff import Backoff
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.client import PAGE, Client, Params
+from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.resources import Resource
+
+T = TypeVar("T")
+
+WATCH_SECONDS: Final = (300, 600)
+"""The server is asked to end a watch after a random time in between (client-go's), so that reconnections spread."""
+IDLE_SECONDS: Final = 150.0
+"""A watch without a byte for so long is dead: servers send a bookmark every minute."""
+INITIAL_SECONDS: Final = 30.0
+"""How long the next initial event may take: a server that ignores sendInitialEvents never says that it has finished."""
+_SHORTEST_WATCH: Final = 1.0
+"""Seconds: a watch that ends earlier without an event counts as a failure, lest we ask in a tight loop."""
+_GONE: Final = 410
+
+log = logging.getLogger(__name__)
+
+
+class Reflector(Generic[T]):
+    """Fills `cache` with the objects of a resource; `run` never returns and never gives up.
+
+    `project` makes of an object's JSON what is cached; None means that the object is of no interest. Its argument is
+    a view of a larger buffer: copy what is to be kept. `on_change` is told the old and the new form (None: there is
+    none), deletions that happened while the watch was down included.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        cache: Indexer[T],
+        project: Callable[[msgspec.Raw], T | None],
+        on_change: Callable[[T | None, T | None], None],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        idle_timeout: float = IDLE_SECONDS,
+        initial_timeout: float = INITIAL_SECONDS,
+        backoff: Backoff = Backoff(first=0.2, longest=30.0),  # noqa: B008 - frozen
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing is asked of the server before `run`. Times are in seconds."""
+        self.cache = cache
+        self.resource = resource
+        self.synced = asyncio.Event()
+        self._client = client
+        self._project = project
+        self._on_change = on_change
+        self._path = resource.path(namespace)
+        self._params: Params = {"labelSelector": label_selector} if label_selector else {}
+        self._idle_timeout = idle_timeout
+        self._initial_timeout = initial_timeout
+        self._backoff = backoff
+        self._clock = clock
+        self._streams_lists = True
+        self._version = ""
+        self._failures = 0
+        self._last_heard = clock()
+
+    def seconds_since_last_event(self) -> float:
+        """How long the server has been silent; beyond the idle timeout, something is stuck."""
+        return self._clock() - self._last_heard
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if self._version:
+                    await self._watch()
+                elif self._streams_lists:
+                    await self._list_by_watch()
+                else:
+                    await self._list()
+            except ApiError as error:
+                if error.code == _GONE and self._version:
+                    log.info("%s: the watch fell behind, listing again: %s", self.resource, error)
+                    self._version = ""
+                await self._pause(error)
+            except (KubeError, msgspec.MsgspecError) as error:
+                await self._pause(error)
+
+    async def _pause(self, error: Exception) -> None:
+        self._failures += 1
+        delay = self._backoff.delay(self._failures)
+        level = logging.WARNING if self._failures in {3, 10} or self._failures % 100 == 0 else logging.INFO
+        log.log(level, "%s: %s; trying again in %.1f s", self.resource, error, delay)
+        await asyncio.sleep(delay)
+
+    def _heard(self) -> None:
+        self._last_heard = self._clock()
+        self._failures = 0
+
+    async def _list_by_watch(self) -> None:
+        """List by a watch that begins with all that exists (KEP-3157), and go on watching."""
+        found: dict[str, tuple[str, T]] = {}
+        initial: Params = {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}
+        try:
+            async with asyncio.timeout(self._initial_timeout) as limit, self._events(initial) as events:
+                async for event, meta in events:
+                    if self._version:
+                        self._apply(event, meta)
+                        continue
+                    limit.reschedule(asyncio.get_running_loop().time() + self._initial_timeout)
+                    if event.type == "DELETED":
+                        found.pop(meta.key, None)
+                    elif event.type != "BOOKMARK":
+                        self._collect(found, meta, event.object)
+                    elif meta.ends_initial_events:
+                        self._replace(found, meta.resource_version)
+                        found = {}
+                        limit.reschedule(None)
+                if not self._version:
+                    raise KubeError("the watch ended before its initial events did")
+        except ApiError as error:
+            if self._version or error.code not in {400, 422}:
+                raise
+            self._list_in_pages_from_now_on(str(error))
+        except TimeoutError:
+            self._list_in_pages_from_now_on("its initial events don't end")
+
+    def _list_in_pages_from_now_on(self, why: str) -> None:
+        log.info("%s: the server streams no lists (%s); listing in pages", self.resource, why)
+        self._streams_lists = False
+
+    async def _list(self) -> None:
+        found: dict[str, tuple[str, T]] = {}
+        params: dict[str, str | int | bool] = {**self._params, "limit": PAGE}
+        while True:
+            try:
+                page = frames.pages.decode(await self._client.get_bytes(self._path, params))
+            except ApiError as error:
+                if error.code != _GONE or "continue" not in params:
+                    raise
+                # The pages' snapshot is compacted: take all in one, as client-go does.
+                found.clear()
+                params = dict(self._params)
+                continue
+            for raw in page.items:
+                self._collect(found, frames.meta_of(raw), raw)
+            if not page.metadata.continue_:
+                break
+            params["continue"] = page.metadata.continue_
+        self._replace(found, page.metadata.resource_version)
+
+    async def _watch(self) -> None:
+        began, heard = self._clock(), False
+        async with self._events({"resourceVersion": self._version}) as events:
+            async for event, meta in events:
+                heard = True
+                self._apply(event, meta)
+        if not heard and self._clock() - began < _SHORTEST_WATCH:
+            raise KubeError("the server ended the watch at once")
+
+    @contextlib.asynccontextmanager
+    async def _events(self, params: Params) -> AsyncIterator[AsyncIterator[tuple[frames.Event, frames.Meta]]]:
+        """A watch's events, which it closes at the end; an ERROR among them is raised."""
+        seconds = random.randint(*WATCH_SECONDS)  # noqa: S311 - jitter is no secret
+        query = {**self._params, "allowWatchBookmarks": True, "timeoutSeconds": seconds, **params}
+        lines = self._client.watch(self._path, query, idle_timeout=self._idle_timeout)
+
+        async def decoded() -> AsyncIterator[tuple[frames.Event, frames.Meta]]:
+            async for line in lines:
+                event = frames.events.decode(line)
+                if event.type == "ERROR":
+                    raise ApiError.from_status(msgspec.json.decode(event.object, type=dict[str, Any]))
+                self._heard()
+                yield event, frames.meta_of(event.object)
+
+        async with contextlib.aclosing(lines):
+            yield decoded()
+
+    def _apply(self, event: frames.Event, meta: frames.Meta) -> None:
+        """Take in one event after the initial ones."""
+        if _goes_back(self._version, meta.resource_version):
+            raise ApiError(_GONE, "Expired", f"the server's time went back to version {meta.resource_version}")
+        if event.type == "DELETED":
+            self._remove(meta.key)
+        elif event.type != "BOOKMARK":
+            self._store(meta, self._project(event.object))
+        self._version = meta.resource_version
+        self.cache.advance(self._version)
+
+    def _collect(self, found: dict[str, tuple[str, T]], meta: frames.Meta, raw: msgspec.Raw) -> None:
+        item = self._project(raw)
+        if item is not None:
+            found[meta.key] = (meta.resource_version, item)
+
+    def _replace(self, found: dict[str, tuple[str, T]], version: str) -> None:
+        """Make the cache what a list found, telling of every difference."""
+        for key in [key for key in self.cache if key not in found]:
+            self._remove(key)
+        for key, (item_version, item) in found.items():
+            if self.cache.version(key) != item_version:
+                self._on_change(self.cache.store(key, item_version, item), item)
+        self._version = version
+        self.cache.begin_at(version)
+        self._heard()
+        if not self.synced.is_set():
+            log.info("%s: %d objects at version %s", self.resource, len(self.cache), version)
+            self.synced.set()
+
+    def _store(self, meta: frames.Meta, item: T | None) -> None:
+        if item is None:
+            self._remove(meta.key)
+        else:
+            self._on_change(self.cache.store(meta.key, meta.resource_version, item), item)
+
+    def _remove(self, key: str) -> None:
+        old = self.cache.remove(key)
+        if old is not None:
+            self._on_change(old, None)
+
+
+def _goes_back(ours: str, theirs: str) -> bool:
+    """Whether the server is at an earlier version than it was: another server, or one restored from a backup."""
+    return ours.isdecimal() and theirs.isdecimal() and int(theirs) < int(ours)
