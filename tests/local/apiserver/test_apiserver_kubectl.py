@@ -1,0 +1,255 @@
+"""The real kubectl against the local API server."""
+
+import asyncio
+import json
+
+from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, SERVICES, config_map, event, mxjob, pod
+from log_sources import ScriptedLogs
+
+
+async def set_state(api, name, state):
+    (await api.merge(f"{JOBS.format('default')}/{name}/status", {"status": {"state": state}})).ok()
+
+
+async def line_of(process):
+    async with asyncio.timeout(30):
+        return (await process.stdout.readline()).decode()
+
+
+async def stop(process):
+    process.terminate()
+    await process.wait()
+
+
+async def test_get_prints_the_columns_of_the_definition(api, kubectl):
+    assert "No resources found" in (await kubectl.run("get", "mxjobs"))[2]
+    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
+    await set_state(api, "j1", "Running")
+    header, row = (await kubectl.ok("get", "mxjobs")).splitlines()
+    assert header.split() == ["NAME", "STATE", "AGE"]
+    assert row.split()[:2] == ["j1", "Running"]
+    header, row = (await kubectl.ok("get", "mxjob", "j1", "-o", "wide", "--show-labels")).splitlines()
+    assert header.split() == ["NAME", "STATE", "RESTARTS", "AGE", "LABELS"]
+
+
+async def test_get_finds_by_label_field_and_name(api, kubectl):
+    for name, labels in (("a", {"app": "x"}), ("b", {"app": "y"})):
+        (await api.post(PODS.format("default"), pod(name, labels=labels))).ok()
+    assert await kubectl.ok("get", "pods", "-l", "app in (x)", "-o", "name") == "pod/a\n"
+    assert await kubectl.ok("get", "po", "--field-selector", "metadata.name=b", "-o", "name") == "pod/b\n"
+    assert (await kubectl.ok("get", "pods", "-A", "--sort-by=.metadata.name", "--no-headers")).split()[1] == "a"
+    assert json.loads(await kubectl.ok("get", "pods", "-o", "json"))["kind"] == "List"
+    assert 'pods "c" not found' in await kubectl.refused("get", "pod", "c")
+
+
+async def test_get_pods_says_what_containers_do(api, kubectl):
+    path = PODS.format("default")
+    (await api.post(path, pod("a", node="n1"))).ok()
+    terminated = {"terminated": {"exitCode": 3, "reason": "Error"}}
+    status = {
+        "phase": "Failed",
+        "podIP": "127.77.0.9",
+        "containerStatuses": [
+            {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 2, "state": terminated}
+        ],
+    }
+    (await api.merge(f"{path}/a/status", {"status": status})).ok()
+    header, row = (await kubectl.ok("get", "pods", "-o", "wide")).splitlines()
+    assert header.split()[:7] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE"]
+    assert row.split()[:4] == ["a", "0/1", "Error", "2"]
+    assert row.split()[5:7] == ["127.77.0.9", "n1"]
+
+
+async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
+    service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 9091}]}}
+    (await api.post(SERVICES.format("default"), service)).ok()
+    node = {"metadata": {"name": "local"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    (await api.post("/api/v1/nodes", node)).ok()
+    assert (await kubectl.ok("get", "services", "--no-headers")).split()[:5] == [
+        "s",
+        "ClusterIP",
+        "None",
+        "<none>",
+        "9091/TCP",
+    ]
+    assert (await kubectl.ok("get", "nodes", "--no-headers")).split()[:3] == ["local", "Ready", "<none>"]
+    assert "kube-system" in await kubectl.ok("get", "ns")
+    assert "mxjobs.kubeflow.org" in await kubectl.ok("get", "crd")
+    await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", "--timeout=10s")
+
+
+async def test_a_watch_follows_the_state(api, kubectl):
+    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
+    process = await kubectl.start("get", "mxjobs", "-w", "--no-headers")
+    try:
+        assert (await line_of(process)).split()[0] == "j1"
+        await set_state(api, "j1", "Running")
+        assert (await line_of(process)).split()[:2] == ["j1", "Running"]
+        await set_state(api, "j1", "Succeeded")
+        assert (await line_of(process)).split()[:2] == ["j1", "Succeeded"]
+    finally:
+        await stop(process)
+
+
+async def test_a_watch_by_name_misses_nothing(api, kubectl):
+    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
+    (await api.post(JOBS.format("default"), mxjob("j2"))).ok()
+    process = await kubectl.start("get", "mxjob", "j1", "-w", "-o", "jsonpath={.status.state}{'\\n'}")
+    try:
+        assert await line_of(process) == "\n"
+        await set_state(api, "j2", "Failed")
+        await set_state(api, "j1", "Running")
+        assert await line_of(process) == "Running\n"
+    finally:
+        await stop(process)
+
+
+async def test_create_and_apply(kubectl):
+    job = mxjob("j1")
+    assert await kubectl.ok("create", "-f", "-", stdin=job) == "mxjob.kubeflow.org/j1 created\n"
+    assert "already exists" in await kubectl.refused("create", "-f", "-", stdin=job)
+    for name, manifest in (
+        ("mxjob.kubeflow.org/j2", mxjob("j2")),
+        ("pod/p", pod("p")),
+        ("configmap/c", config_map("c")),
+    ):
+        assert await kubectl.ok("apply", "-f", "-", stdin=manifest) == f"{name} created\n"
+        assert await kubectl.ok("apply", "-f", "-", stdin=manifest) == f"{name} unchanged\n"
+        manifest["metadata"]["labels"] = {"changed": "yes"}
+        assert await kubectl.ok("apply", "-f", "-", stdin=manifest) == f"{name} configured\n"
+        assert await kubectl.ok("get", name, "-o", "jsonpath={.metadata.labels.changed}") == "yes"
+        del manifest["metadata"]["labels"]
+        assert await kubectl.ok("apply", "-f", "-", stdin=manifest) == f"{name} configured\n"
+        assert await kubectl.ok("get", name, "-o", "jsonpath={.metadata.labels}") == ""
+    assert "dry run" in await kubectl.ok("apply", "--dry-run=server", "-f", "-", stdin=mxjob("j9"))
+
+
+async def test_what_is_not_served_is_refused_in_words(kubectl):
+    assert "Server-side apply not available" in await kubectl.refused(
+        "apply", "--server-side", "-f", "-", stdin=mxjob("a")
+    )
+    assert "doesn't have a resource type" in await kubectl.refused("get", "deployments")
+
+
+async def test_a_malformed_manifest_is_refused_with_its_path(kubectl):
+    misspelt = mxjob("j1")
+    misspelt["spec"]["jobmode"] = "MXTrain"
+    assert 'unknown field "spec.jobmode"' in await kubectl.refused("apply", "-f", "-", stdin=misspelt)
+    missing = mxjob("j1")
+    del missing["spec"]["mxReplicaSpecs"]
+    error = await kubectl.refused("create", "-f", "-", stdin=missing)
+    assert "spec.mxReplicaSpecs: Required value" in error
+    wrong = mxjob("j1", replicas="two")
+    assert "spec.mxReplicaSpecs.Worker.replicas" in await kubectl.refused("create", "-f", "-", stdin=wrong)
+    nameless = pod("p", containers=[{"image": "x"}])
+    assert "spec.containers[0].name: Required value" in await kubectl.refused("create", "-f", "-", stdin=nameless)
+    assert "No resources found" in (await kubectl.run("get", "mxjobs,pods"))[2]
+
+
+async def test_delete(api, kubectl):
+    for name in ("a", "b", "c"):
+        (await api.post(JOBS.format("default"), mxjob(name))).ok()
+    assert 'mxjob.kubeflow.org "a" deleted' in await kubectl.ok("delete", "mxjob", "a")
+    assert "NotFound" in await kubectl.refused("delete", "mxjob", "a")
+    await kubectl.ok("delete", "mxjobs", "--all")
+    assert "No resources found" in (await kubectl.run("get", "mxjobs"))[2]
+
+
+async def test_delete_waits_for_the_pod_to_be_gone(api, kubectl):
+    path = f"{PODS.format('default')}/p"
+    (await api.post(PODS.format("default"), pod("p", node="n"))).ok()
+    process = await kubectl.start("delete", "pod", "p")
+    assert "deleted" in await line_of(process)
+    async with api.watch(PODS.format("default"), fieldSelector="metadata.name=p") as stream:
+        while "deletionTimestamp" not in (await stream.next())["object"]["metadata"]:
+            pass
+    assert process.returncode is None
+    (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
+    async with asyncio.timeout(30):
+        assert await process.wait() == 0
+
+
+async def test_wait_for_a_state(api, kubectl):
+    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
+    waiting = await kubectl.start("wait", "--for=jsonpath={.status.state}=Succeeded", "mxjob/j1", "--timeout=60s")
+    for state in ("Created", "Running", "Succeeded"):
+        await set_state(api, "j1", state)
+    assert await line_of(waiting) == "mxjob.kubeflow.org/j1 condition met\n"
+    assert await waiting.wait() == 0
+    gone = await kubectl.start("wait", "--for=delete", "mxjob/j1", "--timeout=60s")
+    (await api.delete(f"{JOBS.format('default')}/j1")).ok()
+    async with asyncio.timeout(30):
+        assert await gone.wait() == 0
+
+
+async def test_describe_shows_the_events(api, kubectl):
+    job = (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
+    made = (await api.post(PODS.format("default"), pod("p1"))).ok()
+    (await api.post(EVENTS.format("default"), event("e1", job, message="the job happened"))).ok()
+    (await api.post(EVENTS.format("default"), event("e2", made, message="the pod happened"))).ok()
+    described = await kubectl.ok("describe", "mxjob", "j1")
+    assert "the job happened" in described
+    assert "the pod happened" not in described
+    assert "the pod happened" in await kubectl.ok("describe", "pod", "p1")
+    listed = (await kubectl.ok("get", "events")).splitlines()
+    assert listed[0].split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert any("mxjob/j1" in line and "the job happened" in line for line in listed)
+    assert "the job happened" in await kubectl.ok("events", "--for", "mxjob/j1")
+
+
+async def test_label_annotate_patch_and_replace(kubectl):
+    await kubectl.ok("create", "-f", "-", stdin=mxjob("j1"))
+    await kubectl.ok("create", "-f", "-", stdin=pod("p1"))
+    for name in ("mxjob/j1", "pod/p1"):
+        await kubectl.ok("label", name, "team=a")
+        await kubectl.ok("label", name, "team=b", "--overwrite")
+        await kubectl.ok("annotate", name, "why=because")
+        assert await kubectl.ok("get", name, "-o", "jsonpath={.metadata.labels.team}") == "b"
+        await kubectl.ok("label", name, "team-")
+        assert await kubectl.ok("get", name, "-o", "jsonpath={.metadata.labels}") == ""
+    await kubectl.ok("patch", "mxjob", "j1", "--type=merge", "-p", '{"spec":{"runPolicy":{"backoffLimit":2}}}')
+    patch = '[{"op":"replace","path":"/spec/runPolicy/backoffLimit","value":3}]'
+    await kubectl.ok("patch", "mxjob", "j1", "--type=json", "-p", patch)
+    assert await kubectl.ok("get", "mxjob", "j1", "-o", "jsonpath={.spec.runPolicy.backoffLimit}") == "3"
+    await kubectl.ok("replace", "-f", "-", stdin=mxjob("j1", replicas=3))
+    replicas = "jsonpath={.spec.mxReplicaSpecs.Worker.replicas}"
+    assert await kubectl.ok("get", "mxjob", "j1", "-o", replicas) == "3"
+
+
+async def test_explain_reads_the_schema(kubectl):
+    assert "backoffLimit" in await kubectl.ok("explain", "mxjob.spec.runPolicy")
+    assert "restartPolicy" in await kubectl.ok("explain", "pod.spec")
+
+
+async def test_discovery_and_version(kubectl):
+    resources = await kubectl.ok("api-resources", "-o", "name")
+    assert {"mxjobs.kubeflow.org", "pods", "events", "leases.coordination.k8s.io"} <= set(resources.split())
+    assert "Server Version: v1." in await kubectl.ok("version")
+    assert await kubectl.ok("get", "--raw", "/readyz") == "ok"
+
+
+async def test_logs(api, kubectl, running):
+    logs = running.server.log_source = ScriptedLogs("one", "two", "three")
+    (await api.post(PODS.format("default"), pod("p", node="n"))).ok()
+    assert await kubectl.ok("logs", "p") == "one\ntwo\nthree\n"
+    assert await kubectl.ok("logs", "p", "--tail=1", "--since=1h", "--timestamps") == "three\n"
+    assert (logs.asked["since_seconds"], logs.asked["timestamps"], logs.asked["tail_lines"]) == (3600, True, 1)
+    assert "not valid for pod p" in await kubectl.refused("logs", "p", "-c", "zz")
+
+
+async def test_logs_are_followed_to_the_end(api, kubectl, running):
+    logs = running.server.log_source = ScriptedLogs("one")
+    (await api.post(PODS.format("default"), pod("p", node="n"))).ok()
+    process = await kubectl.start("logs", "-f", "p")
+    assert await line_of(process) == "one\n"
+    logs.say("two")
+    assert await line_of(process) == "two\n"
+    logs.end()
+    async with asyncio.timeout(30):
+        assert await process.wait() == 0
+
+
+async def test_config_maps_of_a_manifest(api, kubectl):
+    await kubectl.ok("apply", "-f", "-", stdin=config_map("c", a="1", b="2"))
+    assert (await kubectl.ok("get", "cm", "--no-headers")).split()[:2] == ["c", "2"]
+    assert (await api.get(f"{CONFIG_MAPS.format('default')}/c")).ok()["data"] == {"a": "1", "b": "2"}
