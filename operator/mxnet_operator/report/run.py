@@ -1,0 +1,97 @@
+"""What a report is about: a job, its replicas, and the history of its accuracy."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+Outcome = Literal["succeeded", "failed", "unfinished"]
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod of the job; a time is None where that has not happened."""
+
+    pod: str
+    type: str
+    index: int
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    exit_code: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Its short name, such as `worker-0`."""
+        return f"{self.type.lower()}-{self.index}"
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended, if it has."""
+        if self.exit_code is None:
+            return "unfinished"
+        return "failed" if self.exit_code else "succeeded"
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it ran, from its container's start to its end."""
+        if self.started_at is None or self.finished_at is None:
+            return None
+        return (self.finished_at - self.started_at).total_seconds()
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of an MXJob, as `MXNetJobOperator` returns it (and as JSON keeps it).
+
+    `result` is what the training script reported. A mapping with `validation_accuracy` and `train_accuracy`
+    (lists of shares from 0 to 1, one for each epoch) is drawn as a curve; anything else is not.
+    """
+
+    name: str
+    namespace: str
+    uid: str
+    state: str
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    duration_s: float | None = None
+    message: str = ""
+    replicas: tuple[Replica, ...] = ()
+    result: Any = None
+
+    @classmethod
+    def of(cls, job: "Run | Mapping[str, Any]") -> "Run":
+        """The run that a mapping describes; raises msgspec.ValidationError where it is none."""
+        return job if isinstance(job, Run) else msgspec.convert(job, cls)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The final accuracy that the script reported, a share from 0 to 1."""
+        return _number(self._result.get("accuracy"))
+
+    @property
+    def epochs(self) -> int | None:
+        """How many epochs the script reported."""
+        epochs = self._result.get("epochs")
+        return epochs if isinstance(epochs, int) else None
+
+    def history(self, name: str) -> tuple[tuple[int, float], ...]:
+        """A figure's course as (epochs trained, value); empty where the script did not report it.
+
+        A script may thin a long history: with `every: n` it kept each n-th value, counted back from the last.
+        """
+        values = self._result.get(name)
+        if not isinstance(values, Sequence) or isinstance(values, str):
+            return ()
+        every = self._result.get("every")
+        step = every if isinstance(every, int) and every > 0 else 1
+        last = self.epochs if self.epochs is not None else len(values) * step
+        points = [(last - (len(values) - 1 - i) * step, _number(value)) for i, value in enumerate(values)]
+        return tuple((epoch, value) for epoch, value in points if value is not None)
+
+    @property
+    def _result(self) -> Mapping[str, Any]:
+        return self.result if isinstance(self.result, Mapping) else {}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

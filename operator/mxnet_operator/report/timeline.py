@@ -1,0 +1,130 @@
+"""The time line of the replicas, as inline SVG: who was created, started and finished when, and how it ended."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from html import escape
+from itertools import chain
+from typing import Final
+
+from mxnet_operator.report.run import Replica, Run
+
+COLOURS: Final = {"scheduler": "#7b4fa3", "server": "#1b7f5c", "worker": "#0b5cad"}
+_OTHER: Final = "#5b6770"
+_FAILED: Final = "#b3261e"
+
+_WIDTH: Final = 860
+_LEFT: Final = 118
+_RIGHT: Final = 96
+_ROW: Final = 30
+_BAR: Final = 16
+_TOP: Final = 8
+_STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+
+Scale = Callable[[datetime], float]
+
+
+def svg(run: Run) -> str:
+    """The time line as an SVG element; empty where no replica has a time."""
+    span = _span(run)
+    if span is None:
+        return ""
+    start, end = span
+    seconds = max((end - start).total_seconds(), 1.0)
+
+    def x(at: datetime) -> float:
+        return _LEFT + (at - start).total_seconds() / seconds * (_WIDTH - _LEFT - _RIGHT)
+
+    height = _TOP + _ROW * len(run.replicas) + 40
+    rows = (_row(replica, _TOP + _ROW * i, x, end) for i, replica in enumerate(run.replicas))
+    return "".join(
+        (
+            f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(description(run))}">',
+            _HATCH,
+            _axis(start, seconds, x, _TOP + _ROW * len(run.replicas)),
+            *rows,
+            "</svg>",
+        )
+    )
+
+
+def description(run: Run) -> str:
+    """The time line in words, for those who can't see it."""
+    return "Time line of the replicas. " + " ".join(f"{replica.label} {_words(replica)}." for replica in run.replicas)
+
+
+def outcome(replica: Replica) -> str:
+    """How a replica ended, in two words."""
+    if replica.exit_code is None:
+        return "not finished" if replica.started_at else "not started"
+    return f"exit code {replica.exit_code}"
+
+
+def colour(replica: Replica) -> str:
+    """The colour of a replica's type."""
+    return COLOURS.get(replica.type.lower(), _OTHER)
+
+
+_HATCH: Final = (
+    '<defs><pattern id="failed" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    f'<rect width="7" height="7" fill="{_FAILED}"/><rect width="2" height="7" fill="#fff" fill-opacity=".45"/>'
+    "</pattern></defs>"
+)
+
+
+def _span(run: Run) -> tuple[datetime, datetime] | None:
+    own = (run.started_at, run.completed_at)
+    pods = ((r.created_at, r.started_at, r.finished_at) for r in run.replicas)
+    times = [at for at in chain(own, *pods) if at is not None]
+    return (min(times), max(times)) if times and run.replicas else None
+
+
+def _row(replica: Replica, top: float, x: Scale, end: datetime) -> str:
+    middle = top + _ROW / 2
+    parts = [
+        f"<g><title>{escape(f'{replica.label} ({replica.pod}) {_words(replica)}')}</title>",
+        f'<text x="{_LEFT - 12}" y="{middle + 4}" text-anchor="end">{escape(replica.label)}</text>',
+    ]
+    last = replica.finished_at or end
+    if replica.created_at is not None:
+        parts.append(_bar((x(replica.created_at), x(replica.started_at or last)), middle, 4, "#b9c2c9"))
+    if replica.started_at is not None:
+        fill = "url(#failed)" if replica.outcome == "failed" else colour(replica)
+        faded = ' fill-opacity=".35"' if replica.outcome == "unfinished" else ""
+        parts.append(_bar((x(replica.started_at), x(last)), middle, _BAR, fill, faded))
+    ink = "bad" if replica.outcome == "failed" else "quiet"
+    parts.append(f'<text x="{x(last) + 8:.1f}" y="{middle + 4}" class="{ink}">{escape(outcome(replica))}</text></g>')
+    return "".join(parts)
+
+
+def _bar(ends: tuple[float, float], middle: float, height: float, fill: str, more: str = "") -> str:
+    left, right = ends
+    return (
+        f'<rect x="{left:.1f}" y="{middle - height / 2}" width="{max(right - left, 2):.1f}" height="{height}"'
+        f' rx="{min(height / 2, 3)}" fill="{fill}"{more}/>'
+    )
+
+
+def _axis(start: datetime, seconds: float, x: Scale, bottom: float) -> str:
+    step = next((s for s in _STEPS if seconds / s <= 10), _STEPS[-1])
+    parts = []
+    for second in range(0, int(seconds) + 1, step):
+        at = x(start + timedelta(seconds=second))
+        parts.append(
+            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{bottom}" stroke="#e3e7ea"/>'
+            f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle" class="quiet">{_clock(second)}</text>'
+        )
+    return "".join(parts)
+
+
+def _clock(seconds: int) -> str:
+    if seconds < 120:
+        return f"{seconds} s"
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def _words(replica: Replica) -> str:
+    if replica.started_at is None:
+        return "never started"
+    ran = "" if replica.seconds is None else f"ran for {replica.seconds:.0f} s, "
+    return f"started at {replica.started_at:%H:%M:%S}, {ran}{outcome(replica)}"

@@ -1,0 +1,120 @@
+"""The report: complete in one file, escaped, and readable by those who can't see its pictures."""
+
+import builtins
+import re
+
+import pytest
+
+from mxnet_operator import report
+
+AT = "2026-11-21T12:00:{:02}Z"
+
+
+def replica(kind, index, started=None, finished=None, exit_code=None):
+    return {
+        "pod": f"digits-{kind}-{index}",
+        "type": kind,
+        "index": index,
+        "created_at": AT.format(0),
+        "started_at": None if started is None else AT.format(started),
+        "finished_at": None if finished is None else AT.format(finished),
+        "exit_code": exit_code,
+    }
+
+
+def job(**fields):
+    return {
+        "name": "digits",
+        "namespace": "default",
+        "uid": "uid-of-digits",
+        "state": "Succeeded",
+        "started_at": AT.format(0),
+        "completed_at": AT.format(12),
+        "duration_s": 12.0,
+        "message": "MXJob digits is successfully completed.",
+        "replicas": [replica("scheduler", 0, 1, 11, 0), replica("server", 0, 1, 11, 0), replica("worker", 0, 2, 12, 0)],
+        "result": {
+            "accuracy": 0.9917,
+            "epochs": 3,
+            "validation_accuracy": [0.9, 0.97, 0.9917],
+            "train_accuracy": [0.8, 0.95, 0.99],
+        },
+        **fields,
+    }
+
+
+def test_a_report_shows_the_facts():
+    page = report.html(job(), threshold=0.98)
+    for fact in ("digits", "Succeeded", "99.17%", "12 s", "1 scheduler, 1 server, 1 worker", "reaches the 98%"):
+        assert fact in page
+
+
+def test_a_report_refers_to_nothing_outside_itself():
+    page = report.html(job(), threshold=0.98)
+    assert re.findall(r"""(?:src|href)=["'](?!data:)[^"']*""", page) == []
+    assert "@import" not in page
+    assert "url(#failed)" not in page or 'id="failed"' in page
+    assert "<script" not in page
+
+
+def test_the_pictures_are_described_in_words():
+    page = report.html(job(), threshold=0.98)
+    assert "Validation accuracy goes from 90.0% after epoch 1 to 99.2% after epoch 3." in page
+    assert "The threshold of 98% is first reached after epoch 3." in page
+    assert re.search(r'<svg [^>]*aria-label="[^"]*worker-0 started at 12:00:02, ran for 10 s, exit code 0', page)
+    assert all(re.findall(r'<img [^>]*alt="(.+?)"', page))
+
+
+def test_every_value_is_escaped():
+    evil = '<script>alert("x")</script>&'
+    replicas = [{**replica("worker", 0, 1, 2, 0), "pod": evil, "type": evil}]
+    page = report.html(job(name=evil, namespace=evil, message=evil, state=evil, replicas=replicas))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;" in page
+
+
+def test_a_failed_replica_stands_out_in_colour_pattern_and_words():
+    page = report.html(job(state="Failed", replicas=[replica("worker", 0, 1, 5, 3), replica("worker", 1, 1)]))
+    assert page.count('fill="url(#failed)"') == 1
+    assert page.count("exit code 3") >= 2
+    assert "not finished" in page
+
+
+def test_an_accuracy_below_the_threshold_is_said_to_miss_it():
+    result = {"accuracy": 0.9, "epochs": 1, "validation_accuracy": [0.9]}
+    page = report.html(job(result=result), threshold=0.98)
+    assert "misses the 98%" in page
+    assert "never reached" in page
+
+
+@pytest.mark.parametrize("result", [None, "done", 0.98, {"validation_accuracy": "high", "epochs": "many"}, []])
+def test_a_result_without_a_history_is_no_error(result):
+    assert "reported no accuracy" in report.html(job(result=result))
+
+
+@pytest.mark.parametrize("replicas", [[], [replica("worker", 0)], [{**replica("worker", 0), "created_at": None}]])
+def test_replicas_that_never_ran_are_no_error(replicas):
+    page = report.html(job(replicas=replicas, started_at=None, completed_at=None, duration_s=None))
+    assert "NaN" not in page
+
+
+def test_a_thinned_history_keeps_its_epochs():
+    run = report.Run.of(job(result={"epochs": 10, "every": 4, "validation_accuracy": [0.1, 0.2, 0.3]}))
+    assert run.history("validation_accuracy") == ((2, 0.1), (6, 0.2), (10, 0.3))
+
+
+def test_the_same_job_gives_the_same_report():
+    assert report.html(job(), threshold=0.98) == report.html(job(), threshold=0.98)
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    real_import = builtins.__import__
+
+    def no_matplotlib(name, *args, **kwargs):
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", no_matplotlib)
+    with pytest.raises(report.MissingMatplotlibError, match=r"mxnet-operator\[report\]"):
+        report.html(job())
