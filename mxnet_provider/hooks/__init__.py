@@ -1,0 +1,1 @@
+"""Connections to a cluster that runs MXJobs."""

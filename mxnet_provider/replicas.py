@@ -1,0 +1,94 @@
+"""What became of a job's replicas, read from its pods: pure functions on what the API server returned."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from mxnet_operator.api import names
+
+Pod = Mapping[str, Any]
+
+_ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.REPLICA_TYPES)}
+
+
+def label(pod: Pod) -> str:
+    """A replica's short name, such as `worker-0`."""
+    labels = pod["metadata"].get("labels") or {}
+    return f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}"
+
+
+def container_state(pod: Pod) -> dict[str, Any]:
+    """The `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
+    for status in (pod.get("status") or {}).get("containerStatuses") or ():
+        if status.get("name") == names.CONTAINER:
+            return dict(status.get("state") or {})
+    return {}
+
+
+def has_started(pod: Pod) -> bool:
+    """Whether there is a log to read."""
+    state = container_state(pod)
+    return "running" in state or "terminated" in state
+
+
+def has_ended(pod: Pod) -> bool:
+    """Whether the log is complete: its container, or the whole pod, is over."""
+    return "terminated" in container_state(pod) or _phase(pod) in ("Succeeded", "Failed")
+
+
+def has_failed(pod: Pod) -> bool:
+    """Whether the replica ended with something else than exit code 0."""
+    terminated = container_state(pod).get("terminated")
+    if terminated is None:
+        return _phase(pod) == "Failed"
+    return bool(terminated.get("exitCode"))
+
+
+def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
+    """One small dict per replica, in the order scheduler, servers, workers; times in RFC 3339 or None."""
+    return [
+        {
+            "pod": pod["metadata"]["name"],
+            "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
+            "index": _index(labels),
+            "created_at": pod["metadata"].get("creationTimestamp"),
+            "started_at": (terminated or running).get("startedAt"),
+            "finished_at": terminated.get("finishedAt"),
+            "exit_code": terminated.get("exitCode"),
+        }
+        for pod in sorted(pods, key=_order)
+        for labels in [pod["metadata"].get("labels") or {}]
+        for state in [container_state(pod)]
+        for terminated, running in [(state.get("terminated") or {}, state.get("running") or {})]
+    ]
+
+
+def result(pods: Iterable[Pod]) -> Any:
+    """What worker 0 wrote to its termination message: the JSON value, else the text, else None."""
+    for pod in pods:
+        if label(pod) == f"{names.WORKER.lower()}-0":
+            text = (container_state(pod).get("terminated") or {}).get("message")
+            if text:
+                return _json_or_text(text)
+    return None
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _order(pod: Pod) -> tuple[int, int]:
+    labels = pod["metadata"].get("labels") or {}
+    return _ORDER.get(labels.get(names.LABEL_REPLICA_TYPE, ""), len(_ORDER)), _index(labels)
+
+
+def _index(labels: Mapping[str, str]) -> int:
+    index = labels.get(names.LABEL_REPLICA_INDEX, "")
+    return int(index) if index.isdigit() else -1
+
+
+def _phase(pod: Pod) -> str:
+    return str((pod.get("status") or {}).get("phase") or "")

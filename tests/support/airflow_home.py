@@ -1,0 +1,13 @@
+"""Importing this gives Airflow a home of its own for the whole test run, before Airflow is imported."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+if "MXJOB_TEST_AIRFLOW_HOME" not in os.environ:
+    HOME = tempfile.mkdtemp(prefix="airflow-home-")
+    atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+    os.environ["MXJOB_TEST_AIRFLOW_HOME"] = os.environ["AIRFLOW_HOME"] = HOME
+    # As where it is not defined at all, but without a database to look it up in.
+    os.environ["AIRFLOW_CONN_KUBERNETES_DEFAULT"] = '{"conn_type": "kubernetes"}'

@@ -1,0 +1,142 @@
+"""Reading a log over broken connections: every line once, and none of it can hurt the task."""
+
+import contextlib
+
+import pytest
+
+from mxnet_provider import logs
+from mxnet_provider.logs import LogCursor, LogFollower, split_lines
+
+T = "2026-11-21T12:00:0"
+
+
+def stamped(*lines):
+    return [line.encode() for line in lines]
+
+
+def take(cursor, lines):
+    return [text for line in lines if (text := cursor.take(line)) is not None]
+
+
+def test_lines_come_whole_however_the_stream_is_cut():
+    assert list(split_lines([b"on", b"e\ntwo\n", b"\nfo", b"ur"])) == [b"one", b"two", b"", b"four"]
+
+
+def test_the_unfinished_line_of_a_broken_stream_is_not_shown():
+    def broken():
+        yield b"one\ntw"
+        raise ConnectionError
+
+    seen = []
+    with pytest.raises(ConnectionError):
+        seen.extend(split_lines(broken()))
+    assert b"tw" not in seen
+
+
+def test_a_line_without_an_end_comes_in_pieces():
+    pieces = list(split_lines([b"x" * 100_000, b"x" * 100_000, b"\n"]))
+    assert b"".join(pieces) == b"x" * 200_000
+    assert max(map(len, pieces)) < 170_000
+
+
+def test_timestamps_are_taken_off():
+    assert take(LogCursor(), stamped(f"{T}1.5Z one", f"{T}1.5+02:00 two", f"{T}2Z ", f"{T}2Z")) == [
+        "one",
+        "two",
+        "",
+        "",
+    ]
+
+
+def test_bytes_that_are_no_text_are_replaced():
+    assert LogCursor().take(f"{T}1Z caf".encode() + b"\xe9\r") == "caf\ufffd"
+
+
+def test_a_resumed_stream_repeats_no_line():
+    cursor = LogCursor()
+    assert cursor.reconnect() is None
+    first = stamped(f"{T}1.1Z a", f"{T}2.5Z b", f"{T}2.51Z c", f"{T}2.51Z c")
+    assert take(cursor, first) == ["a", "b", "c", "c"]
+    assert cursor.reconnect() == f"{T}2Z"
+    again = stamped(f"{T}2.5Z b", f"{T}2.51Z c", f"{T}2.51Z c", f"{T}2.51Z c", f"{T}3Z d", f"{T}2.9Z late")
+    assert take(cursor, again) == ["c", "d", "late"]
+
+
+def test_a_stream_may_break_again_before_it_brings_anything_new():
+    cursor = LogCursor()
+    cursor.reconnect()
+    take(cursor, stamped(f"{T}1Z a", f"{T}1Z b"))
+    cursor.reconnect()
+    assert take(cursor, stamped(f"{T}1Z a")) == []
+    cursor.reconnect()
+    assert take(cursor, stamped(f"{T}1Z a", f"{T}1Z b", f"{T}1Z c")) == ["c"]
+
+
+def test_fractions_of_different_length_compare_as_numbers():
+    cursor = LogCursor()
+    take(cursor, stamped(f"{T}1.5Z a"))
+    cursor.reconnect()
+    assert take(cursor, stamped(f"{T}1.5Z a", f"{T}1.51Z b")) == ["b"]
+
+
+class ScriptedLog:
+    """A log whose streams are given beforehand: lists of chunks, where an exception breaks the stream."""
+
+    def __init__(self, *streams):
+        self.streams = list(streams)
+        self.asked = []
+        self.shown = []
+        self.warnings = []
+
+    def open(self, since):
+        self.asked.append(since)
+        return contextlib.nullcontext(self._chunks(self.streams.pop(0)))
+
+    @staticmethod
+    def _chunks(stream):
+        for chunk in stream:
+            if isinstance(chunk, Exception):
+                raise chunk
+            yield chunk
+
+    def ended(self):
+        return len(self.streams) <= 1
+
+    def follow(self, monkeypatch):
+        monkeypatch.setattr(logs, "_PAUSE", 0)
+        follower = LogFollower("worker-0", self.open, self.ended, self.shown.append, self.warnings.append)
+        follower.run()
+        return follower
+
+
+def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through(monkeypatch):
+    log = ScriptedLog(
+        [f"{T}1Z a\n{T}1Z b\n".encode(), ConnectionResetError()],
+        [f"{T}1Z a\n{T}1Z b\n{T}2Z c\n".encode()],
+        [f"{T}2Z c\n{T}3Z d\n".encode()],
+    )
+    assert log.follow(monkeypatch).complete
+    assert log.shown == ["a", "b", "c", "d"]
+    assert log.asked == [None, f"{T}1Z", f"{T}2Z"]
+    assert log.warnings == []
+
+
+def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
+    log = ScriptedLog([f"{T}1Z a\n".encode(), ConnectionResetError()], [f"{T}1Z a\n{T}2Z b\n".encode()])
+    log.ended = lambda: True
+    assert log.follow(monkeypatch).complete
+    assert log.shown == ["a", "b"]
+
+
+def test_a_log_that_only_breaks_is_given_up_with_one_warning(monkeypatch):
+    log = ScriptedLog(*([[ConnectionResetError("reset")]] * 12))
+    assert not log.follow(monkeypatch).complete
+    assert log.warnings == ["gave up reading the log: ConnectionResetError: reset"]
+    assert len(log.asked) == 10
+
+
+def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
+    streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ConnectionResetError()] for i in range(30)]
+    log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
+    assert log.follow(monkeypatch).complete
+    assert len(log.shown) == 31

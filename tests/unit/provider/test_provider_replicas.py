@@ -1,0 +1,78 @@
+"""What became of the replicas, from pods as an API server returns them."""
+
+import pytest
+
+from mxnet_operator.api import names
+from mxnet_provider import replicas
+
+
+def pod(replica_type, index, state=None, phase="Running"):
+    name = f"digits-{replica_type}-{index}"
+    labels = {names.LABEL_REPLICA_TYPE: replica_type, names.LABEL_REPLICA_INDEX: str(index)}
+    statuses = [{"name": "sidecar", "state": {"running": {}}}, {"name": "mxnet", "state": state}] if state else []
+    return {
+        "metadata": {"name": name, "labels": labels, "creationTimestamp": "2026-11-21T12:00:00Z"},
+        "status": {"phase": phase, "containerStatuses": statuses},
+    }
+
+
+def ended(exit_code, message=""):
+    times = {"startedAt": "2026-11-21T12:00:01Z", "finishedAt": "2026-11-21T12:00:09Z"}
+    return {"terminated": {"exitCode": exit_code, "message": message, **times}}
+
+
+RUNNING = {"running": {"startedAt": "2026-11-21T12:00:01Z"}}
+WAITING = {"waiting": {"reason": "ContainerCreating"}}
+
+
+@pytest.mark.parametrize(
+    ("of", "started", "over", "failed"),
+    [
+        (pod("worker", 0, phase="Pending"), False, False, False),
+        (pod("worker", 0, WAITING), False, False, False),
+        (pod("worker", 0, RUNNING), True, False, False),
+        (pod("worker", 0, ended(0)), True, True, False),
+        (pod("worker", 0, ended(3)), True, True, True),
+        (pod("worker", 0, phase="Failed"), False, True, True),
+    ],
+)
+def test_the_mxnet_container_says_how_a_replica_is(of, started, over, failed):
+    assert (replicas.has_started(of), replicas.has_ended(of), replicas.has_failed(of)) == (started, over, failed)
+
+
+def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_other():
+    pods = [pod("worker", 10, RUNNING), pod("worker", 2, RUNNING), pod("server", 0, ended(0)), pod("scheduler", 0)]
+    assert [r["pod"] for r in replicas.summary(pods)] == [
+        "digits-scheduler-0",
+        "digits-server-0",
+        "digits-worker-2",
+        "digits-worker-10",
+    ]
+
+
+def test_a_summary_says_when_a_replica_ran_and_how_it_ended():
+    assert replicas.summary([pod("worker", 0, ended(3))]) == [
+        {
+            "pod": "digits-worker-0",
+            "type": "worker",
+            "index": 0,
+            "created_at": "2026-11-21T12:00:00Z",
+            "started_at": "2026-11-21T12:00:01Z",
+            "finished_at": "2026-11-21T12:00:09Z",
+            "exit_code": 3,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "result"),
+    [('{"accuracy": 0.99}', {"accuracy": 0.99}), ("it went well", "it went well"), ("", None), ("0.98", 0.98)],
+)
+def test_the_result_is_what_worker_0_said_last(message, result):
+    pods = [pod("worker", 1, ended(0, "not me")), pod("worker", 0, ended(0, message))]
+    assert replicas.result(pods) == result
+
+
+def test_without_pods_there_is_no_result():
+    assert replicas.result([]) is None
+    assert replicas.summary([]) == []
