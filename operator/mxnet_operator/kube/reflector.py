@@ -192,14 +192,21 @@ class Reflector(Generic[T]):
         if event.type == "DELETED":
             self._remove(meta.key)
         elif event.type != "BOOKMARK":
-            self._store(meta, self._project(event.object))
+            self._store(meta, self._projected(meta, event.object))
         self._version = meta.resource_version
         self.cache.advance(self._version)
 
     def _collect(self, found: dict[str, tuple[str, T]], meta: frames.Meta, raw: msgspec.Raw) -> None:
-        item = self._project(raw)
+        item = self._projected(meta, raw)
         if item is not None:
             found[meta.key] = (meta.resource_version, item)
+
+    def _projected(self, meta: frames.Meta, raw: msgspec.Raw) -> T | None:
+        try:
+            return self._project(raw)
+        except msgspec.MsgspecError as error:  # one odd object must not stop the stream
+            log.warning("%s %s is left out: %s", self.resource, meta.key, error)
+            return None
 
     def _replace(self, found: dict[str, tuple[str, T]], version: str) -> None:
         """Make the cache what a list found, telling of every difference."""

@@ -1,0 +1,105 @@
+"""Tell users what happens to a job, as Kubernetes Events: `kubectl describe` shows them."""
+
+import logging
+import os
+import secrets
+import socket
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import ObjectMeta
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.resources import EVENTS
+from mxnet_operator.plan.actions import Event
+
+COMPONENT: Final = "mxjob-controller"
+LONGEST_MESSAGE: Final = 1024
+"""Characters that the API server takes in an Event's message."""
+_REMEMBERED: Final = 4096
+
+log = logging.getLogger(__name__)
+
+
+class EventRecorder:
+    """Posts Events; one that repeats an earlier one raises its count instead. A failure is logged and no more."""
+
+    def __init__(self, client: Client, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """Remembers the latest Events, to count them on."""
+        self._client = client
+        self._now = now
+        self._instance = f"{COMPONENT}-{socket.gethostname()}-{os.getpid()}"
+        self._posted: OrderedDict[tuple[str, Event], tuple[str, int]] = OrderedDict()
+
+    async def record(self, job: ObjectMeta, event: Event) -> None:
+        """Post an Event about the job."""
+        known = self._posted.get((job.uid, event))
+        try:
+            if known is None:
+                name, count = await self._post(job, event), 1
+            else:
+                name, count = known[0], known[1] + 1
+                try:
+                    await self._count(job.namespace, name, count)
+                except ApiError as error:
+                    if error.code != 404:
+                        raise
+                    name, count = await self._post(job, event), 1  # the server forgets Events after an hour
+        except KubeError as error:
+            log.warning("the event %s could not be recorded: %s", event.reason, error, extra=_about(job))
+            return
+        self._posted[(job.uid, event)] = (name, count)
+        self._posted.move_to_end((job.uid, event))
+        if len(self._posted) > _REMEMBERED:
+            self._posted.popitem(last=False)
+
+    async def _post(self, job: ObjectMeta, event: Event) -> str:
+        log.info("%s: %s", event.reason, event.message, extra=_about(job))
+        name = f"{job.name}.{secrets.token_hex(8)}"
+        now = self._timestamp()
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": job.namespace},
+            "involvedObject": {
+                "apiVersion": names.API_VERSION,
+                "kind": names.KIND,
+                "name": job.name,
+                "namespace": job.namespace,
+                "uid": job.uid,
+                "resourceVersion": job.resource_version,
+            },
+            "type": event.type,
+            "reason": event.reason,
+            "message": _cut(event.message),
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "reportingInstance": self._instance,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        await self._client.create(EVENTS.path(job.namespace), body)
+        return name
+
+    async def _count(self, namespace: str, name: str, count: int) -> None:
+        body = {"count": count, "lastTimestamp": self._timestamp()}
+        await self._client.patch(EVENTS.path(namespace, name), body)
+
+    def _timestamp(self) -> str:
+        return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _cut(message: str) -> str:
+    """The message within the limit, its middle cut out: the beginning says what, the end has a log's last lines."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    half = (LONGEST_MESSAGE - 5) // 2
+    return f"{message[:half]} ... {message[-half:]}"
+
+
+def _about(job: ObjectMeta) -> dict[str, Any]:
+    return {"job": f"{job.namespace}/{job.name}", "uid": job.uid}

@@ -1,0 +1,150 @@
+"""Carry out a plan's actions, many at a time; what each came to is read from the server's answer, never assumed."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.build import build_pod, build_service
+from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.resources import PODS, SERVICES, Resource
+from mxnet_operator.plan.actions import (
+    Action,
+    CreatePod,
+    CreateService,
+    DeletePod,
+    DeleteService,
+    Event,
+    StopPod,
+)
+
+IN_FLIGHT: Final = 32
+"""Requests under way at once, over all jobs."""
+
+_Ending = StopPod | DeletePod | DeleteService
+
+
+class Outcome:
+    """What carrying out came to: Events to tell, and the first error if something is left to do."""
+
+    def __init__(self) -> None:
+        """Nothing went wrong yet."""
+        self.events: dict[Event, None] = {}
+        self.error: KubeError | None = None
+
+    def tell(self, reason: str, message: str) -> None:
+        """Have a warning told, once however often it comes."""
+        self.events[Event("Warning", reason, message)] = None
+
+
+class Executor:
+    """Does what plans say; one for all jobs, so that the limit on requests under way is for all of them."""
+
+    def __init__(self, client: Client, writes: OwnWrites) -> None:
+        """`writes` learns the version of everything written."""
+        self._client = client
+        self._writes = writes
+        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
+
+    async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
+        """Carry out the actions for a job with defaults: Services first, that pods find names, then all the rest."""
+        outcome = Outcome()
+        ordered = list(actions)
+        services = [action for action in ordered if isinstance(action, CreateService)]
+        await asyncio.gather(*(self._create(job, action, outcome) for action in services))
+        if outcome.error is None:
+            await asyncio.gather(
+                *(self._create(job, action, outcome) for action in ordered if isinstance(action, CreatePod)),
+                *(self._end(job, action, outcome) for action in ordered if isinstance(action, _Ending)),
+            )
+        return outcome
+
+    async def _create(self, job: MXJob, action: CreatePod | CreateService, outcome: Outcome) -> None:
+        async with self._in_flight:
+            if outcome.error is not None:  # What refused one pod (a quota, a bad template) will refuse the next.
+                return
+            resource, manifest = _built(job, action)
+            warnings: list[str] = []
+            try:
+                stored = await self._client.create(resource.path(job.metadata.namespace), manifest, warnings=warnings)
+                self._writes.record(_key(job), resource, stored)
+            except ApiError as error:
+                if error.code == 409 and error.reason == "AlreadyExists":
+                    await self._check_existing(job, resource, manifest, outcome)
+                else:
+                    _note_failed_create(manifest, error, outcome)
+            except KubeError as error:
+                outcome.error = outcome.error or error
+            for text in warnings:
+                outcome.tell("ServerWarning", f"{manifest['kind']}: {text}")
+
+    async def _check_existing(self, job: MXJob, resource: Resource, manifest: dict[str, Any], outcome: Outcome) -> None:
+        """Take what has the name already as ours only if it is: this job's, of this attempt, and not on its way out."""
+        name = manifest["metadata"]["name"]
+        try:
+            found = (await self._client.get(resource.path(job.metadata.namespace, name)))["metadata"]
+        except KubeError as error:
+            outcome.error = outcome.error or error
+            return
+        owner = next((o["uid"] for o in found.get("ownerReferences") or () if o.get("controller")), None)
+        wanted, has = (m.get("labels", {}).get(names.LABEL_ATTEMPT) for m in (manifest["metadata"], found))
+        if owner == job.metadata.uid and (wanted or "0") == (has or "0") and not found.get("deletionTimestamp"):
+            self._writes.record(_key(job), resource, {"metadata": found})
+            return
+        outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
+        if owner != job.metadata.uid:
+            outcome.tell(
+                f"FailedCreate{manifest['kind']}",
+                f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or name the'
+                " job otherwise",
+            )
+
+    async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
+        """Stop or delete a child; gone, or another one by now (409 on its uid), is as good."""
+        resource = SERVICES if isinstance(action, DeleteService) else PODS
+        path = resource.path(job.metadata.namespace, action.name)
+        async with self._in_flight:
+            try:
+                if isinstance(action, StopPod):
+                    body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
+                    stored = await self._client.patch(path, body)
+                else:
+                    stored = await self._client.delete(path, _only(action.uid))
+            except ApiError as error:
+                if error.code not in {404, 409}:
+                    outcome.error = outcome.error or error
+            except KubeError as error:
+                outcome.error = outcome.error or error
+            else:
+                if stored.get("kind") != "Status":
+                    self._writes.record(_key(job), resource, stored)
+
+
+def _only(uid: str) -> dict[str, Any]:
+    """Options of a deletion that must not hit a namesake."""
+    return {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": uid},
+        "propagationPolicy": "Background",
+    }
+
+
+def _built(job: MXJob, action: CreatePod | CreateService) -> tuple[Resource, dict[str, Any]]:
+    if isinstance(action, CreatePod):
+        return PODS, build_pod(job, action.type, action.index, action.attempt)
+    return SERVICES, build_service(job, action.name, action.role)
+
+
+def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outcome) -> None:
+    outcome.error = outcome.error or error
+    namespace_is_going = any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes", ()))
+    if not error.is_transient and error.code != 404 and not namespace_is_going:
+        outcome.tell(f"FailedCreate{manifest['kind']}", f"Error creating: {error.message}")
+
+
+def _key(job: MXJob) -> str:
+    return f"{job.metadata.namespace}/{job.metadata.name}"

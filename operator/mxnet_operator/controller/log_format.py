@@ -1,0 +1,51 @@
+"""How the controller logs: lines for people, or one JSON object per line for machines."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+import msgspec
+
+KEYS: Final = ("job", "uid")
+"""What a record says beside its message, by `extra=`."""
+
+LogFormat = Literal["text", "json"]
+
+
+class TextFormatter(logging.Formatter):
+    """`12:01:33 INFO default/digits: message`."""
+
+    def __init__(self) -> None:
+        """Times of day in the machine's own zone."""
+        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the standard library's name
+        """The line, with the job before the message."""
+        job = getattr(record, "job", "")
+        if job:
+            record.message = f"{job}: {record.message}"
+        return super().formatMessage(record)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per record: time (UTC), level, logger, message, job, uid, error."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The object as one line."""
+        fields = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{key: getattr(record, key) for key in KEYS if getattr(record, key, None)},
+        }
+        if record.exc_info:
+            fields["error"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(fields).decode()
+
+
+def configure_logging(level: str, log_format: LogFormat) -> None:
+    """Log to standard error; replaces whatever was configured before."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

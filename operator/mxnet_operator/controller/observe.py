@@ -1,0 +1,174 @@
+"""From the watch stream straight to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
+
+import sys
+from datetime import datetime
+from typing import Annotated, Final, Generic, TypeVar
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.plan import PodView, ServiceView
+from mxnet_operator.plan.observed import Phase
+
+V = TypeVar("V")
+
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
+    """A pod or Service in the cache, with the key of the job that it belongs to."""
+
+    job: str
+    """`namespace/name`."""
+    view: V
+
+
+class JobRecord(msgspec.Struct, frozen=True, gc=False):
+    """An MXJob in the cache: its JSON, decoded when it is looked at (as dicts, 5,000 of them would take 150 MB)."""
+
+    key: str
+    raw: bytes
+
+
+class _Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Base of the shapes below: absent fields take their defaults, unknown ones are skipped."""
+
+
+class _Owner(_Wire, frozen=True):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class _Meta(_Wire, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    owner_references: list[_Owner] | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Terminated(_Wire, frozen=True):
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: Time | None = None
+    finished_at: Time | None = None
+
+
+class _Running(_Wire, frozen=True):
+    started_at: Time | None = None
+
+
+class _Waiting(_Wire, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class _State(_Wire, frozen=True):
+    terminated: _Terminated | None = None
+    running: _Running | None = None
+    waiting: _Waiting | None = None
+
+
+class _ContainerStatus(_Wire, frozen=True):
+    name: str = ""
+    state: _State | None = None
+
+
+class _PodSpec(_Wire, frozen=True):
+    node_name: str = ""
+    active_deadline_seconds: int | None = None
+
+
+class _PodStatus(_Wire, frozen=True):
+    phase: Phase = "Pending"
+    reason: str = ""
+    message: str = ""
+    container_statuses: list[_ContainerStatus] | None = None
+
+
+class _Pod(_Wire, frozen=True):
+    metadata: _Meta
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+
+class _Object(_Wire, frozen=True):
+    metadata: _Meta
+
+
+_pods: Final = msgspec.json.Decoder(_Pod)
+_objects: Final = msgspec.json.Decoder(_Object)
+_NOTHING: Final = _State()
+_STOP: Final = 1
+"""The spec.activeDeadlineSeconds by which the controller stops a pod."""
+
+
+def project_job(raw: msgspec.Raw) -> JobRecord:
+    """An MXJob for the cache."""
+    meta = _objects.decode(raw).metadata
+    return JobRecord(f"{meta.namespace}/{meta.name}", bytes(raw))
+
+
+def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
+    """A Service for the cache; None if no MXJob controls it."""
+    meta = _objects.decode(raw).metadata
+    owner = _owner(meta)
+    if owner is None:
+        return None
+    view = ServiceView(
+        name=meta.name, uid=meta.uid, owner_uid=sys.intern(owner.uid), deleting=meta.deletion_timestamp is not None
+    )
+    return Child(_job_key(meta, owner), view)
+
+
+def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
+    """A pod for the cache; None if no MXJob controls it, or its labels don't say which replica it is."""
+    pod = _pods.decode(raw)
+    meta, status = pod.metadata, pod.status
+    owner, labels = _owner(meta), meta.labels or {}
+    replica_type = names.canonical_type(labels.get(names.LABEL_REPLICA_TYPE, ""))
+    index, attempt = labels.get(names.LABEL_REPLICA_INDEX, ""), labels.get(names.LABEL_ATTEMPT, "0")
+    if owner is None or replica_type is None or not index.isdecimal() or not attempt.isdecimal():
+        return None
+    containers = status.container_statuses or ()
+    state = next((c.state for c in containers if c.name == names.CONTAINER and c.state), _NOTHING)
+    ended, running, waiting = state.terminated, state.running, state.waiting
+    view = PodView(
+        name=meta.name,
+        uid=meta.uid,
+        owner_uid=sys.intern(owner.uid),
+        type=replica_type,
+        index=int(index),
+        attempt=int(attempt),
+        phase=status.phase,
+        deleting=meta.deletion_timestamp is not None,
+        stop_requested=pod.spec.active_deadline_seconds == _STOP,
+        node_name=sys.intern(pod.spec.node_name),
+        exit_code=ended.exit_code if ended else None,
+        reason=ended.reason if ended else "",
+        message=ended.message if ended else "",
+        pod_reason=status.reason,
+        pod_message=status.message,
+        waiting_reason=waiting.reason if waiting else "",
+        waiting_message=waiting.message if waiting else "",
+        started_at=ended.started_at if ended else running.started_at if running else None,
+        finished_at=ended.finished_at if ended else None,
+    )
+    return Child(_job_key(meta, owner), view)
+
+
+def owner_uid(child: Child[PodView] | Child[ServiceView]) -> str:
+    """What children are indexed by."""
+    return child.view.owner_uid
+
+
+def _owner(meta: _Meta) -> _Owner | None:
+    return next((o for o in meta.owner_references or () if o.controller and o.kind == names.KIND), None)
+
+
+def _job_key(meta: _Meta, owner: _Owner) -> str:
+    return sys.intern(f"{meta.namespace}/{owner.name}")
