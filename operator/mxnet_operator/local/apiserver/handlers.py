@@ -41,8 +41,15 @@ class Handlers:
 
     def __init__(self, store: Store, log_source: LogSource | None) -> None:
         self.log_source = log_source
-        self.closing = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._log_readers: set[asyncio.Task[Any]] = set()
         self._store = store
+
+    def close(self) -> None:
+        """End every watch and every log that is followed."""
+        self._closing.set()
+        for reader in self._log_readers:
+            reader.cancel()
 
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
         """Do what the request asks of its target."""
@@ -167,7 +174,7 @@ class Handlers:
         response.enable_chunked_encoding()
         await response.prepare(request)
         headings = True
-        async for events in watch(self._store, options, self.closing):
+        async for events in watch(self._store, options, self._closing):
             frames = bytearray()
             for kind, obj in events:
                 shown = self._framed(target, kind, obj, form, headings)
@@ -191,14 +198,24 @@ class Handlers:
             return web.Response(status=204)
         if self.log_source is None:
             raise StatusError(500, "InternalError", "no kubelet is running that has the logs of this pod")
+        uid = pod["metadata"]["uid"]
+        pieces = self.log_source.open(target.namespace, target.name, uid, wanted.container, **wanted.options)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        uid = pod["metadata"]["uid"]
-        async for piece in self.log_source.open(target.namespace, target.name, uid, wanted.container, **wanted.options):
-            if piece and not await _write(request, response, piece):
-                return response
-        await response.write_eof()
+        reader = asyncio.current_task()
+        assert reader is not None  # noqa: S101  # a handler runs in a task
+        self._log_readers.add(reader)
+        try:
+            async for piece in pieces:
+                if piece and not await _write(request, response, piece):
+                    return response
+            await response.write_eof()
+        except Exception:
+            _log.exception("the log of %s/%s broke off", target.namespace, target.name)
+            _cut_off(request)
+        finally:
+            self._log_readers.discard(reader)
         return response
 
     def _respond(
@@ -256,13 +273,19 @@ def _unknown_fields(request: web.Request, target: Target, warnings: list[str]) -
 
 
 async def _write(request: web.Request, response: web.StreamResponse, data: bytes) -> bool:
-    """Send a piece of a stream; False where the client stopped reading, and has been cut off."""
+    """Send a piece of a stream; False where the client is gone, or stopped reading and has been cut off."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):
             await response.write(data)
     except TimeoutError:
         _log.warning("%s read nothing for %s s: cut off", request.remote, WRITE_SECONDS)
-        if request.transport is not None:
-            request.transport.abort()
+        _cut_off(request)
+        return False
+    except ConnectionError:
         return False
     return True
+
+
+def _cut_off(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()

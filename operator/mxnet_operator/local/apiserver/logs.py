@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from mxnet_operator.local.apiserver.json_values import Object, at
@@ -69,7 +70,7 @@ def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
         "previous": truth(query.get("previous")),
         "tail_lines": _number(query, "tailLines"),
         "since_seconds": _number(query, "sinceSeconds"),
-        "since_time": query.get("sinceTime") or None,
+        "since_time": _moment(query, "sinceTime"),
         "limit_bytes": _number(query, "limitBytes"),
     }
     return LogRequest(wanted, options)
@@ -82,3 +83,16 @@ def _number(query: Mapping[str, str], field: str) -> int | None:
     if not (text.isascii() and text.isdigit()):
         raise bad_request(f'{field}: Invalid value: "{text}": must be a number that is not negative')
     return int(text)
+
+
+def _moment(query: Mapping[str, str], field: str) -> str | None:
+    text = query.get(field, "")
+    if not text:
+        return None
+    try:
+        aware = datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        aware = False
+    if not aware:
+        raise bad_request(f'{field}: Invalid value: "{text}": must be a time in RFC 3339')
+    return text

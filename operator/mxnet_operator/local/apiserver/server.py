@@ -88,7 +88,7 @@ class ApiServer:
 
     async def stop(self) -> None:
         """End every watch cleanly, then stop listening."""
-        self._handlers.closing.set()
+        self._handlers.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

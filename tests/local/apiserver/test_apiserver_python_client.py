@@ -1,0 +1,116 @@
+"""The official Python client against the local API server."""
+
+import asyncio
+
+import pytest
+from apiserver_objects import JOBS, mxjob, pod
+from kubernetes import client, config, watch
+from log_sources import ScriptedLogs
+
+JOB = ("kubeflow.org", "v1", "default", "mxjobs")
+
+
+@pytest.fixture
+async def connection(running):
+    configuration = client.Configuration()
+    await asyncio.to_thread(
+        config.load_kube_config, str(running.kubeconfig), client_configuration=configuration, persist_config=False
+    )
+    with client.ApiClient(configuration) as made:
+        yield made
+
+
+async def test_custom_objects_are_created_read_patched_listed_and_deleted(connection):
+    jobs = client.CustomObjectsApi(connection)
+    made = await asyncio.to_thread(jobs.create_namespaced_custom_object, *JOB, mxjob("j1"))
+    assert made["metadata"]["uid"]
+    patch = {"metadata": {"labels": {"a": "b"}}}
+    await asyncio.to_thread(jobs.patch_namespaced_custom_object, *JOB, "j1", patch)
+    state = {"status": {"state": "Running"}}
+    await asyncio.to_thread(jobs.patch_namespaced_custom_object_status, *JOB, "j1", state)
+    read = await asyncio.to_thread(jobs.get_namespaced_custom_object, *JOB, "j1")
+    assert (read["metadata"]["labels"], read["status"]["state"]) == ({"a": "b"}, "Running")
+    read["spec"]["runPolicy"] = {"backoffLimit": 2}
+    await asyncio.to_thread(jobs.replace_namespaced_custom_object, *JOB, "j1", read)
+    listed = await asyncio.to_thread(jobs.list_namespaced_custom_object, *JOB, label_selector="a=b")
+    assert [item["spec"]["runPolicy"]["backoffLimit"] for item in listed["items"]] == [2]
+    deleted = await asyncio.to_thread(jobs.delete_namespaced_custom_object, *JOB, "j1")
+    assert deleted["status"] == "Success"
+    with pytest.raises(client.ApiException, match="NotFound"):
+        await asyncio.to_thread(jobs.get_namespaced_custom_object, *JOB, "j1")
+
+
+async def test_a_watch_yields_what_happens(api, connection):
+    jobs = client.CustomObjectsApi(connection)
+    (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def follow():
+        seen = []
+        for event in watch.Watch().stream(jobs.list_namespaced_custom_object, *JOB, timeout_seconds=20):
+            seen.append((event["type"], event["object"].get("status", {}).get("state")))
+            loop.call_soon_threadsafe(begun.set)
+            if event["type"] == "DELETED":
+                return seen
+        return seen
+
+    following = asyncio.create_task(asyncio.to_thread(follow))
+    async with asyncio.timeout(20):
+        await begun.wait()
+    (await api.merge(f"{JOBS.format('default')}/j1/status", {"status": {"state": "Succeeded"}})).ok()
+    (await api.delete(f"{JOBS.format('default')}/j1")).ok()
+    assert await following == [("ADDED", None), ("MODIFIED", "Succeeded"), ("DELETED", "Succeeded")]
+
+
+async def test_an_expired_watch_is_an_api_exception(connection):
+    jobs = client.CustomObjectsApi(connection)
+
+    def follow():
+        stream = watch.Watch().stream(jobs.list_namespaced_custom_object, *JOB, resource_version="1", timeout_seconds=5)
+        return list(stream)
+
+    with pytest.raises(client.ApiException) as caught:
+        await asyncio.to_thread(follow)
+    assert caught.value.status == 410
+
+
+async def test_typed_pods_go_through_unharmed(connection, running):
+    running.server.log_source = ScriptedLogs("line")
+    core = client.CoreV1Api(connection)
+    manifest = pod("p", node="n")
+    manifest["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1, "memory": "1Gi"}}
+    made = await asyncio.to_thread(core.create_namespaced_pod, "default", manifest)
+    assert made.spec.containers[0].resources.requests == {"nvidia.com/gpu": "1", "memory": "1Gi"}
+    patch = {"metadata": {"labels": {"a": "b"}}}
+    await asyncio.to_thread(core.patch_namespaced_pod, "p", "default", patch)
+    listed = await asyncio.to_thread(core.list_pod_for_all_namespaces, label_selector="a=b")
+    assert [item.metadata.name for item in listed.items] == ["p"]
+    response = await asyncio.to_thread(core.read_namespaced_pod_log, "p", "default", _preload_content=False)
+    assert response.data == b"line\n"
+    going = await asyncio.to_thread(core.delete_namespaced_pod, "p", "default", grace_period_seconds=0)
+    assert going.metadata.name == "p"
+
+
+async def test_versions_and_dynamic_discovery(connection):
+    version = await asyncio.to_thread(client.VersionApi(connection).get_code)
+    assert version.git_version.startswith("v1.")
+
+    def discover():
+        from kubernetes.dynamic import DynamicClient
+
+        found = DynamicClient(connection).resources.get(api_version="kubeflow.org/v1", kind="MXJob")
+        return found.name, found.namespaced
+
+    assert await asyncio.to_thread(discover) == ("mxjobs", True)
+
+
+async def test_access_is_reviewed_as_allowed(connection):
+    review = client.V1SelfSubjectAccessReview(
+        spec=client.V1SelfSubjectAccessReviewSpec(
+            resource_attributes=client.V1ResourceAttributes(verb="list", resource="mxjobs", group="kubeflow.org")
+        )
+    )
+    api = client.AuthorizationV1Api(connection)
+    answer = await asyncio.to_thread(api.create_self_subject_access_review, review)
+    assert answer.status.allowed is True

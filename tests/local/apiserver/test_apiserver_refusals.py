@@ -1,0 +1,209 @@
+"""What the local API server refuses, and in which words (facts/clients.md, section 4)."""
+
+import ssl
+
+import aiohttp
+import pytest
+from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, SERVICES, config_map, event, mxjob, pod
+
+PATH = JOBS.format("default")
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer ", "Bearer wrong", "Basic YTpi", "a-token-for-tests"])
+@pytest.mark.parametrize("path", ["/api/v1/pods", "/version", "/apis", "/nothing", "/openapi/v3"])
+async def test_nothing_is_said_without_the_token(running, header, path):
+    trust = ssl.create_default_context(cafile=str(running.certificate))
+    headers = {"Authorization": header} if header is not None else {}
+    url = f"https://127.0.0.1:{running.port}{path}"
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(url, ssl=trust) as response:
+        body = await response.json()
+    assert response.status == 401
+    assert (body["kind"], body["reason"], body["code"]) == ("Status", "Unauthorized", 401)
+
+
+async def test_nothing_is_said_over_plain_http(running):
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientError):
+            await session.get(f"http://127.0.0.1:{running.port}/readyz")
+
+
+async def test_health_needs_no_token(running):
+    trust = ssl.create_default_context(cafile=str(running.certificate))
+    async with aiohttp.ClientSession() as session:
+        for path in ("/readyz", "/livez", "/healthz"):
+            async with session.get(f"https://127.0.0.1:{running.port}{path}", ssl=trust) as response:
+                assert (response.status, await response.text()) == (200, "ok")
+
+
+async def test_who_pretends_to_be_another_is_refused(api):
+    assert (await api.ask("GET", PATH, headers={"Impersonate-User": "bob"})).code == 403
+
+
+@pytest.mark.parametrize("raw", [b"{", b"", b"[1, 2]", b'"text"', b"null", b"\xff\xfe", b"[" * 5000])
+async def test_what_is_no_json_object_is_a_bad_request(api, raw):
+    answer = await api.ask("POST", PATH, raw=raw)
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+
+
+async def test_an_object_may_be_nested_only_so_deep(api):
+    deep = b'{"apiVersion":"kubeflow.org/v1","kind":"MXJob","metadata":{"name":"a"},"spec":'
+    deep += b'{"a":' * 900 + b"1" + b"}" * 900 + b"}"
+    assert (await api.ask("POST", PATH, raw=deep)).code == 400
+
+
+async def test_a_body_may_be_only_so_large(api):
+    answer = await api.ask("POST", CONFIG_MAPS.format("default"), config_map("a", x="y" * 4 * 1024 * 1024))
+    assert (answer.code, answer.body["reason"]) == (413, "RequestEntityTooLarge")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/vnd.kubernetes.protobuf", "application/yaml", "application/x-www-form-urlencoded"]
+)
+async def test_only_json_is_read(api, content_type):
+    answer = await api.ask("POST", PATH, raw=b"k8s", content_type=content_type)
+    assert (answer.code, answer.body["reason"]) == (415, "UnsupportedMediaType")
+
+
+async def test_server_side_apply_is_not_offered(api):
+    (await api.post(PATH, mxjob("a"))).ok()
+    answer = await api.ask("PATCH", f"{PATH}/a", mxjob("a"), content_type="application/apply-patch+yaml")
+    assert answer.code == 415
+
+
+async def test_each_mistake_is_a_cause(api):
+    job = mxjob("bad", replicas="two", labels={"x y": "1"})
+    del job["spec"]["jobMode"]
+    answer = await api.post(PATH, job)
+    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
+    assert answer.body["message"].startswith('MXJob.kubeflow.org "bad" is invalid: [')
+    details = answer.body["details"]
+    assert (details["name"], details["group"], details["kind"]) == ("bad", "kubeflow.org", "MXJob")
+    causes = {cause["field"]: cause for cause in details["causes"]}
+    assert causes["spec.jobMode"] == {
+        "reason": "FieldValueRequired",
+        "message": "Required value",
+        "field": "spec.jobMode",
+    }
+    assert causes["spec.mxReplicaSpecs.Worker.replicas"]["reason"] == "FieldValueTypeInvalid"
+    assert causes["metadata.labels"]["reason"] == "FieldValueInvalid"
+
+
+async def test_the_rules_between_fields_hold(api):
+    job = mxjob("a")
+    job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "other"
+    answer = await api.post(PATH, job)
+    assert answer.code == 422
+    assert "mxnet" in answer.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("validation", "code", "warned"),
+    [("Strict", 400, False), ("Warn", 201, True), ("", 201, True), ("Ignore", 201, False)],
+)
+async def test_unknown_fields_are_refused_told_or_dropped(api, validation, code, warned):
+    for path, manifest in ((PATH, mxjob("a")), (PODS.format("default"), pod("a"))):
+        manifest["spec"]["bogus"] = 1
+        answer = await api.post(path, manifest, **({"fieldValidation": validation} if validation else {}))
+        assert answer.code == code
+        if code == 400:
+            assert answer.body["message"].endswith('strict decoding error: unknown field "spec.bogus"')
+        else:
+            assert "bogus" not in answer.body["spec"]
+        assert answer.headers.getall("Warning", []) == (['299 - "unknown field \\"spec.bogus\\""'] if warned else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"containers": []}, "spec.containers"),
+        ({"containers": [{"name": "a"}]}, "spec.containers[0].image"),
+        ({"containers": [{"image": "a"}]}, "spec.containers[0].name"),
+        ({"containers": [{"name": "A_b", "image": "a"}]}, "spec.containers[0].name"),
+        ({"containers": [{"name": "a", "image": "a"}] * 2}, "spec.containers[1].name"),
+        ({"containers": [{"name": "a", "image": "a", "env": [{"value": "x"}]}]}, "spec.containers[0].env[0].name"),
+        ({"restartPolicy": "Sometimes"}, "spec.restartPolicy"),
+        ({"activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds"),
+        ({"subdomain": "a.b"}, "spec.subdomain"),
+    ],
+)
+async def test_a_pod_that_could_never_run_is_refused(api, change, field):
+    answer = await api.post(PODS.format("default"), pod("a", **change))
+    assert answer.code == 422
+    assert [cause["field"] for cause in answer.body["details"]["causes"]] == [field]
+
+
+@pytest.mark.parametrize("containers", ["text", [1], {"name": "a"}, [{"name": 1, "image": "a"}]])
+async def test_a_pod_of_wrong_types_is_a_bad_request(api, containers):
+    answer = await api.post(PODS.format("default"), pod("a", containers=containers))
+    assert answer.code == 400
+    assert 'Pod in version "v1" cannot be handled as a Pod: json: ' in answer.body["message"]
+
+
+@pytest.mark.parametrize("name", ["UPPER", "a_b", "-a", "a" * 254, "a..b", "a/b"])
+async def test_a_name_is_a_dns_name(api, name):
+    answer = await api.post(CONFIG_MAPS.format("default"), config_map(name))
+    assert answer.code == 422
+    assert answer.body["details"]["causes"][0]["field"] == "metadata.name"
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"labels": {"a": 1}}, {"labels": []}, {"annotations": "x"}, {"ownerReferences": 1}]
+)
+async def test_metadata_of_wrong_types_is_a_bad_request(api, metadata):
+    for path, manifest in ((PATH, mxjob("a")), (PODS.format("default"), pod("a"))):
+        manifest["metadata"] |= metadata
+        assert (await api.post(path, manifest)).code == 400
+
+
+async def test_a_service_that_needs_a_proxy_is_refused(api):
+    spec = {"type": "NodePort", "ports": [{"port": 80}]}
+    answer = await api.post(SERVICES.format("default"), {"metadata": {"name": "s"}, "spec": spec})
+    assert answer.body["details"]["causes"][0]["field"] == "spec.type"
+
+
+async def test_an_event_is_about_something_in_its_namespace(api):
+    job = (await api.post(PATH, mxjob("a"))).ok()
+    stray = event("e", job)
+    stray["involvedObject"]["namespace"] = "kube-system"
+    assert (await api.post(EVENTS.format("default"), stray)).code == 422
+
+
+async def test_definitions_are_read_only(api):
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert (await api.get(f"{path}/mxjobs.kubeflow.org")).ok()["spec"]["group"] == "kubeflow.org"
+    for answer in (await api.post(path, {}), await api.delete(f"{path}/mxjobs.kubeflow.org")):
+        assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
+
+
+async def test_the_first_namespaces_stay(api):
+    assert (await api.delete("/api/v1/namespaces/default")).code == 403
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": "x"},
+        {"resourceVersion": "x"},
+        {"continue": "x"},
+        {"watch": "1", "timeoutSeconds": "x"},
+        {"watch": "1", "resourceVersion": "-1"},
+        {"fieldSelector": "x"},
+    ],
+)
+async def test_a_query_that_makes_no_sense_is_a_bad_request(api, query):
+    assert (await api.get(PATH, **query)).code == 400
+
+
+async def test_the_methods_of_a_path_are_limited(api):
+    assert (await api.ask("PUT", PATH, mxjob("a"))).code == 405
+    assert (await api.ask("POST", f"{PATH}/a", mxjob("a"))).code == 405
+    assert (await api.ask("POST", "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))).code == 405
+    assert (await api.ask("OPTIONS", PATH)).code == 405
+    assert (await api.get("/api/v1/namespaces/default/nodes")).code == 404
+    assert (await api.get(f"{PATH}/a/scale")).code == 404
+    assert (await api.get("/openapi/v2")).code == 404
+
+
+async def test_plain_json_is_given_whatever_else_is_accepted(api):
+    for accept in ("application/vnd.kubernetes.protobuf,application/json", "application/json, */*", "*/*", "text/html"):
+        assert (await api.ask("GET", PATH, headers={"Accept": accept})).body["kind"] == "MXJobList"
