@@ -98,12 +98,14 @@ class Reflector(Generic[T]):
     async def _pause(self, error: Exception) -> None:
         self._failures += 1
         delay = self._backoff.delay(self._failures)
-        level = logging.WARNING if self._failures in {3, 10} or self._failures % 100 == 0 else logging.INFO
+        level = {1: logging.INFO, 3: logging.WARNING}.get(self._failures % 20, logging.DEBUG)
         log.log(level, "%s: %s; trying again in %.1f s", self.resource, error, delay)
         await asyncio.sleep(delay)
 
     def _heard(self) -> None:
         self._last_heard = self._clock()
+        if self._failures >= 3:
+            log.info("%s: the server is back", self.resource)
         self._failures = 0
 
     async def _list_by_watch(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import logging
+import os
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, MutableSequence
@@ -119,8 +120,7 @@ class Transport:
                     raise await _error(reply)
                 yield reply
         except _BROKEN as error:
-            what = str(error) or type(error).__name__
-            raise ApiUnavailable(f"{request.method} {self.credentials.server}{request.path}: {what}") from error
+            raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
 
     async def _send(
         self,
@@ -164,6 +164,16 @@ class Transport:
                     return False
                 self._auth_until = 0.0
         return True
+
+
+def _in_words(error: Exception) -> str:
+    """What broke; aiohttp's own text shows the internals of its connection key."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not to be trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno or 0
+        return os.strerror(number) if number > 0 else str(error.os_error)
+    return str(error) or type(error).__name__
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
