@@ -1,0 +1,111 @@
+"""What a running cluster holds so that no other takes it: its home's lock, and its range of loopback addresses.
+
+Both are the kernel's to release, so a cluster that was killed leaves no stale claim.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+CLAIM_PORT = 19091
+"""Below the ephemeral range, so that nobody gets it by chance."""
+
+FIRST_SUBNET, LAST_SUBNET = 16, 254
+"""127.0.0.0/12 is left to the machine: name resolvers and the like listen on 127.0.0.1 and 127.0.0.53."""
+
+
+class AlreadyRunningError(Exception):
+    """This home's cluster is running, or is just starting or stopping."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(f"the local cluster is already running (pid {pid or 'unknown'})")
+        self.pid = pid
+
+
+class NoFreeSubnetError(Exception):
+    """Every range of loopback addresses is taken."""
+
+
+class HomeLock:
+    """An flock on `<home>/cluster/lock`, held from construction to `release`."""
+
+    def __init__(self, path: Path, *, patience: float = 0.5) -> None:
+        """Take the lock, or raise AlreadyRunningError; `patience` (seconds) outlasts a mere look by `lock_holder`."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        give_up = time.monotonic() + patience
+        while not _try_lock(self._descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= give_up:
+                pid = _read_pid(self._descriptor)
+                os.close(self._descriptor)
+                raise AlreadyRunningError(pid)
+            time.sleep(0.02)
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let go; the file stays, since unlinking it would let two processes lock two files of one name."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def lock_holder(path: Path) -> int | None:
+    """The process id of the running cluster; None if none runs."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if _try_lock(descriptor, fcntl.LOCK_SH) else _read_pid(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def claim_subnet(home: Path) -> tuple[str, socket.socket]:
+    """A /16 of loopback addresses such as "127.77" for this home, and the socket that keeps others off it.
+
+    The same home gets the same range again unless another cluster, of any user, took it meanwhile.
+
+    Raises:
+        NoFreeSubnetError: all are taken, or something listens on CLAIM_PORT of every address.
+    """
+    count = LAST_SUBNET - FIRST_SUBNET + 1
+    start = int.from_bytes(hashlib.sha256(bytes(home)).digest()[:4], "big") % count
+    for step in range(count):
+        subnet = f"127.{FIRST_SUBNET + (start + step) % count}"
+        claim = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            claim.bind((f"{subnet}.0.1", CLAIM_PORT))
+            claim.listen(1)
+        except OSError as error:
+            claim.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return subnet, claim
+    raise NoFreeSubnetError(f"no free range of loopback addresses: port {CLAIM_PORT} is taken on all of them")
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read_pid(descriptor: int) -> int | None:
+    text = os.pread(descriptor, 20, 0)
+    return int(text) if text.isdigit() else None

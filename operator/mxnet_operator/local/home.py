@@ -1,0 +1,86 @@
+"""Where one user's local state lives, and how files that only they may read are made."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+HOME_VARIABLE = "MXJOB_HOME"
+
+
+class UnsafeHomeError(Exception):
+    """The folder for local state belongs to somebody else, or others may write into it."""
+
+
+@dataclass(frozen=True)
+class ClusterFiles:
+    """The files of one local cluster, all under `<home>/cluster`."""
+
+    root: Path
+
+    @property
+    def lock(self) -> Path:
+        """Locked for as long as the cluster runs; holds the process id of who locked it last."""
+        return self.root / "lock"
+
+    @property
+    def state(self) -> Path:
+        """What the running cluster is (JSON), and what the next one should be like where it can."""
+        return self.root / "state.json"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Address, certificate authority and token, for any Kubernetes client."""
+        return self.root / "kubeconfig"
+
+    @property
+    def log(self) -> Path:
+        """What a detached cluster has to say."""
+        return self.root / "cluster.log"
+
+    @property
+    def pods(self) -> Path:
+        """One folder per pod, the kubelet's."""
+        return self.root / "pods"
+
+
+def mxjob_home() -> Path:
+    """The folder for all local state: $MXJOB_HOME, or the platform's place for a user's data."""
+    named = os.environ.get(HOME_VARIABLE)
+    return Path(named).expanduser().absolute() if named else platformdirs.user_data_path("mxjob")
+
+
+def cluster_files(home: Path) -> ClusterFiles:
+    """The paths of this home's cluster; touches nothing."""
+    return ClusterFiles(home / "cluster")
+
+
+def make_cluster_folder(home: Path) -> ClusterFiles:
+    """Create the home and the cluster's folder for their owner only, or refuse.
+
+    Raises:
+        UnsafeHomeError: the home is somebody else's, or others may write into it; the cluster starts
+            processes, so whoever can swap its files could run code as its user.
+    """
+    files = cluster_files(home)
+    for folder in (home, files.root):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+        if found.st_uid != os.getuid():
+            raise UnsafeHomeError(f"{folder} belongs to another user (uid {found.st_uid})")
+        if stat.S_IMODE(found.st_mode) & 0o022:
+            raise UnsafeHomeError(f"others may write into {folder}: chmod go-w it, or name another {HOME_VARIABLE}")
+    files.root.chmod(0o700)
+    return files
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file by one that was never, not for a moment, readable by anybody but its owner."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    draft.replace(path)
