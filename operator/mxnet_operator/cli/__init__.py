@@ -1,0 +1,1 @@
+"""The command lines: `mxjob` for people, `mxnet-operator` for the deployed controller."""

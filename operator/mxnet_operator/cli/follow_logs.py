@@ -1,0 +1,134 @@
+"""The log of one replica from its start to its end, through the restarts of its job."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.api import names
+from mxnet_operator.cli.jobs import PODS, DeletedError, versions
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+_REST_OF_LOG = 10.0
+"""Seconds for which a log may go on after its job has ended."""
+
+OnLine = Callable[[str], None]
+
+
+class LogFollower:
+    """Hands each line of a pod's main container to `on_line`, as often as a pod of that name starts anew."""
+
+    def __init__(self, client: "Client", namespace: str, pod: str, on_line: OnLine, *, tail: int | None = None) -> None:
+        """`tail` limits the first log to its last lines."""
+        self._client = client
+        self._namespace = namespace
+        self._pod = pod
+        self._on_line = on_line
+        self._tail = tail
+        self._seen: set[str] = set()
+        self._reading = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to follow, in a task of its own."""
+        self._watching = asyncio.create_task(self._watch())
+
+    async def finish(self) -> None:
+        """The job has ended: read what is left of the log, then stop.
+
+        Raises:
+            ApiError, ApiUnavailable: what made the following stop before.
+        """
+        try:
+            async with asyncio.timeout(_REST_OF_LOG), self._reading:
+                pass
+        except TimeoutError:
+            await self.cancel()
+            return
+        await self.cancel()
+        # A container that started and ended between two looks has not been read yet.
+        with contextlib.suppress(DeletedError, TimeoutError):
+            async with (
+                asyncio.timeout(_REST_OF_LOG),
+                contextlib.aclosing(versions(self._client, PODS, self._namespace, self._pod)) as pods,
+            ):
+                async for pod in pods:
+                    await self._read(pod, follow=False)
+                    return
+
+    async def cancel(self) -> None:
+        """Stop at once.
+
+        Raises:
+            ApiError, ApiUnavailable: what made the following stop before.
+        """
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(DeletedError):
+                async with contextlib.aclosing(versions(self._client, PODS, self._namespace, self._pod)) as pods:
+                    async for pod in pods:
+                        await self._read(pod, follow=True)
+            await asyncio.sleep(0.2)  # not made yet, or between two attempts
+
+    async def _read(self, pod: dict[str, Any], *, follow: bool) -> None:
+        uid = pod["metadata"]["uid"]
+        if uid in self._seen or not has_started(pod):
+            return
+        self._seen.add(uid)
+        async with self._reading:
+            tail, self._tail = self._tail, None
+            async for line in log_lines(self._client, self._namespace, self._pod, follow=follow, tail=tail):
+                self._on_line(line)
+
+
+async def log_lines(
+    client: "Client", namespace: str, pod: str, *, follow: bool, tail: int | None = None
+) -> AsyncIterator[str]:
+    """The lines of a pod's `mxnet` container; nothing where the pod is gone or its connection breaks."""
+    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+    params: dict[str, str | int | bool] = {"container": names.CONTAINER, "follow": follow}
+    if tail is not None:
+        params["tailLines"] = tail
+    rest = b""
+    try:
+        async with contextlib.aclosing(client.stream(PODS.path(namespace, pod, "log"), params)) as chunks:
+            async for chunk in chunks:
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    yield line.decode("utf-8", "replace").removesuffix("\r")
+    except ApiUnavailable:
+        pass
+    except ApiError as error:
+        if error.code not in {400, 404}:
+            raise
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+def has_started(pod: dict[str, Any]) -> bool:
+    """Whether the `mxnet` container runs or ran, so that there is a log."""
+    return any(
+        status.get("name") == names.CONTAINER and ({"running", "terminated"} & set(status.get("state") or {}))
+        for status in pod.get("status", {}).get("containerStatuses") or ()
+    )
+
+
+def waiting_for(pod: dict[str, Any]) -> str:
+    """Why a pod has no log yet, in the kubelet's or the scheduler's words; empty where neither says."""
+    status = pod.get("status", {})
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason"):
+            return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
+    return ""

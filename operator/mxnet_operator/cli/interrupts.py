@@ -1,0 +1,31 @@
+"""Ctrl-C and SIGTERM while a command waits: the first asks it to end in order, the second ends it at once."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+from mxnet_operator.cli.errors import Exit
+
+CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.TERMINATED}
+
+
+@contextlib.contextmanager
+def first_signal() -> "Iterator[asyncio.Future[Exit]]":
+    """A future of the exit code that the first signal asks for; a second signal leaves the process without more ado."""
+    loop = asyncio.get_running_loop()
+    asked: asyncio.Future[Exit] = loop.create_future()
+
+    def arrived(code: Exit) -> None:
+        if asked.done():
+            os._exit(code)
+        asked.set_result(code)
+
+    for number, code in CODES.items():
+        loop.add_signal_handler(number, arrived, code)
+    try:
+        yield asked
+    finally:
+        for number in CODES:
+            loop.remove_signal_handler(number)

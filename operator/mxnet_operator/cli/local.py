@@ -1,0 +1,113 @@
+"""`mxjob local`: a cluster on this machine, without Kubernetes and without root."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mxnet_operator.cli import images
+from mxnet_operator.cli.errors import CommandError, extra_needed
+from mxnet_operator.cli.terminal import data_console, message_console, say, write_line
+
+if TYPE_CHECKING:
+    from mxnet_operator.local.home import ClusterFiles
+
+NOT_RUNNING = 3
+"""Exit code of `status` where no cluster runs, as systemctl's."""
+
+START = "mxjob local up --detach"
+
+app = typer.Typer(
+    help="""A cluster on this machine: API server, controller and the pods as processes. No Kubernetes, no root.
+
+    Its state is under $MXJOB_HOME, by default your user data folder.
+    """,
+    no_args_is_help=True,
+)
+app.add_typer(images.app, name="image")
+
+
+@app.command()
+def up(
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
+    cpus: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="CPUs that pods may request; default: this machine's.", show_default=False),
+    ] = None,
+    gpus: Annotated[int, typer.Option(min=0, help="GPUs that pods may request.")] = 0,
+    announce: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
+
+    A cluster that runs already is left as it is: an error here, fine with --detach.
+    """
+    with extra_needed("local"):
+        from mxnet_operator.cli import serve  # noqa: PLC0415
+
+    if announce is not None:
+        serve.in_background(cpus, gpus, announce)
+    elif detach:
+        serve.detach(cpus, gpus)
+    else:
+        serve.in_foreground(cpus, gpus)
+
+
+@app.command()
+def down() -> None:
+    """Stop the cluster and wait until every process that it started is gone. Its jobs go with it."""
+    with extra_needed("local"):
+        from mxnet_operator.local import daemon  # noqa: PLC0415
+
+    with message_console().status("stopping the local cluster"):
+        pid = daemon.stop(_files())
+    say("the local cluster is not running" if pid is None else f"the local cluster has stopped (pid {pid})")
+
+
+@app.command()
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show whether the cluster runs, where, what it has and what it uses. Exits with 3 if it doesn't run."""
+    with extra_needed("local"):
+        from mxnet_operator.cli import local_status  # noqa: PLC0415
+        from mxnet_operator.local.claims import lock_holder  # noqa: PLC0415
+        from mxnet_operator.local.state import running_state  # noqa: PLC0415
+
+    files = _files()
+    state = running_state(files)
+    if state is None:
+        pid = lock_holder(files.lock)
+        if as_json:
+            write_line(json.dumps({"state": "Stopped" if pid is None else "Starting", "pid": pid}))
+        elif pid is None:
+            say(f"the local cluster is not running; start it with: {START}")
+        else:
+            say(f"the local cluster is starting or stopping (pid {pid})")
+        sys.exit(NOT_RUNNING)
+    found = local_status.collect(files, state)
+    if as_json:
+        write_line(json.dumps(found))
+        return
+    console = data_console()
+    for label, value in local_status.rows(found):
+        console.print(f"[bold]{label:<11}[/]", end="")
+        console.print(value, markup=False)
+
+
+@app.command("kubeconfig")
+def kubeconfig_path() -> None:
+    """Print the path of the cluster's kubeconfig, for: export KUBECONFIG=$(mxjob local kubeconfig)."""
+    with extra_needed("local"):
+        from mxnet_operator.local.state import running_state  # noqa: PLC0415
+
+    files = _files()
+    if running_state(files) is None:
+        raise CommandError("the local cluster is not running", hint=f"start it with: {START}")
+    write_line(str(files.kubeconfig))
+
+
+def _files() -> "ClusterFiles":
+    from mxnet_operator.local.home import cluster_files, mxjob_home  # noqa: PLC0415
+
+    return cluster_files(mxjob_home())

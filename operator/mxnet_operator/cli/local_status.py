@@ -1,0 +1,61 @@
+"""What `mxjob local status` tells of a running cluster."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mxnet_operator.api.conditions import job_state
+from mxnet_operator.cli.connection import Target, connect
+from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.jobs import JOBS
+from mxnet_operator.cli.progress import elapsed_text
+from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.home import ClusterFiles
+from mxnet_operator.local.state import ClusterState, process_use, uptime
+
+_RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "pods")
+
+
+def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
+    """Everything, for `--json`.
+
+    Raises:
+        CommandError: its API doesn't answer.
+    """
+    try:
+        node, jobs = asyncio.run(_ask(files))
+        use = process_use(state.pid)
+    except OSError as error:
+        raise CommandError("the local cluster has just stopped") from error
+    return {
+        "state": "Running",
+        "pid": state.pid,
+        "uptimeSeconds": round(uptime(state), 1),
+        "server": state.server,
+        "kubeconfig": str(files.kubeconfig),
+        "log": str(files.log),
+        "subnet": f"{state.subnet}.0.0/16",
+        "capacity": {name: node[name] for name in _RESOURCES if name in node},
+        "jobs": dict(sorted(jobs.items())),
+        "residentBytes": use.resident_bytes,
+        "cpuSeconds": round(use.cpu_seconds, 2),
+    }
+
+
+def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The same for people, as labels and values."""
+    yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
+    yield "API", found["server"]
+    yield "kubeconfig", found["kubeconfig"]
+    yield "node", ", ".join(f"{name} {amount}" for name, amount in found["capacity"].items())
+    yield "jobs", ", ".join(f"{count} {state}" for state, count in found["jobs"].items()) or "none"
+    yield "memory", f"{found['residentBytes'] / 2**20:.0f} MiB"
+    yield "CPU", f"{found['cpuSeconds']:.1f} s"
+
+
+async def _ask(files: ClusterFiles) -> tuple[dict[str, str], Counter[str]]:
+    async with connect(Target(kubeconfig=str(files.kubeconfig))) as client:
+        nodes, jobs = await asyncio.gather(client.list(NODES.path()), client.list(JOBS.path()))
+        capacity: dict[str, str] = nodes["items"][0]["status"]["capacity"] if nodes["items"] else {}
+        return capacity, Counter(job_state(job) or "new" for job in jobs["items"])

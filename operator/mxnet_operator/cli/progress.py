@@ -1,0 +1,159 @@
+"""How far a job has come, in one line: on a terminal a line that is redrawn, in a pipe a line per change."""
+
+import time
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.metrics import EpochMetric, parse_epoch_line
+from mxnet_operator.cli.terminal import message_console, write_line
+
+
+def replicas_text(job: dict[str, Any]) -> str:
+    """The replicas that are up or done, of those asked for: `scheduler 1/1, worker 0/2`."""
+    statuses = (job.get("status") or {}).get("replicaStatuses") or {}
+    here = {
+        names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
+        for key, status in statuses.items()
+    }
+    asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    kinds = (kind for kind in names.REPLICA_TYPES if kind in asked)
+    return ", ".join(f"{kind.lower()} {here.get(kind, 0)}/{asked[kind]}" for kind in kinds)
+
+
+def metric_text(metric: EpochMetric) -> str:
+    """`epoch 3 Validation-accuracy 0.98`."""
+    return f"epoch {metric.epoch} {metric.name} {metric.value:.4g}"
+
+
+def elapsed_text(seconds: float) -> str:
+    """`7 s`, `3:07 min`, `2:03:07 h`."""
+    minutes, rest = divmod(int(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
+
+
+class Progress(Protocol):
+    """What a command tells about a job while it waits."""
+
+    def job(self, job: dict[str, Any]) -> None:
+        """The job has changed."""
+
+    def log_line(self, line: str) -> None:
+        """A replica wrote a line."""
+
+    def note(self, text: str) -> None:
+        """Something to be said once."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def progress(*, show_log: bool) -> Progress:
+    """The kind that suits stderr."""
+    console = message_console()
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveProgress(console, show_log=show_log)
+    return PlainProgress(console, show_log=show_log)
+
+
+class PlainProgress:
+    """A line on stderr whenever the state or the count of replicas changes; log lines to stdout."""
+
+    def __init__(self, console: Console, *, show_log: bool) -> None:
+        self._console = console
+        self._show_log = show_log
+        self._last = ""
+        self._start = time.monotonic()
+
+    def job(self, job: dict[str, Any]) -> None:
+        """Say it where it differs from the last."""
+        text = f"{job['metadata']['name']}: {job_state(job) or 'new'} ({replicas_text(job)})"
+        if text != self._last:
+            self._last = text
+            self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
+
+    def log_line(self, line: str) -> None:
+        """Pass it on."""
+        if self._show_log:
+            write_line(line)
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+        self._console.print(text, markup=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class LiveProgress:
+    """One line at the foot of the terminal; log lines pass above it, to stdout where that goes elsewhere."""
+
+    def __init__(self, console: Console, *, show_log: bool) -> None:
+        self._console = console
+        self._show_log = show_log
+        self._stdout_is_terminal = Console().is_terminal
+        self._start = time.monotonic()
+        self._job: dict[str, Any] | None = None
+        self._metric: EpochMetric | None = None
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            get_renderable=self._line,
+            console=console,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def job(self, job: dict[str, Any]) -> None:
+        """Draw it."""
+        self._job = job
+
+    def log_line(self, line: str) -> None:
+        """Show it above the progress line, which takes its figures."""
+        self._metric = parse_epoch_line(line) or self._metric
+        if self._show_log and self._stdout_is_terminal:
+            self._console.print(Text(line))
+        elif self._show_log:
+            write_line(line)
+
+    def note(self, text: str) -> None:
+        """A line above the progress line."""
+        self._console.print(text, markup=False)
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def _line(self) -> Spinner:
+        text = Text(overflow="ellipsis", no_wrap=True)
+        if self._job is not None:
+            parts = [replicas_text(self._job), elapsed_text(time.monotonic() - self._start)]
+            if self._metric is not None:
+                parts.append(metric_text(self._metric))
+            text.append(self._job["metadata"]["name"], style="bold")
+            text.append(f"  {job_state(self._job) or 'new'}", style="cyan")
+            text.append("  " + "  ".join(parts))
+        self._spinner.update(text=text)
+        return self._spinner

@@ -1,0 +1,74 @@
+"""`mxjob validate`: what the API server would say to a manifest, without a server."""
+
+from typing import Annotated
+
+import typer
+
+from mxnet_operator.api.validation import unknown_fields
+from mxnet_operator.api.validation import validate as job_errors
+from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
+from mxnet_operator.cli.manifests import Document, read_documents
+from mxnet_operator.cli.terminal import say, write_line
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob validate -f job.yaml
+
+  mxjob validate jobs/*.yaml
+
+  helm template chart | mxjob validate -f -
+"""
+
+
+def validate(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifests; - reads stdin.", show_default=False)
+    ] = None,
+    more_files: Annotated[
+        list[str] | None,
+        typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
+    ] = None,
+) -> None:
+    """Check manifests of MXJobs without a server.
+
+    Says of each mistake where it is, which field it is in and what is expected, in the words in which the API server
+    would refuse it. Exits with 2 if there is any.
+    """
+    sources = [*(files or ()), *(more_files or ())]
+    if not sources:
+        raise CommandError("no manifest given", hint="mxjob validate -f job.yaml", code=Exit.USAGE)
+    found_mistakes = False
+    for source in sources:
+        try:
+            documents = read_documents(source)
+        except CommandError as error:
+            show_error(error)
+            found_mistakes = True
+            continue
+        for document in documents:
+            found_mistakes |= _report(document, alone=len(documents) == 1)
+    if found_mistakes:
+        leave(Exit.USAGE)
+
+
+def mistakes(document: Document) -> list[str]:
+    """Every reason for which the server would refuse a document: `job.yaml:7: spec.jobMode: Required value`."""
+    found = [(error.path, error.message) for error in job_errors(document.content)]
+    if isinstance(document.content, dict):
+        found += [(error.path, error.detail) for error in unknown_fields(document.content)]
+    return [f"{document.source}:{document.line(path)}: {text}" for path, text in found]
+
+
+def _report(document: Document, *, alone: bool) -> bool:
+    where = document.source if alone else f"{document.source} (document {document.position})"
+    if not document.is_job:
+        say(f"{where}: skipped: kind {document.content['kind']} is not checked")
+        return False
+    errors = mistakes(document)
+    for error in errors:
+        write_line(error)
+    if not errors:
+        metadata = document.content["metadata"]
+        write_line(f"{where}: ok: MXJob {metadata.get('name') or metadata['generateName'] + '*'}")
+    return bool(errors)

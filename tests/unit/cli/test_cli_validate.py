@@ -1,0 +1,111 @@
+"""`mxjob validate`, run as a user runs it."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from mxnet_operator.cli.mxjob import main
+
+GOOD = """\
+apiVersion: kubeflow.org/v1
+kind: MXJob
+metadata: {name: good}
+spec:
+  jobMode: MXTrain
+  mxReplicaSpecs:
+    Worker:
+      template: {spec: {containers: [{name: mxnet, image: "mxjob/mxnet:1.9.1"}]}}
+"""
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs `mxjob` in this process; returns its exit code, stdout and stderr."""
+
+    def run(*args, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["mxjob", *args])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_good_manifest_is_ok(run):
+    assert run("validate", "-f", "-", stdin=GOOD) == (0, "stdin: ok: MXJob good\n", "")
+
+
+def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout(run):
+    bad = (
+        GOOD.replace("  jobMode: MXTrain\n", "")
+        .replace("name: mxnet, ", "")
+        .replace("Worker:", "Worker:\n      replica: 2")
+    )
+
+    code, out, _err = run("validate", "-", stdin=bad)
+
+    assert code == 2
+    assert out.splitlines() == [
+        "stdin:4: spec.jobMode: Required value",
+        "stdin:8: spec.mxReplicaSpecs.Worker.template.spec.containers[0].name: Required value",
+        'stdin:7: unknown field "spec.mxReplicaSpecs.Worker.replica", did you mean replicas?',
+    ]
+
+
+def test_other_kinds_are_skipped_with_a_note_on_stderr(run):
+    code, out, err = run("validate", "-f", "-", stdin=f"kind: ConfigMap\n---\n{GOOD}")
+
+    assert code == 0
+    assert out == "stdin (document 2): ok: MXJob good\n"
+    assert err == "stdin (document 1): skipped: kind ConfigMap is not checked\n"
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(run):
+    code, out, err = run("validate", "/no/such.yaml", "-", stdin=GOOD)
+
+    assert code == 2
+    assert out == "stdin: ok: MXJob good\n"
+    assert err == "error: /no/such.yaml: No such file or directory\n"
+
+
+def test_no_manifest_at_all_is_a_usage_error(run):
+    code, _out, err = run("validate")
+
+    assert code == 2
+    assert "no manifest given" in err
+
+
+BARE = """
+import sys
+sys.modules |= dict.fromkeys(["aiohttp", "kubernetes", "trustme", "platformdirs", "tenacity", "jsonpatch", "uv"])
+from mxnet_operator.cli.mxjob import main
+for line in sys.argv[1:]:
+    sys.argv = ["mxjob", *line.split()]
+    try:
+        main()
+    except SystemExit as left:
+        print("exit", left.code, flush=True)
+"""
+
+
+def with_base_dependencies_only(*lines):
+    command = [sys.executable, "-c", BARE, *lines]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_and_version_need_nothing_but_the_base_dependencies():
+    done = with_base_dependencies_only("--help", "run --help", "logs -h", "local up --help", "--version")
+
+    assert done.stdout.count("exit 0") == 5, done.stderr
+
+
+def test_a_missing_extra_is_named_with_how_to_install_it():
+    done = with_base_dependencies_only("local up", "local status", "local image list", "logs a")
+
+    assert done.stdout.count("exit 1") == 4
+    assert done.stderr.count("pip install 'mxnet-operator[local]'") == 3
+    assert done.stderr.count("pip install 'mxnet-operator[controller]'") == 1
+    assert "Traceback" not in done.stderr
