@@ -52,5 +52,5 @@ async def test_an_image_whose_folder_has_gone_is_refused_by_name(source, tmp_pat
     store = ImageStore(tmp_path / "home")
     image = store.add("digits:1.0", source)
     source.rename(tmp_path / "moved")
-    with pytest.raises(ImageError, match=r"mxjob local images add digits:1.0 FOLDER"):
+    with pytest.raises(ImageError, match=r"mxjob local image add digits:1.0 FOLDER"):
         await store.ensure(image)

@@ -1,9 +1,12 @@
 """Naming, adding and removing images, and what is said about those that can't be had."""
 
 import multiprocessing
+import re
 
 import pytest
+from typer.testing import CliRunner
 
+from mxnet_operator.cli.mxjob import app
 from mxnet_operator.local.images import BASE_IMAGE, Image, ImageError, ImageStore, normalised
 
 LOCK = "# python: 3.11\nsix==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274\n"
@@ -77,7 +80,7 @@ def test_a_removed_image_is_unknown(store, folder):
 def test_an_unknown_image_comes_with_the_command_that_adds_it(store):
     assert store.resolve("team/other:2") is None
     message = store.how_to_add("team/other:2")
-    assert "mxjob local images add team/other:2 FOLDER" in message
+    assert "mxjob local image add team/other:2 FOLDER" in message
     assert BASE_IMAGE in message
 
 
@@ -166,3 +169,11 @@ def test_images_added_by_two_processes_at_once_are_all_kept(folder, tmp_path):
     for adder in adders:
         adder.join()
     assert len(ImageStore(home).list()) == 101
+
+
+def test_the_command_that_the_message_gives_does_add_the_image(store, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "home"))
+    command = re.search(r"`mxjob (.*)`", store.how_to_add("team/other:2"))[1].replace("FOLDER", str(folder)).split()
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert store.resolve("team/other:2").folder == folder

@@ -13,7 +13,7 @@ from mxnet_operator.local.images.reference import normalised
 from mxnet_operator.local.images.registry import Entry, Registry
 
 BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
-ADD_COMMAND: Final = "mxjob local images add"
+ADD_COMMAND: Final = "mxjob local image add"
 _BUILT_IN: Final = {BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt")}
 _LOCK_NAME: Final = "requirements.txt"
 
