@@ -9,6 +9,7 @@ class ScriptedLogs:
     def __init__(self, *lines):
         self.lines = list(lines)
         self.asked = {}
+        self.opened = asyncio.Event()
         self._changed = asyncio.Event()
         self._ended = False
 
@@ -22,6 +23,7 @@ class ScriptedLogs:
 
     async def open(self, namespace, pod_name, pod_uid, container, *, follow, tail_lines, **options):
         self.asked = {"pod": pod_name, "container": container, "follow": follow, "tail_lines": tail_lines} | options
+        self.opened.set()
         position = len(self.lines) - tail_lines if tail_lines is not None else 0
         while True:
             self._changed.clear()

@@ -42,14 +42,11 @@ class Handlers:
     def __init__(self, store: Store, log_source: LogSource | None) -> None:
         self.log_source = log_source
         self._closing = asyncio.Event()
-        self._log_readers: set[asyncio.Task[Any]] = set()
         self._store = store
 
     def close(self) -> None:
-        """End every watch and every log that is followed."""
+        """End every watch."""
         self._closing.set()
-        for reader in self._log_readers:
-            reader.cancel()
 
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
         """Do what the request asks of its target."""
@@ -203,9 +200,6 @@ class Handlers:
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        reader = asyncio.current_task()
-        assert reader is not None  # noqa: S101  # a handler runs in a task
-        self._log_readers.add(reader)
         try:
             async for piece in pieces:
                 if piece and not await _write(request, response, piece):
@@ -214,8 +208,6 @@ class Handlers:
         except Exception:
             _log.exception("the log of %s/%s broke off", target.namespace, target.name)
             _cut_off(request)
-        finally:
-            self._log_readers.discard(reader)
         return response
 
     def _respond(

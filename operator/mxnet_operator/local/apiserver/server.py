@@ -21,7 +21,8 @@ from mxnet_operator.local.apiserver.store import Store
 
 _log = logging.getLogger(__name__)
 
-_SHUTDOWN_SECONDS = 2.0
+_SHUTDOWN_SECONDS = 1.0
+"""How long the requests under way have to end, before they are cut off: a log that is followed never does."""
 
 
 def _now() -> datetime:

@@ -1,0 +1,161 @@
+"""The small grammars of the API server, as tables: strategic merge, JSONPath, ages, cells, and the list of types."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from builtin_types_source import builtin_types
+
+from mxnet_operator.local.apiserver import builtin_types as checked_in
+from mxnet_operator.local.apiserver import jsonpath
+from mxnet_operator.local.apiserver.durations import age
+from mxnet_operator.local.apiserver.resources import PODS, Catalog
+from mxnet_operator.local.apiserver.routing import find_target
+from mxnet_operator.local.apiserver.strategic_merge import strategic_merge
+from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("old", "patch", "new"),
+    [
+        ({"env": [{"name": "a", "value": "1"}]}, {"env": [{"name": "b"}]}, "a=1 b"),
+        ({"env": [{"name": "a", "value": "1"}]}, {"env": [{"name": "a", "value": "2"}]}, "a=2"),
+        ({"env": [{"name": "a"}, {"name": "b"}]}, {"env": [{"name": "a", "$patch": "delete"}]}, "b"),
+        ({"env": [{"name": "a"}]}, {"env": [{"$patch": "replace"}, {"name": "b"}]}, "b"),
+        ({"env": [{"name": "a"}]}, {"env": None}, ""),
+        (
+            {"env": [{"name": "a"}, {"name": "b"}]},
+            {"$setElementOrder/env": [{"name": "c"}, {"name": "b"}, {"name": "a"}], "env": [{"name": "c"}]},
+            "c b a",
+        ),
+    ],
+)
+def test_lists_of_named_things_merge_by_name(old, patch, new):
+    merged = strategic_merge(old, patch).get("env", [])
+    assert " ".join(f"{e['name']}={e['value']}" if "value" in e else e["name"] for e in merged) == new
+
+
+def test_other_lists_and_directives_of_a_strategic_merge():
+    old = {"args": ["a"], "finalizers": ["x"], "selector": {"a": "1", "b": "2"}, "spec": {"type": "A", "a": 1}}
+    assert strategic_merge(old, {"args": ["b"]})["args"] == ["b"]
+    assert strategic_merge(old, {"finalizers": ["y"]})["finalizers"] == ["x", "y"]
+    assert strategic_merge(old, {"$deleteFromPrimitiveList/finalizers": ["x"]})["finalizers"] == []
+    assert strategic_merge(old, {"selector": {"$patch": "replace", "c": "3"}})["selector"] == {"c": "3"}
+    assert strategic_merge(old, {"spec": {"$retainKeys": ["type"], "type": "B"}})["spec"] == {"type": "B"}
+    ports = {"ports": [{"port": 1, "name": "a"}]}
+    assert strategic_merge(ports, {"ports": [{"port": 1, "name": "b"}]}) == {"ports": [{"port": 1, "name": "b"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".spec.a", [1]),
+        (".spec.none.at.all", []),
+        (".conditions[0].type", ["A"]),
+        (".conditions[-1:].type", ["B"]),
+        (".conditions[5].type", []),
+        (".conditions[*].type", ["A", "B"]),
+        ('.conditions[?(@.type=="B")].status', ["True"]),
+        (r".annotations.example\.org/x", ["y"]),
+        (".annotations['example.org/x']", ["y"]),
+        (".spec[", []),
+    ],
+)
+def test_a_json_path_finds(path, found):
+    obj = {
+        "spec": {"a": 1},
+        "conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}],
+        "annotations": {"example.org/x": "y"},
+    }
+    assert jsonpath.find(path, obj) == found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (700, "11m"),
+        (3 * 3600, "3h"),
+        (3 * 3600 + 60, "3h1m"),
+        (9 * 3600, "9h"),
+        (50 * 3600, "2d2h"),
+        (9 * 86400, "9d"),
+        (800 * 86400, "2y70d"),
+        (3000 * 86400, "8y"),
+    ],
+)
+def test_an_age_is_told_in_the_units_that_matter(seconds, text):
+    assert age((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("status", "deleting", "shown"),
+    [
+        ({"phase": "Pending"}, False, "Pending"),
+        ({"phase": "Running"}, True, "Terminating"),
+        ({"phase": "Failed", "reason": "Evicted"}, False, "Evicted"),
+        (
+            {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]},
+            False,
+            "ErrImagePull",
+        ),
+        (
+            {"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {"reason": "Completed"}}}]},
+            False,
+            "Completed",
+        ),
+        ({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}, False, "ExitCode:3"),
+        ({"phase": "Pending", "initContainerStatuses": [{"state": {"running": {}}}]}, False, "Init:0/1"),
+    ],
+)
+def test_a_pod_shows_why_it_is_where_it_is(status, deleting, shown):
+    metadata = {"name": "p", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
+    pod = {"metadata": metadata, "spec": {"containers": [{}], "initContainers": [{}]}, "status": status}
+    row = table(PODS, [pod], TableFormat("v1"), NOW)["rows"][0]
+    assert row["cells"][2] == shown
+
+
+def test_a_table_is_made_for_who_asks_first_for_one():
+    tables = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    assert requested_table(f"{tables},application/json", "") == TableFormat("v1", "Metadata")
+    assert requested_table(f"application/json,{tables}", "") is None
+    assert requested_table("", "") is None
+    assert requested_table(tables.replace("v1", "v1beta1"), "Object") == TableFormat("v1beta1", "Object")
+    assert (
+        requested_table("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json", "") is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/api/v1/pods", ("pods", "", "", "")),
+        ("/api/v1/namespaces", ("namespaces", "", "", "")),
+        ("/api/v1/namespaces/a", ("namespaces", "", "a", "")),
+        ("/api/v1/namespaces/a/status", ("namespaces", "", "a", "status")),
+        ("/api/v1/namespaces/a/pods/b/log", ("pods", "a", "b", "log")),
+        ("/api/v1/namespaces/status/pods", ("pods", "status", "", "")),
+        ("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", ("leases", "a", "b", "")),
+        ("/api/v1/pods/b", None),
+        ("/api/v1/namespaces/a/nodes/b", None),
+        ("/api/v1/namespaces/a/pods/b/c/d", None),
+        ("/apis", None),
+        ("/", None),
+    ],
+)
+def test_a_path_means_a_resource(path, found):
+    target = find_target(Catalog.of([]), path)
+    actual = target and (target.resource.plural, target.namespace, target.name, target.subresource)
+    assert actual == found
+
+
+def test_the_built_in_types_are_those_of_the_official_client():
+    known = checked_in.types()
+    for name, fields in builtin_types().items():
+        missing = fields.items() - known.get(name, {}).items()
+        assert not missing, f"{name} lacks {json.dumps(dict(missing))}: run tests/support/builtin_types_source.py"

@@ -1,0 +1,131 @@
+"""The store without HTTP, as a simulation drives it: its own clock, its own randomness, collection when it says so."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from apiserver_objects import config_map, event, mxjob, pod
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.local.apiserver import DeleteOptions, Store
+from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
+from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
+from mxnet_operator.local.apiserver.statuses import StatusError
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self):
+        self.now = START
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(clock):
+    return Store([custom_resource_definition()], clock=clock, rng=random.Random(1))
+
+
+@pytest.fixture
+def jobs(store):
+    return store.catalog.find("kubeflow.org", "v1", "mxjobs")
+
+
+def test_a_seed_and_a_clock_make_the_same_history_again(clock):
+    def live():
+        store = Store([custom_resource_definition()], clock=clock, rng=random.Random(7))
+        made = store.create(PODS, "default", {**pod("x"), "metadata": {"generateName": "p-"}})
+        return made, store.storage.revision
+
+    first, second = live(), live()
+    assert first == second
+    assert first[0]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+
+
+def test_dependents_stay_until_the_collector_runs(store, jobs):
+    collector = GarbageCollector(store)
+    owner = store.create(jobs, "default", mxjob("a"))
+    store.create(PODS, "default", pod("p", owner=owner))
+    collector.run()
+    store.delete(jobs, "default", "a")
+    assert store.get(PODS, "default", "p")
+    collector.run()
+    with pytest.raises(StatusError):
+        store.get(PODS, "default", "p")
+    assert collector.run() == 0
+
+
+def test_a_collector_that_starts_late_knows_what_was_there(store, jobs):
+    owner = store.create(jobs, "default", mxjob("a"))
+    store.create(PODS, "default", pod("p", owner=owner))
+    store.delete(jobs, "default", "a")
+    GarbageCollector(store).run()
+    assert store.select(PODS) == []
+
+
+def test_an_owner_of_a_kind_that_is_not_served_is_left_alone(store):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "r", "uid": "u"}}
+    store.create(PODS, "default", pod("p", owner=owner))
+    GarbageCollector(store).run()
+    assert len(store.select(PODS)) == 1
+
+
+def test_a_grace_period_ends_in_the_future(store):
+    store.create(PODS, "default", pod("p", node="n"))
+    going, gone = store.delete(PODS, "default", "p", DeleteOptions(grace=90))
+    assert not gone
+    assert going["metadata"]["deletionTimestamp"] == "2026-01-01T00:01:30Z"
+
+
+def test_events_are_forgotten_after_an_hour(store, jobs, clock):
+    job = store.create(jobs, "default", mxjob("a"))
+    store.create(EVENTS, "default", event("old", job))
+    clock.now += timedelta(minutes=61)
+    store.create(EVENTS, "default", event("new", job))
+    assert [each["metadata"]["name"] for each in store.select(EVENTS)] == ["new"]
+
+
+def test_a_version_of_an_earlier_life_is_too_old_in_the_next(store, clock):
+    seen = store.create(CONFIG_MAPS, "default", config_map("a"))["metadata"]["resourceVersion"]
+    clock.now += timedelta(seconds=10)
+    following = Store(clock=clock)
+    assert int(seen) < following.storage.journal(CONFIG_MAPS).oldest
+
+
+def test_what_was_read_does_not_change_afterwards(store):
+    body = config_map("a", x="1")
+    made = store.create(CONFIG_MAPS, "default", body)
+    body["data"]["x"] = "2"
+    store.patch(CONFIG_MAPS, "default", "a", "application/merge-patch+json", {"data": {"x": "3"}})
+    assert made["data"] == {"x": "1"}
+    assert store.get(CONFIG_MAPS, "default", "a")["data"] == {"x": "3"}
+
+
+def test_a_past_moment_can_be_seen_again(store):
+    store.create(CONFIG_MAPS, "default", config_map("kept", x="1"))
+    store.create(CONFIG_MAPS, "default", config_map("gone"))
+    then = store.storage.revision
+    store.patch(CONFIG_MAPS, "default", "kept", "application/merge-patch+json", {"data": {"x": "2"}})
+    store.delete(CONFIG_MAPS, "default", "gone")
+    store.create(CONFIG_MAPS, "default", config_map("late"))
+    past = store.storage.snapshot(CONFIG_MAPS, then)
+    assert sorted((name, obj["data"].get("x")) for (_, name), obj in past.items()) == [("gone", None), ("kept", "1")]
+
+
+def test_every_served_version_shows_the_same_objects(clock):
+    crd = custom_resource_definition()
+    older = {**crd["spec"]["versions"][0], "name": "v1beta1", "storage": False}
+    crd = {**crd, "spec": {**crd["spec"], "versions": [*crd["spec"]["versions"], older]}}
+    store = Store([crd], clock=clock)
+    new, old = (store.catalog.find("kubeflow.org", version, "mxjobs") for version in ("v1", "v1beta1"))
+    store.create(old, "default", mxjob("a") | {"apiVersion": "kubeflow.org/v1beta1"})
+    assert store.get(new, "default", "a")["apiVersion"] == "kubeflow.org/v1"
+    assert store.get(old, "default", "a")["apiVersion"] == "kubeflow.org/v1beta1"
+    assert store.catalog.groups()["kubeflow.org"] == ["v1", "v1beta1"]

@@ -1,0 +1,157 @@
+"""Streams of the local API server when things go badly: short memories, slow readers, a server that stops."""
+
+import asyncio
+
+import aiohttp
+import pytest
+from apiserver_fixtures import running_server
+from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, pod
+from log_sources import ScriptedLogs
+
+from mxnet_operator.local.apiserver import handlers
+from mxnet_operator.local.apiserver import watch as watches
+from mxnet_operator.local.apiserver.resources import CONFIG_MAPS as CONFIG_MAP_RESOURCE
+
+PATH = CONFIG_MAPS.format("default")
+
+
+@pytest.fixture
+async def forgetful(tmp_path):
+    """A server that remembers five changes of each resource."""
+    async with running_server(tmp_path, history=5) as started:
+        yield started.api
+
+
+async def test_a_watch_from_before_the_history_is_told_so(forgetful):
+    first = (await forgetful.post(PATH, config_map("m0"))).ok()["metadata"]["resourceVersion"]
+    made = [(await forgetful.post(PATH, config_map(f"m{i}"))).ok() for i in range(1, 7)]
+    async with forgetful.watch(PATH, resourceVersion=first) as stream:
+        event = await stream.next()
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+        assert await stream.next() is None
+    async with forgetful.watch(PATH, resourceVersion=made[0]["metadata"]["resourceVersion"]) as stream:
+        assert [event["object"]["metadata"]["name"] for event in await stream.take(5)] == ["m2", "m3", "m4", "m5", "m6"]
+
+
+async def test_the_history_of_one_resource_does_not_push_out_that_of_another(forgetful):
+    job = (await forgetful.post(JOBS.format("default"), mxjob("a"))).ok()
+    for i in range(10):
+        (await forgetful.post(PATH, config_map(f"m{i}"))).ok()
+    async with forgetful.watch(JOBS.format("default"), resourceVersion=job["metadata"]["resourceVersion"]) as stream:
+        (await forgetful.delete(f"{JOBS.format('default')}/a")).ok()
+        assert (await stream.next())["type"] == "DELETED"
+
+
+async def test_a_list_from_before_the_history_has_expired(forgetful):
+    for i in range(3):
+        (await forgetful.post(PATH, config_map(f"m{i}"))).ok()
+    page = (await forgetful.get(PATH, limit="1")).ok()["metadata"]
+    for i in range(3, 10):
+        (await forgetful.post(PATH, config_map(f"m{i}"))).ok()
+    exact = {"resourceVersion": page["resourceVersion"], "resourceVersionMatch": "Exact"}
+    answer = await forgetful.get(PATH, **exact)
+    assert (answer.code, answer.body["message"]) == (410, "The resourceVersion for the provided list is too old.")
+    late = await forgetful.get(PATH, limit="1", **{"continue": page["continue"]})
+    assert (late.code, late.body["reason"]) == (410, "Expired")
+    fresh = (await forgetful.get(PATH, limit="1", **{"continue": late.body["metadata"]["continue"]})).ok()
+    assert [item["metadata"]["name"] for item in fresh["items"]] == ["m1"]
+
+
+async def test_a_bookmark_tells_a_quiet_watch_how_far_it_is(api, monkeypatch):
+    monkeypatch.setattr(watches, "BOOKMARK_SECONDS", 0.1)
+    start = (await api.get(PATH)).ok()["metadata"]["resourceVersion"]
+    other = (await api.post(JOBS.format("default"), mxjob("a"))).ok()["metadata"]["resourceVersion"]
+    async with api.watch(PATH, resourceVersion=start, allowWatchBookmarks="true") as stream:
+        bookmark = await stream.next()
+    assert bookmark["type"] == "BOOKMARK"
+    assert bookmark["object"]["metadata"]["resourceVersion"] == other
+    assert "annotations" not in bookmark["object"]["metadata"]
+
+
+async def test_a_slow_reader_holds_up_nobody_and_starts_again(tmp_path):
+    async with running_server(tmp_path, history=20) as started:
+        api = started.api
+        start = (await api.get(PATH)).ok()["metadata"]["resourceVersion"]
+        async with api.watch(PATH, resourceVersion=start) as slow:
+            for i in range(200):
+                (await api.post(PATH, config_map(f"m{i}", x="y" * 200_000))).ok()
+            kinds = []
+            while event := await slow.next():
+                kinds.append(event["type"])
+        assert kinds[-1] == "ERROR"
+        assert len(kinds) < 200
+
+
+async def test_who_never_reads_is_cut_off(api, monkeypatch):
+    monkeypatch.setattr(handlers, "WRITE_SECONDS", 0.2)
+    start = (await api.get(PATH)).ok()["metadata"]["resourceVersion"]
+    async with api.watch(PATH, resourceVersion=start) as dead:
+        for i in range(60):
+            (await api.post(PATH, config_map(f"m{i}", x="y" * 400_000))).ok()
+        await asyncio.sleep(0.5)  # what is tested is that nothing is read for longer than the limit
+        with pytest.raises(aiohttp.ClientError):
+            while await dead.next():
+                pass
+
+
+async def test_a_client_that_leaves_takes_its_watch_along(running):
+    journal = running.server.store.storage.journal(CONFIG_MAP_RESOURCE)
+    async with running.api.watch(PATH, resourceVersion="0", allowWatchBookmarks="true") as stream:
+        await stream.next()
+        assert len(journal._listeners) == 1
+    async with asyncio.timeout(10):
+        while journal._listeners:  # noqa: ASYNC110  # nothing says when the server has noticed
+            await asyncio.sleep(0.01)
+
+
+async def test_stopping_ends_watches_and_logs(running):
+    logs = running.server.log_source = ScriptedLogs("one")
+    (await running.api.post(PODS.format("default"), pod("p", node="n"))).ok()
+    following = asyncio.create_task(running.api.get(f"{PODS.format('default')}/p/log", follow="true"))
+    async with running.api.watch(PODS.format("default"), resourceVersion="0") as stream:
+        assert (await stream.next())["type"] == "ADDED"
+        async with asyncio.timeout(10):
+            await logs.opened.wait()
+        await running.server.stop()
+        assert await stream.next() is None
+    with pytest.raises(aiohttp.ClientError):
+        await following
+
+
+async def test_logs_are_asked_of_a_container_that_runs(running, api):
+    running.server.log_source = ScriptedLogs("one")
+    path = PODS.format("default")
+    (await api.post(path, pod("unscheduled"))).ok()
+    assert (await api.get(f"{path}/unscheduled/log")).code == 204
+    two = [{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]
+    (await api.post(path, pod("p", node="n", containers=two))).ok()
+    ambiguous = await api.get(f"{path}/p/log")
+    assert (ambiguous.code, ambiguous.body["reason"]) == (400, "BadRequest")
+    assert ambiguous.body["message"] == "a container name must be specified for pod p, choose one of: [a b]"
+    assert (await api.get(f"{path}/p/log", container="c")).body["message"] == "container c is not valid for pod p"
+    answer = await api.get(f"{path}/p/log", container="b", follow="False", previous="False")
+    assert (answer.text, answer.headers["Content-Type"]) == ("one\n", "text/plain")
+    waiting = {"name": "b", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+    waiting["state"] = {"waiting": {"reason": "ErrImagePull"}}
+    (await api.merge(f"{path}/p/status", {"status": {"containerStatuses": [waiting]}})).ok()
+    refused = await api.get(f"{path}/p/log", container="b")
+    assert refused.body["message"] == 'container "b" in pod "p" is waiting to start: ErrImagePull'
+    for query in ({"tailLines": "x"}, {"sinceTime": "yesterday"}):
+        assert (await api.get(f"{path}/p/log", container="a", **query)).code == 400
+
+
+async def test_logs_need_a_kubelet(api):
+    (await api.post(PODS.format("default"), pod("p", node="n"))).ok()
+    assert (await api.get(f"{PODS.format('default')}/p/log")).code == 500
+
+
+async def test_a_log_that_breaks_off_is_no_complete_answer(running, api):
+    class Broken:
+        async def open(self, *_, **__):
+            yield b"one\n"
+            raise OSError("the disk is gone")
+
+    running.server.log_source = Broken()
+    (await api.post(PODS.format("default"), pod("p", node="n"))).ok()
+    with pytest.raises(aiohttp.ClientError):
+        await api.get(f"{PODS.format('default')}/p/log")
