@@ -1,0 +1,51 @@
+"""The indexer: by key, by index, and how far it has come."""
+
+from mxnet_operator.kube.cache import Indexer
+
+
+def by_first_letter(word):
+    return word[:1]
+
+
+def test_objects_are_found_by_key_and_by_index():
+    cache = Indexer({"letter": by_first_letter})
+    cache.store("n/1", "10", "apple")
+    cache.store("n/2", "11", "avocado")
+    cache.store("n/3", "12", "pear")
+    assert cache.get("n/1") == "apple"
+    assert cache.version("n/3") == "12"
+    assert set(cache.by_index("letter", "a")) == {"apple", "avocado"}
+    assert (len(cache), sorted(cache)) == (3, ["n/1", "n/2", "n/3"])
+
+
+def test_a_changed_object_moves_in_the_index():
+    cache = Indexer({"letter": by_first_letter})
+    cache.store("n/1", "10", "apple")
+    assert cache.store("n/1", "11", "pear") == "apple"
+    assert cache.by_index("letter", "a") == ()
+    assert cache.by_index("letter", "p") == ("pear",)
+
+
+def test_a_removed_object_is_gone_everywhere():
+    cache = Indexer({"letter": by_first_letter})
+    cache.store("n/1", "10", "apple")
+    assert cache.remove("n/1") == "apple"
+    assert cache.remove("n/1") is None
+    assert cache.get("n/1") is None
+    assert cache.by_index("letter", "a") == ()
+
+
+def test_an_object_without_an_index_value_is_in_no_index():
+    cache = Indexer({"letter": by_first_letter})
+    cache.store("n/1", "10", "")
+    assert cache.by_index("letter", "") == ()
+
+
+def test_the_version_only_grows_by_events_and_is_what_a_list_says():
+    cache = Indexer()
+    cache.advance("12")
+    cache.advance("9")
+    cache.advance("opaque")
+    assert cache.resource_version == 12
+    cache.begin_at("5")
+    assert cache.resource_version == 5

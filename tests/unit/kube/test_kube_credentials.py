@@ -1,0 +1,166 @@
+"""Credentials as the official loader reads them, and what is said where it can't."""
+
+import base64
+import ssl
+import subprocess
+import sys
+
+import pytest
+import trustme
+import yaml
+
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError
+
+AUTHORITY = trustme.CA()
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch, tmp_path):
+    """No kubeconfig but the test's own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+
+def kubeconfig(path, user=None, cluster=None, namespace=None):
+    context = {"cluster": "c", "user": "u"} | ({"namespace": namespace} if namespace else {})
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "first",
+        "contexts": [
+            {"name": "first", "context": context},
+            {"name": "second", "context": {"cluster": "c", "user": "u", "namespace": "elsewhere"}},
+        ],
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {
+                    "server": "https://127.0.0.1:6443/",
+                    "certificate-authority-data": base64.b64encode(AUTHORITY.cert_pem.bytes()).decode(),
+                    **(cluster or {}),
+                },
+            }
+        ],
+        "users": [{"name": "u", "user": user or {"token": "secret"}}],
+    }
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def test_a_token_and_the_clusters_own_authority(tmp_path):
+    credentials = load_credentials(kubeconfig(tmp_path / "k"))
+    assert credentials.server == "https://127.0.0.1:6443"
+    assert credentials.headers() == {"Authorization": "Bearer secret"}
+    assert credentials.namespace == "default"
+    assert credentials.ssl.verify_mode is ssl.CERT_REQUIRED
+    assert len(credentials.ssl.get_ca_certs()) == 1
+
+
+def test_a_context_is_chosen_by_name(tmp_path):
+    assert load_credentials(kubeconfig(tmp_path / "k"), "second").namespace == "elsewhere"
+
+
+def test_an_unknown_context_is_named(tmp_path):
+    with pytest.raises(CredentialsError, match="third"):
+        load_credentials(kubeconfig(tmp_path / "k"), "third")
+
+
+def test_the_environment_variable_names_the_kubeconfig(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path / "k", namespace="mine"))
+    assert load_credentials().namespace == "mine"
+
+
+def test_an_exec_plugin_gives_the_token_relative_to_the_kubeconfig(tmp_path):
+    plugin = tmp_path / "plugin"
+    plugin.write_text(
+        '#!/bin/sh\necho \'{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",'
+        ' "status": {"token": "\'$SAID\'"}}\'\n'
+    )
+    plugin.chmod(0o700)
+    run = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "./plugin",
+        "env": [{"name": "SAID", "value": "from-plugin"}],
+        "interactiveMode": "Never",
+    }
+    credentials = load_credentials(kubeconfig(tmp_path / "k", {"exec": run}))
+    assert credentials.headers() == {"Authorization": "Bearer from-plugin"}
+
+
+def test_an_exec_plugin_that_fails_is_an_error_that_names_it(tmp_path):
+    run = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/false", "interactiveMode": "Never"}
+    with pytest.raises(CredentialsError, match="/bin/false"):
+        load_credentials(kubeconfig(tmp_path / "k", {"exec": run}))
+
+
+def test_a_client_certificate_is_used_and_leaves_no_file_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    issued = AUTHORITY.issue_cert("me")
+    user = {
+        "client-certificate-data": base64.b64encode(issued.cert_chain_pems[0].bytes()).decode(),
+        "client-key-data": base64.b64encode(issued.private_key_pem.bytes()).decode(),
+    }
+    credentials = load_credentials(kubeconfig(tmp_path / "k", user))
+    assert credentials.headers() == {}
+    assert credentials.ssl is not None
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert credentials.reload().ssl is not None
+
+
+def test_verification_can_be_turned_off_and_the_servers_name_given(tmp_path):
+    cluster = {"insecure-skip-tls-verify": True, "tls-server-name": "other.name"}
+    credentials = load_credentials(kubeconfig(tmp_path / "k", cluster=cluster))
+    assert credentials.ssl.verify_mode is ssl.CERT_NONE
+    assert credentials.server_hostname == "other.name"
+
+
+def test_reloading_reads_the_file_again(tmp_path):
+    path = tmp_path / "k"
+    credentials = load_credentials(kubeconfig(path))
+    kubeconfig(path, {"token": "rotated"})
+    assert credentials.reload().headers() == {"Authorization": "Bearer rotated"}
+
+
+def test_no_kubeconfig_says_how_to_name_one(tmp_path):
+    with pytest.raises(NoKubeconfigError, match=r"no kubeconfig at .*: name one with --kubeconfig .* KUBECONFIG"):
+        load_credentials()
+
+
+def test_a_kubeconfig_that_is_no_yaml_names_the_file(tmp_path):
+    (tmp_path / "k").write_text("{")
+    with pytest.raises(CredentialsError, match=str(tmp_path / "k")):
+        load_credentials(str(tmp_path / "k"))
+
+
+def test_a_pod_without_a_service_account_is_told_so(monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    with pytest.raises(CredentialsError, match="service account"):
+        load_credentials()
+
+
+def test_the_environments_proxy_is_used_but_never_for_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.invalid:3128")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert load_credentials(kubeconfig(tmp_path / "k")).proxy is None
+    far = kubeconfig(tmp_path / "far", cluster={"server": "https://far.invalid"})
+    assert load_credentials(far).proxy == "http://proxy.invalid:3128"
+    monkeypatch.setenv("NO_PROXY", ".invalid")
+    assert load_credentials(far).proxy is None
+
+
+def test_loading_imports_none_of_the_official_clients_models_and_leaves_the_package_usable(tmp_path):
+    program = (
+        "import sys\n"
+        "from mxnet_operator.kube.credentials import load_credentials\n"
+        f"load_credentials({kubeconfig(tmp_path / 'k')!r})\n"
+        "assert not [name for name in sys.modules if name.split('.')[0] == 'kubernetes']\n"
+        "import kubernetes\n"
+        "assert kubernetes.client.CoreV1Api and kubernetes.config.load_kube_config\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,112 @@
+"""The work queue: once each, one at a time, later where asked."""
+
+import asyncio
+
+import pytest
+
+from mxnet_operator.kube.backoff import Backoff
+from mxnet_operator.kube.queue import WorkQueue
+
+
+class Clock:
+    """A monotonic clock that a test moves."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+async def queue(clock):
+    return WorkQueue(Backoff(first=1.0, longest=60.0), clock)
+
+
+async def test_a_key_added_twice_comes_once(queue):
+    queue.add("a")
+    queue.add("a")
+    queue.add("b")
+    assert [await queue.get(), await queue.get()] == ["a", "b"]
+    assert len(queue) == 0
+
+
+async def test_a_key_added_while_it_is_worked_on_comes_back_when_that_is_done(queue):
+    queue.add("a")
+    key = await queue.get()
+    queue.add("a")
+    assert len(queue) == 0
+    queue.done(key)
+    assert await queue.get() == "a"
+
+
+async def test_a_worker_that_waits_gets_the_next_key(queue):
+    worker = asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    assert await worker == "a"
+
+
+async def test_a_cancelled_worker_passes_its_key_on(queue):
+    first, second = asyncio.create_task(queue.get()), asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    first.cancel()
+    assert await second == "a"
+
+
+async def test_a_delayed_key_comes_when_it_is_due_and_not_before(queue, clock):
+    queue.add_after("a", 5)
+    clock.now += 4.9
+    queue.promote_due()
+    assert len(queue) == 0
+    clock.now += 0.1
+    queue.promote_due()
+    assert len(queue) == 1
+
+
+async def test_the_earliest_of_several_delays_counts_and_the_key_comes_once(queue, clock):
+    queue.add_after("a", 50)
+    queue.add_after("a", 5)
+    queue.add_after("a", 20)
+    clock.now += 5
+    queue.promote_due()
+    assert await queue.get() == "a"
+    queue.done("a")
+    clock.now += 100
+    queue.promote_due()
+    assert len(queue) == 0
+
+
+async def test_a_key_that_comes_up_by_itself_drops_its_delayed_return(queue, clock):
+    queue.add_after("a", 5)
+    queue.add("a")
+    queue.done(await queue.get())
+    clock.now += 10
+    queue.promote_due()
+    assert len(queue) == 0
+
+
+async def test_the_queue_wakes_by_its_own_timer():
+    queue = WorkQueue()
+    queue.add_after("a", 0.001)
+    async with asyncio.timeout(10):
+        assert await queue.get() == "a"
+
+
+async def test_failures_double_the_delay_until_they_are_forgotten(queue):
+    delays = [queue.add_rate_limited("a") for _ in range(8)]
+    for number, delay in enumerate(delays):
+        whole = min(60.0, 2.0**number)
+        assert whole / 2 <= delay <= whole
+    queue.forget("a")
+    assert queue.add_rate_limited("a") <= 1.0
+
+
+def test_the_delay_stays_finite_after_any_number_of_failures():
+    assert Backoff(first=0.1, longest=30.0).delay(100_000) <= 30.0
