@@ -1,0 +1,233 @@
+"""What tests of the Airflow operator stand on: a real API server, and a test that plays controller and kubelet."""
+
+import asyncio
+import json
+import threading
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tenacity
+from airflow.sdk.bases.operator import ExecutorSafeguard
+from apiserver_fixtures import RunningServer, running_server
+from kubernetes import client
+
+from mxnet_operator.api import names
+from mxnet_operator.local.apiserver import LogSource
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+Answer = TypeVar("Answer")
+
+STAMP = "2026-11-21T12:00:00Z"
+
+
+@contextmanager
+def server_in_thread(folder: Path, log_source: LogSource | None = None) -> Iterator[RunningServer]:
+    """The local API server on an event loop of its own, for clients that block."""
+    started: Future[RunningServer] = Future()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with running_server(folder, log_source=log_source) as running:
+            started.set_result(running)
+            await stop.wait()
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(serve())
+        except BaseException as e:
+            if not started.done():
+                started.set_exception(e)
+            raise
+        finally:
+            loop.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield started.result(30)
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(30)
+
+
+@dataclass
+class Try:
+    """One try of a task, as Airflow describes it in the context."""
+
+    dag_id: str = "train_digits"
+    task_id: str = "train"
+    run_id: str = "manual__2026-11-21T12:00:00+00:00"
+    map_index: int = -1
+    try_number: int = 1
+    id: uuid.UUID = field(default_factory=uuid.uuid4)
+    pushed: dict[str, Any] = field(default_factory=dict)
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value
+
+
+@dataclass
+class TaskRun:
+    """An operator that executes in a thread."""
+
+    operator: MXNetJobOperator
+    ti: Try
+    done: "Future[Any]"
+
+    def result(self) -> Any:
+        """What the task returned; raises what it raised."""
+        return self.done.result(60)
+
+
+class Stage:
+    """A cluster where nothing happens unless the test makes it happen."""
+
+    def __init__(self, running: RunningServer, threads: ThreadPoolExecutor) -> None:
+        self.kubeconfig = str(running.kubeconfig)
+        self.hook = MXNetJobHook(config_file=self.kubeconfig)
+        self._threads = threads
+        self._started: list[MXNetJobOperator] = []
+
+    def operator(self, **arguments: Any) -> MXNetJobOperator:
+        given = {"image": "mxjob/mxnet:1.9.1", "command": ["true"], "poll_interval": 0.05, **arguments}
+        if "manifest" in arguments:
+            given = {"poll_interval": 0.05, **arguments}
+        return MXNetJobOperator(task_id="train", config_file=self.kubeconfig, **given)
+
+    def start(self, operator: MXNetJobOperator, ti: Try | None = None) -> TaskRun:
+        """Execute a task as Airflow's task runner does."""
+        ti = ti or Try()
+        self._started.append(operator)
+
+        def execute() -> Any:
+            ExecutorSafeguard.tracker.set(operator)
+            return operator.execute({"ti": ti})
+
+        return TaskRun(operator, ti, self._threads.submit(execute))
+
+    def close(self) -> None:
+        """Kill the tasks that a failed test has left waiting."""
+        for operator in self._started:
+            operator.on_kill()
+
+    def job_of(self, run: TaskRun) -> dict[str, Any]:
+        """The job that a task has created, once it has."""
+
+        def look() -> dict[str, Any]:
+            if run.done.done():
+                run.done.result()
+            job = self.hook.get_job(run.ti.pushed["job_name"], run.ti.pushed["job_namespace"])
+            assert job is not None
+            return job
+
+        return eventually(look)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        return self.hook.custom_object_client.list_namespaced_custom_object(
+            names.GROUP, names.VERSION, "default", names.PLURAL
+        )["items"]
+
+    def write_status(self, job: dict[str, Any], state: str, message: str = "", **fields: Any) -> None:
+        """Write the job's status as the controller would."""
+        condition = {
+            "type": state,
+            "status": "True",
+            "reason": f"MXJob{state}",
+            "message": message,
+            "lastUpdateTime": STAMP,
+            "lastTransitionTime": STAMP,
+        }
+        status = {"state": state, "conditions": [condition], "replicaStatuses": None, "startTime": STAMP, **fields}
+        self.hook.custom_object_client.patch_namespaced_custom_object_status(
+            names.GROUP,
+            names.VERSION,
+            job["metadata"]["namespace"],
+            names.PLURAL,
+            job["metadata"]["name"],
+            {"status": status},
+        )
+
+    def add_pod(self, job: dict[str, Any], replica_type: str, index: int, state: dict[str, Any]) -> None:
+        """Create a replica's pod as controller and kubelet would; `state` is its container's."""
+        metadata = job["metadata"]
+        name = names.replica_name(metadata["name"], replica_type, index)
+        owner = {"apiVersion": names.API_VERSION, "kind": names.KIND, "name": metadata["name"]}
+        pod = {
+            "metadata": {
+                "name": name,
+                "labels": {
+                    names.LABEL_JOB_NAME: metadata["name"],
+                    names.LABEL_REPLICA_TYPE: replica_type.lower(),
+                    names.LABEL_REPLICA_INDEX: str(index),
+                },
+                "ownerReferences": [{**owner, "uid": metadata["uid"], "controller": True}],
+            },
+            "spec": {
+                "nodeName": "node",
+                "containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}],
+                "restartPolicy": "Never",
+            },
+        }
+        self.hook.core_v1_client.create_namespaced_pod(metadata["namespace"], pod)
+        self.write_pod_state(job, replica_type, index, state)
+
+    def write_pod_state(self, job: dict[str, Any], replica_type: str, index: int, state: dict[str, Any]) -> None:
+        name = names.replica_name(job["metadata"]["name"], replica_type, index)
+        container = {"name": "mxnet", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+        status = {"phase": "Running", "containerStatuses": [container]}
+        self.hook.core_v1_client.patch_namespaced_pod_status(name, job["metadata"]["namespace"], {"status": status})
+
+    def delete(self, job: dict[str, Any]) -> None:
+        self.hook.custom_object_client.delete_namespaced_custom_object(
+            names.GROUP, names.VERSION, "default", names.PLURAL, job["metadata"]["name"], body=client.V1DeleteOptions()
+        )
+
+
+RUNNING = {"running": {"startedAt": STAMP}}
+
+
+def terminated(exit_code: int, message: Any = "") -> dict[str, Any]:
+    text = message if isinstance(message, str) else json.dumps(message)
+    return {"terminated": {"exitCode": exit_code, "message": text, "startedAt": STAMP, "finishedAt": STAMP}}
+
+
+class StampedLog:
+    """The log of one container with timestamps, one line a second, as a kubelet serves it.
+
+    `breaks` says after how many lines the first streams break off, one number for each.
+    """
+
+    def __init__(self, *lines: bytes, breaks: tuple[int, ...] = ()) -> None:
+        self.lines = list(lines)
+        self.asked: list[dict[str, Any]] = []
+        self._breaks = list(breaks)
+
+    async def open(self, namespace: str, pod_name: str, *_: str, **options: Any) -> AsyncIterator[bytes]:
+        self.asked.append({"pod": pod_name, **options})
+        left = self._breaks.pop(0) if self._breaks else None
+        for number, line in enumerate(self.lines[-(options["tail_lines"] or 0) :]):
+            stamp = f"2026-11-21T12:00:{number:02}"
+            if options["since_time"] is not None and f"{stamp}Z" < options["since_time"]:
+                continue
+            if left == 0:
+                raise ConnectionResetError("as the test says")
+            left = None if left is None else left - 1
+            yield f"{stamp}.000000001Z ".encode() + line + b"\n"
+
+
+def eventually(look: Callable[[], Answer]) -> Answer:
+    """What a look at the world answers once it no longer raises AssertionError or KeyError; 30 seconds at most."""
+    patiently = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type((AssertionError, KeyError)),
+        wait=tenacity.wait_fixed(0.02),
+        stop=tenacity.stop_after_delay(30),
+        reraise=True,
+    )
+    return patiently(look)
