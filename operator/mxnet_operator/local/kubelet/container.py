@@ -1,0 +1,248 @@
+"""The life of one container of a pod: prepared, run, and started again as the pod's restartPolicy says."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.local.images import ImageError, ReadyImage
+from mxnet_operator.local.kubelet.environment import ConfigError
+from mxnet_operator.local.kubelet.events import EventType
+from mxnet_operator.local.kubelet.host import Host
+from mxnet_operator.local.kubelet.log_file import LogFile
+from mxnet_operator.local.kubelet.loopback import Pending
+from mxnet_operator.local.kubelet.preparation import (
+    NoCommandError,
+    PodPlace,
+    Prepared,
+    addressed_environment,
+    prepare,
+)
+from mxnet_operator.local.kubelet.processes import ContainerProcess
+from mxnet_operator.local.kubelet.status import (
+    MESSAGE_LIMIT,
+    ContainerRecord,
+    lost,
+    now,
+    running,
+    start_error,
+    terminated,
+    waiting,
+)
+from mxnet_operator.local.kubelet.stopping import Stop, Stopped
+from mxnet_operator.local.kubelet.volumes import MountError
+
+_LOG = logging.getLogger(__name__)
+
+
+class Container:
+    """Runs the container of one record; what happens to it is written there, and `publish` is called."""
+
+    def __init__(
+        self,
+        host: Host,
+        record: ContainerRecord,
+        place: PodPlace,
+        *,
+        pod: Callable[[], dict[str, Any]],
+        stop: Stop,
+        publish: Callable[[], None],
+    ) -> None:
+        self._host = host
+        self._pod = pod
+        self._record = record
+        self._place = place
+        self._stop = stop
+        self._publish = publish
+        self._process: ContainerProcess | None = None
+        self._backoff = 0.0
+
+    async def run(self) -> None:
+        """Run until the pod's restartPolicy asks for no further run, or a stop is requested.
+
+        Raises:
+            Stopped: a stop was requested before it had ended by itself.
+        """
+        while True:
+            await self._run_once()
+            if self._stop.requested:
+                raise Stopped
+            if not self._again():
+                return
+            await self._stop.unless(self._back_off())
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the container's processes, if it runs."""
+        if self._process is not None:
+            self._process.signal_group(number)
+
+    def _again(self) -> bool:
+        policy = self._pod()["spec"].get("restartPolicy")
+        if self._record.initial and self._record.exit_code == 0:
+            return False
+        return policy == "Always" or (policy == "OnFailure" and self._record.exit_code != 0)
+
+    async def _run_once(self) -> None:
+        try:
+            prepared = await self._stop.unless(self._prepared())
+            await self._execute(prepared)
+        except NoCommandError as error:
+            self._set(start_error(str(error)))
+        finally:
+            self._host.devices.free(self._key)
+
+    async def _execute(self, prepared: Prepared) -> None:
+        record, loop = self._record, asyncio.get_running_loop()
+        log = self._open_log()
+        record.container_id = f"process://{self._key}/{record.restarts}"
+        try:
+            process = self._host.processes.spawn(prepared.argv, prepared.environment, prepared.folder, self._key)
+        except (OSError, ValueError) as error:
+            why = _why_not_started(prepared, error)
+            log.append(f"{why}\n".encode())
+            log.close()
+            self._set(start_error(why))
+            self._event("Warning", "Failed", f"Error: {why}")
+            return
+        self._process = process
+        began, started_at = loop.time(), now()
+        self._set(running(started_at))
+        self._event("Normal", "Started", f"Started container {record.name}")
+        try:
+            exit_status = await process.wait(log.append, self._host.timing.drain)
+        finally:
+            self._process = None
+            log.close()
+        message = await asyncio.to_thread(self._termination_message, exit_status, log)
+        self._set(terminated(exit_status, started_at, message, record.container_id))
+        if loop.time() - began >= self._host.timing.crash_backoff_reset:
+            self._backoff = 0.0
+
+    async def _prepared(self) -> Prepared:
+        """Try to prepare a run until it works; what it is that doesn't is the waiting state's reason."""
+        pod, record, timing = self._pod, self._record, self._host.timing
+        while True:
+            try:
+                image = await self._image()
+                values = await addressed_environment(self._host, pod(), record.spec, self._place, self._waits_for)
+                return await prepare(self._host, pod(), record.spec, self._place, image=image, values=values)
+            except (ConfigError, MountError) as error:
+                self._not_yet("CreateContainerConfigError", str(error))
+            except (ImageError, OSError) as error:
+                self._not_yet("CreateContainerError", str(error))
+            except KubeError as error:
+                _LOG.info("container %s waits for the API server: %s", record.name, error)
+                await asyncio.sleep(timing.api_retry)
+                continue
+            await asyncio.sleep(timing.setup_retry)
+
+    async def _image(self) -> ReadyImage:
+        spec, timing, images = self._record.spec, self._host.timing, self._host.images
+        name, never = str(spec.get("image") or ""), spec.get("imagePullPolicy") == "Never"
+        while True:
+            image = images.resolve(name)
+            try:
+                if image is None:
+                    self._no_image("ErrImagePull", images.how_to_add(name))
+                elif images.ready(image):
+                    self._event("Normal", "Pulled", f'Container image "{name}" already present on machine')
+                    return await images.ensure(image)
+                elif never:
+                    self._no_image(
+                        "ErrImageNeverPull", f'Container image "{name}" is not present with pull policy of Never'
+                    )
+                else:
+                    self._event("Normal", "Pulling", f'Building image "{name}", which takes a minute or two')
+                    ready = await images.ensure(image)
+                    self._event("Normal", "Pulled", f'Successfully built image "{name}"')
+                    return ready
+            except ImageError as error:
+                self._no_image("ErrImagePull", str(error))
+            await asyncio.sleep(timing.image_retry)
+            if "ErrImagePull" in str(self._record.state):
+                message = self._record.state["waiting"].get("message", "")
+                self._set(waiting("ImagePullBackOff", message))
+
+    def _no_image(self, reason: str, message: str) -> None:
+        # The real kubelet alternates between the two at each try; here the second one stays, with the reason.
+        if self._record.state != waiting("ImagePullBackOff", message):
+            self._not_yet(reason, message)
+
+    def _not_yet(self, reason: str, message: str) -> None:
+        if self._record.state != waiting(reason, message):
+            self._set(waiting(reason, message))
+            self._event("Warning", "Failed", f"Error: {reason}: {message}")
+
+    def _waits_for(self, pending: tuple[Pending, ...]) -> None:
+        names = ", ".join(each.name for each in pending)
+        self._event("Warning", "WaitingForAddress", f"Container {self._record.name} waits for the address of {names}")
+
+    async def _back_off(self) -> None:
+        timing, record = self._host.timing, self._record
+        self._backoff = min(self._backoff * 2 or timing.crash_backoff, timing.crash_backoff_limit)
+        metadata = self._pod()["metadata"]
+        pod = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+        message = f"back-off {self._backoff:g}s restarting failed container={record.name} pod={pod}"
+        record.last_state = record.state
+        self._set(waiting("CrashLoopBackOff", message))
+        self._event("Warning", "BackOff", f"Back-off restarting failed container {record.name} in pod {pod}")
+        await asyncio.sleep(self._backoff)
+        record.restarts += 1
+
+    def _open_log(self) -> LogFile:
+        folder = self._place.folder / "logs" / self._record.name
+        log = LogFile(folder / f"{self._record.restarts}.log")
+        dropped = self._host.logs.start(self._pod()["metadata"]["uid"], self._record.name, log)
+        if dropped is not None:
+            dropped.remove()
+        return log
+
+    def _termination_message(self, exit_status: int, log: LogFile) -> str:
+        spec = self._record.spec
+        path: Path = self._place.folder / "containers" / self._record.name / "termination-log"
+        try:
+            with path.open("rb") as file:
+                message = file.read(MESSAGE_LIMIT).decode("utf-8", "replace")
+        except OSError:
+            message = ""
+        if not message and exit_status and spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            return log.tail()
+        return message
+
+    @property
+    def _key(self) -> str:
+        return f"{self._pod()['metadata']['uid']}/{self._record.name}"
+
+    def _set(self, state: dict[str, Any]) -> None:
+        self._record.state = state
+        self._publish()
+
+    def _event(self, kind: EventType, reason: str, message: str) -> None:
+        self._host.events.record(self._pod(), kind, reason, message)
+
+
+async def run_or_lose(container: Container, record: ContainerRecord) -> None:
+    """Run a container; should the kubelet itself fail at it, the container counts as lost, not as running for ever.
+
+    Raises:
+        Stopped: as `Container.run`.
+    """
+    try:
+        await container.run()
+    except Stopped:
+        raise
+    except Exception:
+        _LOG.exception("the kubelet failed to run container %s", record.name)
+        container.signal(signal.SIGKILL)
+        record.state = lost()
+
+
+def _why_not_started(prepared: Prepared, error: OSError | ValueError) -> str:
+    program = prepared.argv[0]
+    if isinstance(error, FileNotFoundError):
+        where = "no such file or directory" if "/" in program else "executable file not found in $PATH"
+        return f'exec: "{program}": {where}'
+    return f'exec: "{program}": {error.strerror.lower() if isinstance(error, OSError) and error.strerror else error}'

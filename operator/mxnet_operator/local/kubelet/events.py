@@ -1,0 +1,77 @@
+"""Writes events about pods: what `kubectl describe` and `kubectl get events` show."""
+
+import asyncio
+import logging
+import uuid
+from typing import Any, Literal
+
+from mxnet_operator.kube.client import MERGE_PATCH, Client
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.resources import EVENTS
+from mxnet_operator.local.kubelet.status import now
+
+_LOG = logging.getLogger(__name__)
+
+EventType = Literal["Normal", "Warning"]
+
+
+class EventRecorder:
+    """Writes in the background; an event that says again what was said is counted, not repeated."""
+
+    def __init__(self, client: Client, component: str, host: str) -> None:
+        self._client = client
+        self._source = {"component": component, "host": host}
+        self._seen: dict[tuple[str, str, str], tuple[str, int]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def record(self, pod: dict[str, Any], kind: EventType, reason: str, message: str) -> None:
+        """Write an event about `pod`, soon; a failure to do so is only logged."""
+        metadata = pod["metadata"]
+        key = (metadata["uid"], reason, message)
+        name, count = self._seen.get(key, (f"{metadata['name'][:200]}.{uuid.uuid4().hex[:16]}", 0))
+        self._seen[key] = (name, count + 1)
+        task = asyncio.create_task(self._write(pod, name, count + 1, type=kind, reason=reason, message=message[:1024]))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def forget(self, uid: str) -> None:
+        """The pod no longer exists."""
+        for key in [key for key in self._seen if key[0] == uid]:
+            del self._seen[key]
+
+    async def stop(self) -> None:
+        """Give up what isn't written yet."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _write(self, pod: dict[str, Any], name: str, count: int, **said: str) -> None:
+        metadata, time = pod["metadata"], now()
+        try:
+            if count > 1:
+                body: dict[str, Any] = {"count": count, "lastTimestamp": time}
+                await self._client.patch(EVENTS.path(metadata["namespace"], name), body, MERGE_PATCH)
+                return
+            body = {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": name, "namespace": metadata["namespace"]},
+                "involvedObject": {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "name": metadata["name"],
+                    "namespace": metadata["namespace"],
+                    "uid": metadata["uid"],
+                    "resourceVersion": metadata["resourceVersion"],
+                },
+                **said,
+                "source": self._source,
+                "reportingComponent": self._source["component"],
+                "firstTimestamp": time,
+                "lastTimestamp": time,
+                "count": 1,
+            }
+            await self._client.create(EVENTS.path(metadata["namespace"]), body)
+        except KubeError as error:
+            _LOG.info("event %s of pod %s isn't written: %s", said["reason"], metadata["name"], error)

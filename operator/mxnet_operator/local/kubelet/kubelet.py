@@ -1,0 +1,222 @@
+"""The kubelet: hears of the pods of its node, runs them as processes, and takes everything down with it."""
+
+import asyncio
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.reflector import Reflector
+from mxnet_operator.kube.resources import PODS
+from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
+from mxnet_operator.local.kubelet.changes import Changes
+from mxnet_operator.local.kubelet.devices import Devices, detect_gpus
+from mxnet_operator.local.kubelet.events import EventRecorder
+from mxnet_operator.local.kubelet.host import Host, Images
+from mxnet_operator.local.kubelet.log_source import Logs
+from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, labels
+from mxnet_operator.local.kubelet.pod import Pod
+from mxnet_operator.local.kubelet.processes import Processes
+from mxnet_operator.local.kubelet.timing import Timing
+from mxnet_operator.local.scheduler import Scheduler
+
+Object = dict[str, Any]
+
+_NAMESPACE = "namespace"
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Kubelet:
+    """Runs the pods of one node, which it registers and schedules them to.
+
+    Args:
+        client: The way to the API server; it stays open for as long as the kubelet runs.
+        state_dir: A folder of its own, for logs and the pods' files. Two kubelets must not share one: processes
+            that an earlier life of the same folder left behind are killed at the start.
+        images: Where images come from.
+        subnet: The first two numbers of the /16 of loopback addresses that pods get: "127.77".
+        node_name: What the node is called.
+        cpus: CPUs to offer; None: as many as the machine has.
+        gpus: GPUs to offer; None: as many as are found.
+        timing: How long to wait for what.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        state_dir: Path,
+        images: Images,
+        subnet: str = "127.77",
+        *,
+        node_name: str = "local",
+        cpus: float | None = None,
+        gpus: int | None = None,
+        timing: Timing = Timing(),  # noqa: B008 - frozen
+    ) -> None:
+        found_gpus = detect_gpus() if gpus is None else gpus
+        folder = state_dir.absolute()
+        cluster_id = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:32]
+        offered = capacity(cpus, found_gpus)
+        self._cache: Indexer[Object] = Indexer({_NAMESPACE: lambda pod: str(pod["metadata"]["namespace"])})
+        self._timing = timing
+        self._addresses = Addresses(subnet)
+        self._pods: dict[str, Pod] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._clean_ups: set[asyncio.Task[None]] = set()
+        self._started = False
+        self._stop = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._scheduler_events = EventRecorder(client, "default-scheduler", node_name)
+        self._host = Host(
+            client=client,
+            node_name=node_name,
+            folder=folder,
+            images=images,
+            processes=Processes(cluster_id),
+            devices=Devices(found_gpus),
+            logs=Logs(),
+            events=EventRecorder(client, "kubelet", node_name),
+            timing=timing,
+            pods_of=lambda namespace: self._cache.by_index(_NAMESPACE, namespace),
+            pods_changed=Changes(),
+        )
+        self._node = NodeKeeper(client, node_name, offered, timing)
+        self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
+        self._scheduler = Scheduler(
+            client,
+            node_name,
+            labels(node_name),
+            allocatable=offered,
+            pods=self._all_pods,
+            changes=self._host.pods_changed,
+            events=self._scheduler_events,
+        )
+
+    @property
+    def cluster_id(self) -> str:
+        """Marks every process of this kubelet and its earlier lives: MXJOB_CLUSTER_ID in their environment."""
+        return self._host.processes.cluster_id
+
+    @property
+    def log_source(self) -> Logs:
+        """Answers the API server's questions for logs."""
+        return self._host.logs
+
+    async def run(self) -> None:
+        """Run pods until `stop` is called; being cancelled does the same. No process outlives this call."""
+        await asyncio.to_thread(self._host.folder.mkdir, 0o700, parents=True, exist_ok=True)
+        self._started = True
+        tasks: list[asyncio.Task[Any]] = []
+        try:
+            await self._host.processes.start()
+            tasks += [
+                asyncio.create_task(each)
+                for each in (
+                    self._reflector.run(),
+                    self._node.run(),
+                    self._scheduler.run(),
+                    self._remove_left_overs(),
+                )
+            ]
+            stop = asyncio.create_task(self._stop.wait())
+            tasks.append(stop)
+            while not stop.done():
+                done, _ = await asyncio.wait([each for each in tasks if not each.done()], return_when="FIRST_COMPLETED")
+                for task in done:
+                    task.result()
+        finally:
+            await _cancelled(tasks)
+            await self._take_down()
+            self._stopped.set()
+
+    async def stop(self) -> None:
+        """Kill every process (SIGTERM, a short grace, SIGKILL), and return when they have gone."""
+        self._stop.set()
+        if self._started:
+            await self._stopped.wait()
+
+    async def _take_down(self) -> None:
+        for pod in self._pods.values():
+            pod.abandon(self._timing.stop_grace)
+        await asyncio.gather(*(pod.ended.wait() for pod in self._pods.values()))
+        await _cancelled([*self._tasks, *self._clean_ups])
+        await self._host.processes.stop()
+        await self._host.events.stop()
+        await self._scheduler_events.stop()
+
+    def _changed(self, old: Object | None, new: Object | None) -> None:
+        """The reflector has heard something about a pod of any node."""
+        if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
+            self._vanished(old)
+        if new is not None and new["spec"].get("nodeName") == self._host.node_name:
+            known = self._pods.get(new["metadata"]["uid"])
+            if known is not None:
+                known.update(new)
+            else:
+                self._admit(new)
+        self._host.pods_changed.ring()
+
+    def _admit(self, pod: Object) -> None:
+        uid, status = pod["metadata"]["uid"], pod.get("status") or {}
+        if status.get("podIP"):
+            self._addresses.hold(uid, status["podIP"])
+        if status.get("phase") in {"Succeeded", "Failed"}:
+            return
+        try:
+            address = self._addresses.take(uid)
+        except AddressesExhausted as error:
+            self._host.events.record(pod, "Warning", "FailedCreatePodSandBox", str(error))
+            return
+        run = Pod(self._host, pod, address)
+        self._pods[uid] = run
+        task = asyncio.create_task(run.run(), name=f"pod {pod['metadata']['name']}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _vanished(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        run = self._pods.get(uid)
+        if run is not None:
+            run.abandon(0)
+        task = asyncio.create_task(self._forget(uid, run))
+        self._clean_ups.add(task)
+        task.add_done_callback(self._clean_ups.discard)
+
+    async def _forget(self, uid: str, run: Pod | None) -> None:
+        """Once its processes have ended, nothing is left of a pod that the API no longer has."""
+        if run is not None:
+            await run.ended.wait()
+        self._pods.pop(uid, None)
+        self._addresses.free(uid)
+        self._host.logs.forget(uid)
+        self._host.events.forget(uid)
+        self._scheduler_events.forget(uid)
+        await asyncio.to_thread(shutil.rmtree, self._host.folder / uid, ignore_errors=True)
+
+    async def _remove_left_overs(self) -> None:
+        """Remove the folders of pods that the API server doesn't know: an earlier life's."""
+        await self._reflector.synced.wait()
+        known = set(self._pods) | {pod["metadata"]["uid"] for pod in self._all_pods()}
+        for folder in await asyncio.to_thread(lambda: list(self._host.folder.iterdir())):
+            if _UID.fullmatch(folder.name) and folder.name not in known:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    def _all_pods(self) -> list[Object]:
+        return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
+
+
+def _decode(raw: msgspec.Raw) -> Object:
+    return msgspec.json.decode(raw, type=dict[str, Any])
+
+
+async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,163 @@
+"""The log of one container: lines in the CRI format, in two files at most, of bounded size."""
+
+import contextlib
+import logging
+import os
+from collections import deque
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mxnet_operator.local.kubelet.changes import Changes
+
+_LOG = logging.getLogger(__name__)
+
+LINE_LIMIT = 16 * 1024
+"""A longer line is written in parts marked P, the last one F, as containerd does (max_container_log_line_size)."""
+TAIL_BYTES = 2048
+TAIL_LINES = 80
+
+
+def rfc3339nano(now: datetime | None = None) -> str:
+    """A time (UTC, now by default) as the CRI log format writes it."""
+    return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+
+
+class LogFile:
+    """Takes a container's output as it comes; readers follow it by position.
+
+    A position counts the bytes written since the container started. When the file has grown to `limit` bytes it
+    becomes the older of two and the former older one is dropped, so the disk holds 2 x `limit` at most. A disk that
+    is full loses lines, and a line says so once there is room again; the container never notices.
+    """
+
+    def __init__(self, path: Path, limit: int = 16 * 2**20) -> None:
+        self._path = path
+        self._older = path.with_name(path.name + ".1")
+        self._limit = limit
+        self._start = 0
+        self._older_start = 0
+        self._end = 0
+        self._partial = bytearray()
+        self._lost = 0
+        self._tail: deque[bytes] = deque(maxlen=TAIL_LINES)
+        self._fd: int | None = None
+        self._changes = Changes()
+        self.closed = False
+
+    @property
+    def end(self) -> int:
+        """The position after the last byte."""
+        return self._end
+
+    @property
+    def oldest(self) -> int:
+        """The first position that can still be read."""
+        return self._older_start
+
+    def append(self, data: bytes) -> None:
+        """Take a piece of output; whole lines are written at once, the rest waits for its end."""
+        self._partial += data
+        *lines, rest = bytes(self._partial).split(b"\n")
+        now = rfc3339nano().encode()
+        out = bytearray()
+        for line in lines:
+            self._tail.append(line[-TAIL_BYTES:] + b"\n")
+            _format(out, now, line, b"F")
+        while len(rest) >= LINE_LIMIT:
+            _format(out, now, rest[:LINE_LIMIT], b"P")
+            self._tail.append(rest[:LINE_LIMIT][-TAIL_BYTES:])
+            rest = rest[LINE_LIMIT:]
+        self._partial[:] = rest
+        if out:
+            self._write(bytes(out))
+
+    def close(self) -> None:
+        """Write what is left of the last line; nothing follows."""
+        if self._partial:
+            out = bytearray()
+            _format(out, rfc3339nano().encode(), bytes(self._partial), b"P")
+            self._tail.append(bytes(self._partial[-TAIL_BYTES:]))
+            self._partial.clear()
+            self._write(bytes(out))
+        if self._lost:
+            self._write(b"")
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self.closed = True
+        self._changes.ring()
+
+    def remove(self) -> None:
+        """Delete the files; whoever still reads gets no more."""
+        for path in (self._path, self._older):
+            path.unlink(missing_ok=True)
+
+    def tail(self) -> str:
+        """The last output, as FallbackToLogsOnError takes it: 80 lines or 2048 bytes at most."""
+        return b"".join(self._tail)[-TAIL_BYTES:].decode("utf-8", "replace")
+
+    def read(self, position: int, size: int = 256 * 1024) -> tuple[int, bytes]:
+        """Some bytes from `position` on and the position after them; older ones that are gone are passed over."""
+        position = max(position, self.oldest)
+        older = position < self._start
+        path, start, end = (
+            (self._older, self._older_start, self._start) if older else (self._path, self._start, self._end)
+        )
+        if position >= end:
+            return position, b""
+        try:
+            with path.open("rb") as file:
+                file.seek(position - start)
+                data = file.read(min(size, end - position))
+        except OSError:
+            data = b""
+        return (position + len(data), data) if data else (end, b"")
+
+    async def changed(self, position: int) -> None:
+        """Return once there is something after `position`, or the log is closed."""
+        while not self.closed and position >= self._end:
+            await self._changes.wait()
+
+    def _write(self, data: bytes) -> None:
+        if self._lost:
+            note = f"[{self._lost} bytes of output could not be written to the log]".encode()
+            prefix = bytearray()
+            _format(prefix, rfc3339nano().encode(), note, b"F")
+            data = bytes(prefix) + data
+        if not self._try_write(data):
+            self._lost += len(data)
+            return
+        self._lost = 0
+        self._end += len(data)
+        self._changes.ring()
+
+    def _try_write(self, data: bytes) -> bool:
+        try:
+            if self._fd is not None and self._end - self._start >= self._limit:
+                self._rotate()
+            if self._fd is None:
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            written = os.write(self._fd, data)
+            if written == len(data):
+                return True
+        except OSError as error:
+            if not self._lost:
+                _LOG.warning("log %s can't be written: %s", self._path, error)
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._end - self._start)
+        return False
+
+    def _rotate(self) -> None:
+        self._path.replace(self._older)
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self._older_start, self._start = self._start, self._end
+
+
+def _format(out: bytearray, now: bytes, line: bytes, tag: bytes) -> None:
+    while len(line) > LINE_LIMIT:
+        out += now + b" stdout P " + line[:LINE_LIMIT] + b"\n"
+        line = line[LINE_LIMIT:]
+    out += now + b" stdout " + tag + b" " + line + b"\n"

@@ -1,0 +1,110 @@
+"""The Node object of this machine: what it offers, and that it is there."""
+
+import asyncio
+import logging
+import os
+import platform
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mxnet_operator.kube.backoff import Backoff
+from mxnet_operator.kube.client import MERGE_PATCH, Client
+from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.kubelet.devices import GPU
+from mxnet_operator.local.kubelet.timing import Timing
+
+_LOG = logging.getLogger(__name__)
+
+
+def capacity(cpus: float | None, gpus: int) -> dict[str, str]:
+    """What the machine has, as quantities; all its CPUs unless told otherwise."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    offered = {"cpu": f"{cpus if cpus is not None else os.cpu_count() or 1:g}", "memory": f"{memory // 1024}Ki"}
+    return {**offered, **({GPU: str(gpus)} if gpus else {})}
+
+
+def labels(name: str) -> dict[str, str]:
+    """The labels that every node has."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": machine}
+
+
+class NodeKeeper:
+    """Registers the node and says now and then that it is alive."""
+
+    def __init__(self, client: Client, name: str, offered: Mapping[str, str], timing: Timing) -> None:
+        self._client = client
+        self._name = name
+        self._offered = dict(offered)
+        self._timing = timing
+        self._since = _now()
+
+    async def run(self) -> None:
+        """Register, then send heartbeats until cancelled; gives up nothing while the API server is away."""
+        await self._retried(self._register)
+        while True:
+            await self._retried(self._heartbeat)
+            await asyncio.sleep(self._timing.node_heartbeat)
+
+    async def _register(self) -> None:
+        metadata = {"name": self._name, "labels": labels(self._name)}
+        try:
+            await self._client.create(NODES.path(), {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        except ApiError as error:
+            if error.code != 409:
+                raise
+
+    async def _heartbeat(self) -> None:
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+            "lastHeartbeatTime": _now(),
+            "lastTransitionTime": self._since,
+        }
+        status: dict[str, Any] = {
+            "capacity": self._offered,
+            "allocatable": self._offered,
+            "conditions": [ready],
+            "addresses": [
+                {"type": "InternalIP", "address": "127.0.0.1"},
+                {"type": "Hostname", "address": self._name},
+            ],
+            "nodeInfo": {
+                "architecture": labels(self._name)["kubernetes.io/arch"],
+                "bootID": "",
+                "containerRuntimeVersion": "process://1",
+                "kernelVersion": platform.release(),
+                "kubeProxyVersion": "",
+                "kubeletVersion": "v1.32.0",
+                "machineID": "",
+                "operatingSystem": "linux",
+                "osImage": "this machine",
+                "systemUUID": "",
+            },
+        }
+        await self._client.patch(NODES.path(name=self._name, subresource="status"), {"status": status}, MERGE_PATCH)
+
+    async def _retried(self, request: Callable[[], Awaitable[object]]) -> None:
+        backoff, failures = Backoff(self._timing.api_retry, self._timing.api_retry_limit), 0
+        while True:
+            try:
+                await request()
+                return
+            except ApiError as error:
+                if error.code == 404:
+                    await asyncio.sleep(self._timing.api_retry)
+                    await self._register()
+                why: KubeError = error
+            except KubeError as error:
+                why = error
+            failures += 1
+            _LOG.info("node %s: %s", self._name, why)
+            await asyncio.sleep(backoff.delay(failures))
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

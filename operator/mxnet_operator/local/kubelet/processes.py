@@ -1,0 +1,172 @@
+"""Starts a container's process group, tells when it has ended, and makes sure that nothing of it is left."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mxnet_operator.local.kubelet import reaper
+from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER, kill_marked
+
+_READ = 64 * 1024
+
+
+class Processes:
+    """All processes of one cluster; holds the reaper that kills them if this process dies."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self.cluster_id = cluster_id
+        self._groups: set[int] = set()
+        self._reaper: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Kill what an earlier life of this cluster left, and start the reaper."""
+        await asyncio.to_thread(kill_marked, CLUSTER_MARKER, self.cluster_id)
+        self._start_reaper()
+
+    async def stop(self) -> None:
+        """Kill whatever still runs, and wait for the reaper to have looked as well."""
+        await asyncio.to_thread(kill_marked, CLUSTER_MARKER, self.cluster_id)
+        if self._reaper is not None:
+            _close_pipe(self._reaper)
+            await asyncio.to_thread(self._reaper.wait)
+            self._reaper = None
+
+    def spawn(
+        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, container_id: str
+    ) -> "ContainerProcess":
+        """Start a program in a session of its own, its output in one pipe.
+
+        Raises:
+            OSError: it can't be started, as execve says.
+        """
+        marks = {CLUSTER_MARKER: self.cluster_id, CONTAINER_MARKER: container_id}
+        reading, writing = os.pipe()
+        try:
+            process = subprocess.Popen(
+                list(argv),
+                cwd=folder,
+                env={**environment, **marks},
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        self._groups.add(process.pid)
+        self._tell(b"+%d\n" % process.pid)
+        return ContainerProcess(process, reading, container_id, self._ended)
+
+    def _ended(self, group: int) -> None:
+        self._groups.discard(group)
+        self._tell(b"-%d\n" % group)
+
+    def _start_reaper(self) -> None:
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+
+    def _tell(self, line: bytes) -> None:
+        if self._reaper is None or self._reaper.stdin is None:
+            return
+        try:
+            os.write(self._reaper.stdin.fileno(), line)
+        except BrokenPipeError:  # somebody killed the reaper: it has killed nothing, start another
+            _close_pipe(self._reaper)
+            self._reaper.wait()
+            self._start_reaper()
+            if self._reaper.stdin is not None:
+                os.write(self._reaper.stdin.fileno(), b"".join(b"+%d\n" % group for group in self._groups))
+
+
+class ContainerProcess:
+    """One running container: the program that was started and whatever it starts.
+
+    As in a container, everything else dies with the first process.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], output: int, container_id: str, ended: Callable[[int], None]
+    ) -> None:
+        self._process = process
+        self._output = output
+        self._container_id = container_id
+        self._ended = ended
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is the group's as well."""
+        return self._process.pid
+
+    def signal_group(self, number: int) -> None:
+        """Send a signal to the whole group; nothing happens once it has gone."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    async def wait(self, output: Callable[[bytes], None], drain: float) -> int:
+        """Pass on the output until the program ends; returns its exit status as Popen does (-9: killed by SIGKILL).
+
+        When it returns no process of the container is left. `drain` limits, in seconds, the wait for last output
+        that a process which hid from us keeps from ending.
+        """
+        loop = asyncio.get_running_loop()
+        os.set_blocking(self._output, False)
+        exhausted = asyncio.Event()
+
+        def readable() -> None:
+            try:
+                data = os.read(self._output, _READ)
+            except BlockingIOError:
+                return
+            if data:
+                output(data)
+            else:
+                loop.remove_reader(self._output)
+                exhausted.set()
+
+        loop.add_reader(self._output, readable)
+        try:
+            status = await self._exit(loop)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(exhausted.wait(), drain)
+            return status
+        finally:
+            loop.remove_reader(self._output)
+            os.close(self._output)
+
+    async def _exit(self, loop: asyncio.AbstractEventLoop) -> int:
+        descriptor = os.pidfd_open(self._process.pid)
+        gone = asyncio.Event()
+        loop.add_reader(descriptor, gone.set)
+        try:
+            await gone.wait()
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+        # Until it is waited for, the process id and the group's are still its own: this can hit nobody else.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await asyncio.to_thread(kill_marked, CONTAINER_MARKER, self._container_id)
+        status = self._process.wait()
+        self._ended(self._process.pid)
+        return status
+
+
+def _close_pipe(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()

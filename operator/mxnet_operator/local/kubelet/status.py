@@ -1,0 +1,168 @@
+"""A pod's status, made of what its containers do: phase, conditions, container statuses. Pure."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+State = dict[str, Any]
+
+MESSAGE_LIMIT = 4096
+OWN_CONDITIONS = frozenset({"Initialized", "Ready", "ContainersReady", "PodScheduled"})
+"""The pod conditions that the kubelet writes; any other belongs to somebody else."""
+START_ERROR = 128
+LOST_EXIT_CODE = 137
+LOST_REASON = "ContainerStatusUnknown"
+LOST_MESSAGE = "The container could not be located when the pod was terminated"
+
+
+def now() -> str:
+    """This moment as metav1.Time writes it: seconds, UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def waiting(reason: str, message: str = "") -> State:
+    """The state of a container that doesn't run yet, or not now."""
+    return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
+
+
+def running(started_at: str) -> State:
+    """The state of a container that runs."""
+    return {"running": {"startedAt": started_at}}
+
+
+def terminated(exit_status: int, started_at: str, message: str, container_id: str) -> State:
+    """The state of a container that has ended; `exit_status` is negative for a signal, as in subprocess.
+
+    A signal N becomes the exit code 128 + N, as container runtimes have it.
+    """
+    ended: dict[str, Any] = {"exitCode": exit_status if exit_status >= 0 else 128 - exit_status}
+    if exit_status < 0:
+        ended["signal"] = int(signal.Signals(-exit_status)) if -exit_status < signal.NSIG else -exit_status
+    ended["reason"] = "Error" if exit_status else "Completed"
+    if message:
+        ended["message"] = message
+    return {"terminated": {**ended, "startedAt": started_at, "finishedAt": now(), "containerID": container_id}}
+
+
+def start_error(message: str) -> State:
+    """The state of a container whose program can't be executed (containerd's StartError, exit code 128)."""
+    time = now()
+    return {
+        "terminated": {
+            "exitCode": START_ERROR,
+            "reason": "StartError",
+            "message": message,
+            "startedAt": time,
+            "finishedAt": time,
+        }
+    }
+
+
+def lost() -> State:
+    """The state of a container that never ran, or that nobody saw end (kubelet's status manager has these words)."""
+    return {"terminated": {"exitCode": LOST_EXIT_CODE, "reason": LOST_REASON, "message": LOST_MESSAGE}}
+
+
+@dataclass(slots=True)
+class ContainerRecord:
+    """What is known of one container of a pod."""
+
+    spec: Mapping[str, Any]
+    initial: bool
+    state: State = field(default_factory=lambda: waiting("ContainerCreating"))
+    last_state: State = field(default_factory=dict)
+    restarts: int = 0
+    container_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """The container's name."""
+        return str(self.spec["name"])
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the last run, None while there is none."""
+        ended = self.state.get("terminated") or self.last_state.get("terminated")
+        return None if ended is None or "running" in self.state else int(ended["exitCode"])
+
+    @property
+    def ready(self) -> bool:
+        """Whether it counts as ready: no probes are asked here."""
+        if self.initial:
+            return "terminated" in self.state and self.exit_code == 0
+        return "running" in self.state
+
+    def status(self) -> dict[str, Any]:
+        """As in `status.containerStatuses`."""
+        image = str(self.spec.get("image") or "")
+        return {
+            "name": self.name,
+            "image": image,
+            "imageID": image,
+            "ready": self.ready,
+            "started": "running" in self.state,
+            "restartCount": self.restarts,
+            "state": self.state,
+            "lastState": self.last_state,
+            **({"containerID": self.container_id} if self.container_id else {}),
+        }
+
+
+def phase(records: Sequence[ContainerRecord], restart_policy: str, over: bool) -> str:
+    """The phase of a pod (kubelet's getPhase); `over` says that nothing of it will be started again."""
+    initial = [each for each in records if each.initial]
+    if any(each.exit_code not in (0, None) for each in initial) and over:
+        return "Failed"
+    containers = [each for each in records if not each.initial]
+    if over:
+        return "Succeeded" if all(each.exit_code == 0 for each in containers) else "Failed"
+    if not all(each.ready for each in initial) or any(
+        "waiting" in each.state and not each.last_state for each in containers
+    ):
+        return "Pending"
+    if any("running" in each.state for each in containers) or restart_policy == "Always":
+        return "Running"
+    if all(each.exit_code == 0 for each in containers):
+        return "Succeeded"
+    return "Failed" if restart_policy == "Never" else "Running"
+
+
+def conditions(
+    found: Sequence[Mapping[str, Any]], records: Sequence[ContainerRecord], phase: str
+) -> list[dict[str, Any]]:
+    """The pod's conditions: what was found (those of others stay), brought up to date with the containers."""
+    done = phase in {"Succeeded", "Failed"}
+    completed = {"reason": "PodCompleted"} if done else {}
+    unready_init = [each.name for each in records if each.initial and not each.ready]
+    unready = [each.name for each in records if not each.initial and not each.ready]
+    wanted: list[dict[str, Any]] = [
+        _condition("Initialized", True)
+        if not unready_init
+        else _condition(
+            "Initialized",
+            False,
+            reason="ContainersNotInitialized",
+            message=f"containers with incomplete status: [{' '.join(unready_init)}]",
+        )
+    ]
+    for kind in ("Ready", "ContainersReady"):
+        if unready or done:
+            message = f"containers with unready status: [{' '.join(unready)}]"
+            why = {"reason": "ContainersNotReady", "message": message}
+            wanted.append(_condition(kind, False, **(completed or why)))
+        else:
+            wanted.append(_condition(kind, True))
+    wanted.append(_condition("PodScheduled", True))
+    before = {each["type"]: dict(each) for each in found}
+    for condition in wanted:
+        old = before.get(condition["type"], {})
+        changed = old.get("status") != condition["status"]
+        since = now() if changed else old.get("lastTransitionTime", now())
+        before[condition["type"]] = {**condition, "lastTransitionTime": since}
+    return list(before.values())
+
+
+def _condition(kind: str, status: bool, **why: str) -> dict[str, Any]:
+    return {"type": kind, "status": str(status), **why}

@@ -1,0 +1,45 @@
+"""A request to stop, and waiting for something only as long as there is none."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: it ends what is being prepared
+    """A stop was asked for meanwhile."""
+
+
+class Stop:
+    """Once requested, every wait under `unless` ends."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether a stop has been asked for."""
+        return self._event.is_set()
+
+    def request(self) -> None:
+        """Ask for a stop; for good."""
+        self._event.set()
+
+    async def unless(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, which is cancelled if a stop is requested first.
+
+        Raises:
+            Stopped: a stop was requested.
+        """
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._event.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if self.requested:
+                raise Stopped
+            return task.result()
+        finally:
+            stop.cancel()
+            task.cancel()
+            await asyncio.gather(task, stop, return_exceptions=True)
