@@ -1,0 +1,123 @@
+"""Ends a failing MXNet worker at once, with its exit code: by itself it would wait in the KVStore's exit barrier for ever.
+
+Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
+plain old syntax and no imports but the standard library's. MXJOB_FAILFAST=off turns it off.
+
+After a failure the interpreter destroys the KVStore before any atexit function gets a say, so the failure must be
+seen earlier: an uncaught exception in sys.excepthook, and an uncaught SystemExit when the interpreter, and not a
+function of the script, reads its `code`.
+"""
+import os
+import sys
+
+CLEAN_UP_SECONDS = 10
+
+
+def run_hidden_sitecustomize():
+    """Run the sitecustomize that this file hides, if the image has one."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    this = sys.modules.get("sitecustomize")
+    try:
+        if sys.version_info[0] == 2:
+            import imp
+            try:
+                found = imp.find_module("sitecustomize", paths)
+            except ImportError:
+                return
+            imp.load_module("sitecustomize", *found)
+            return
+        from importlib.machinery import PathFinder
+        from importlib.util import module_from_spec
+        spec = PathFinder.find_spec("sitecustomize", paths)
+        if spec is None or spec.loader is None:
+            return
+        sys.modules["sitecustomize"] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["sitecustomize"])
+    except Exception:  # as the site module treats a sitecustomize that fails: say so, and go on
+        sys.modules["sitecustomize"] = this
+        sys.excepthook(*sys.exc_info())
+
+
+def leave_on_failure():
+    """From now on leave through os._exit wherever an uncaught failure would end this process."""
+    import atexit
+    import ctypes
+    import gc
+    me = os.getpid()
+    codes = []
+
+    def leave(code):
+        if "mxnet" not in sys.modules or os.getpid() != me:
+            return  # without MXNet, or in a forked child, there is no barrier to hang in
+        if not codes:  # else the clean-up below failed in its turn
+            codes.append(code)
+            try:
+                import faulthandler  # ends the process even if the clean-up blocks without the GIL
+                faulthandler.dump_traceback_later(CLEAN_UP_SECONDS, exit=True, file=sys.__stderr__)
+            except Exception:
+                pass
+            try:
+                atexit._run_exitfuncs()
+            except BaseException:
+                pass
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        os._exit(codes[0])
+
+    def code_of(kind):
+        return 130 if issubclass(kind, KeyboardInterrupt) else 1
+
+    print_exception = sys.excepthook
+
+    def excepthook(kind, value, traceback):
+        try:
+            print_exception(kind, value, traceback)
+        finally:
+            leave(code_of(kind))
+
+    def exception_of_a_replaced_excepthook():
+        traceback = getattr(sys, "last_traceback", None)
+        # The outermost frame of an interactive or library's own report has a caller; the interpreter's has none.
+        if not codes and traceback is not None and traceback.tb_frame.f_back is None:
+            leave(code_of(sys.last_type))
+
+    code = SystemExit.__dict__["code"]
+
+    def read_code(self):
+        value = code.__get__(self, type(self))
+        if sys._getframe().f_back is None and value is not None:  # asked by no function: nobody caught it
+            if isinstance(value, int):
+                status = value & 0xFF
+            else:
+                status = 1
+                if "mxnet" in sys.modules and os.getpid() == me:
+                    sys.stderr.write(str(value) + "\n")
+            if status:
+                leave(status)
+        return value
+
+    def python_exit(*status):
+        # The one in C leaves no SystemExit object whose code could be read.
+        if len(status) > 1:
+            c_exit(*status)
+        raise SystemExit(*(status[0] if status and isinstance(status[0], tuple) else status))
+
+    c_exit = sys.exit
+    python_exit.__doc__ = c_exit.__doc__
+    gc.get_referents(SystemExit.__dict__)[0]["code"] = property(read_code, lambda self, new: code.__set__(self, new))
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
+    sys.exit = python_exit
+    sys.excepthook = excepthook
+    atexit.register(exception_of_a_replaced_excepthook)  # the first to be registered, so the last to run
+
+
+run_hidden_sitecustomize()
+if os.environ.get("DMLC_ROLE") == "worker" and os.environ.get("MXJOB_FAILFAST") != "off":
+    try:
+        leave_on_failure()
+    except Exception as problem:  # the program matters more
+        sys.stderr.write("the fail-fast hook can't be installed: %r\n" % (problem,))
