@@ -74,7 +74,7 @@ class EventRecorder:
             },
             "type": event.type,
             "reason": event.reason,
-            "message": _cut(event.message),
+            "message": shortened(event.message),
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "reportingInstance": self._instance,
@@ -93,7 +93,7 @@ class EventRecorder:
         return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _cut(message: str) -> str:
+def shortened(message: str) -> str:
     """The message within the limit, its middle cut out: the beginning says what, the end has a log's last lines."""
     if len(message) <= LONGEST_MESSAGE:
         return message

@@ -1,0 +1,150 @@
+"""A controller at work on the local API server, whose pods a test moves through their phases by hand."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from apiserver_fixtures import running_server
+from builders import make_mxjob
+
+from mxnet_operator.controller.controller import Controller
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+
+JOBS = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"
+PODS = "/api/v1/namespaces/default/pods"
+SERVICES = "/api/v1/namespaces/default/services"
+EVENTS = "/api/v1/namespaces/default/events"
+SECONDS = 30
+
+
+class RecordingClient(Client):
+    """A client that notes what it writes."""
+
+    def __init__(self, credentials):
+        super().__init__(credentials)
+        self.writes = []
+
+    async def create(self, path, *args, **kwargs):
+        self.writes.append(("POST", path))
+        return await super().create(path, *args, **kwargs)
+
+    async def patch(self, path, *args, **kwargs):
+        self.writes.append(("PATCH", path))
+        return await super().patch(path, *args, **kwargs)
+
+    async def replace(self, path, *args, **kwargs):
+        self.writes.append(("PUT", path))
+        return await super().replace(path, *args, **kwargs)
+
+    async def delete(self, path, *args, **kwargs):
+        self.writes.append(("DELETE", path))
+        return await super().delete(path, *args, **kwargs)
+
+
+def submitted(builder):
+    """A builder's manifest as a user would send it."""
+    manifest = builder.manifest()
+    del manifest["metadata"]["uid"]
+    return manifest
+
+
+def gang(name="digits"):
+    """The manifest of a job of five pods: a scheduler, two servers, two workers."""
+    return submitted(make_mxjob(name).gang())
+
+
+class World:
+    """The API server, the user's access to it (`api`), and the controller, which can be stopped and started anew."""
+
+    def __init__(self, running, client):
+        self.running = running
+        self.api = running.api
+        self.client = client
+        self._controller = None
+
+    @property
+    def writes(self):
+        return self.client.writes
+
+    async def start(self, **options):
+        controller = Controller(self.client, **options)
+        self._controller = asyncio.create_task(controller.run())
+        async with asyncio.timeout(SECONDS):
+            await controller.synced.wait()
+
+    async def stop(self):
+        if self._controller is not None:
+            self._controller.cancel()
+            (result,) = await asyncio.gather(self._controller, return_exceptions=True)
+            assert isinstance(result, asyncio.CancelledError), result
+            self._controller = None
+
+    async def submit(self, manifest, path=JOBS):
+        return (await self.api.post(path, manifest)).ok()
+
+    async def names(self, path):
+        return sorted(item["metadata"]["name"] for item in (await self.api.get(path)).ok()["items"])
+
+    async def eventually(self, path, holds):
+        """The objects at the path by name, once `holds` is true of them."""
+        found = {}
+        async with asyncio.timeout(SECONDS), self.api.watch(path) as events:
+            if holds(found):
+                return found
+            while event := await events.next():
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    found.pop(name, None)
+                else:
+                    found[name] = event["object"]
+                if holds(found):
+                    return found
+        raise AssertionError("the watch ended")
+
+    async def pods(self, count):
+        return await self.eventually(PODS, lambda pods: len(pods) == count)
+
+    async def state(self, name, state):
+        """The job, once its state is this one."""
+        jobs = await self.eventually(JOBS, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == state)
+        return jobs[name]
+
+    async def event(self, reason, count=1):
+        """The Event with this reason, once it has been told `count` times."""
+
+        def matching(events):
+            return [e for e in events.values() if e["reason"] == reason and e["count"] >= count]
+
+        return matching(await self.eventually(EVENTS, matching))[0]
+
+    async def move(self, pods, phase, exit_code=None, message=""):
+        """Say what a kubelet would: the pods are in this phase, their containers running or ended with the code."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        state = {"running": {"startedAt": now}}
+        if exit_code is not None:
+            ended = {"exitCode": exit_code, "reason": "Error", "message": message, "startedAt": now, "finishedAt": now}
+            state = {"terminated": ended}
+        container = {"name": "mxnet", "image": "i", "imageID": "", "ready": True, "restartCount": 0, "state": state}
+        for name in pods:
+            body = {"status": {"phase": phase, "containerStatuses": [container]}}
+            (await self.api.merge(f"{PODS}/{name}/status", body)).ok()
+
+    async def run_to_success(self, pods):
+        await self.move(pods, "Running")
+        await self.move(pods, "Succeeded", exit_code=0)
+
+
+@asynccontextmanager
+async def world(folder, *, start=True, **server_options):
+    async with (
+        running_server(folder, **server_options) as running,
+        RecordingClient(load_credentials(str(running.kubeconfig))) as client,
+    ):
+        made = World(running, client)
+        try:
+            if start:
+                await made.start()
+            yield made
+        finally:
+            await made.stop()

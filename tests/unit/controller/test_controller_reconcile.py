@@ -1,0 +1,142 @@
+"""One look at a job whose caches lag behind, as they do: what they don't show must not be done twice."""
+
+import json
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+from builders import make_mxjob
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
+
+from mxnet_operator.controller.observe import owner_uid, project_job, project_pod, project_service
+from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.reconcile import BY_OWNER, LOOK_AGAIN, MXJOBS, Reconciler, is_stale
+from mxnet_operator.kube import resources
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.client import ApiError
+
+
+class Caches:
+    """The three caches, which show what a test lets them see."""
+
+    def __init__(self, world):
+        self._world = world
+        self.now = 100.0
+        self.jobs, self.pods, self.services = Indexer(), Indexer({BY_OWNER: owner_uid}), Indexer({BY_OWNER: owner_uid})
+        self.reconciler = self.another_controller()
+
+    def another_controller(self):
+        """One that remembers no writes: restarted, or a second leader."""
+        writes = OwnWrites(
+            {MXJOBS: self.jobs, resources.PODS: self.pods, resources.SERVICES: self.services}, lambda: self.now
+        )
+        return Reconciler(self._world.client, self.jobs, self.pods, self.services, writes)
+
+    async def see(self, cache, path, project):
+        whole = (await self._world.api.get(path)).ok()
+        for item in whole["items"]:
+            key = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+            raw = msgspec.Raw(json.dumps(item).encode())
+            cache.store(key, item["metadata"]["resourceVersion"], project(raw))
+        cache.advance(whole["metadata"]["resourceVersion"])
+
+    async def see_job(self):
+        await self.see(self.jobs, JOBS, project_job)
+
+    async def see_all(self):
+        await self.see_job()
+        await self.see(self.pods, PODS, project_pod)
+        await self.see(self.services, SERVICES, project_service)
+
+
+@asynccontextmanager
+async def caches_of(tmp_path, manifest):
+    async with world(tmp_path, start=False) as w:
+        await w.submit(manifest)
+        caches = Caches(w)
+        await caches.see_all()
+        yield w, caches
+
+
+async def test_a_job_is_not_looked_at_again_until_the_caches_show_what_was_written(tmp_path):
+    async with caches_of(tmp_path, gang()) as (w, caches):
+        assert await caches.reconciler.reconcile("default/digits") is None
+        done = len(w.writes)
+        await caches.see_job()
+        assert await caches.reconciler.reconcile("default/digits") == LOOK_AGAIN
+        assert len(w.writes) == done
+        await caches.see_all()
+        assert await caches.reconciler.reconcile("default/digits") is None
+        assert len(w.writes) == done
+
+
+async def test_caches_that_never_show_a_write_are_believed_again_after_a_while(tmp_path):
+    async with caches_of(tmp_path, gang()) as (_, caches):
+        await caches.reconciler.reconcile("default/digits")
+        caches.now += 31
+        await caches.see_job()
+        assert await caches.reconciler.reconcile("default/digits") is None
+
+
+async def test_children_that_exist_already_are_taken_as_ours_without_a_word(tmp_path):
+    async with caches_of(tmp_path, gang()) as (w, caches):
+        await caches.reconciler.reconcile("default/digits")
+        before = {pod["metadata"]["uid"] for pod in (await w.api.get(PODS)).ok()["items"]}
+        await caches.see_job()
+        await caches.another_controller().reconcile("default/digits")
+        assert {pod["metadata"]["uid"] for pod in (await w.api.get(PODS)).ok()["items"]} == before
+        assert await w.names(EVENTS) == []
+
+
+async def test_a_pod_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path):
+    async with caches_of(tmp_path, gang()) as (w, caches):
+        await caches.reconciler.reconcile("default/digits")
+        await caches.see_job()
+        old = {"metadata": {"labels": {"mxjob.kubeflow.org/attempt": "7"}}}
+        (await w.api.merge(f"{PODS}/digits-worker-0", old)).ok()
+        with pytest.raises(ApiError, match=r"digits-worker-0.*already exists"):
+            await caches.another_controller().reconcile("default/digits")
+
+
+async def test_a_status_decided_on_an_old_view_of_the_job_is_not_written(tmp_path):
+    async with caches_of(tmp_path, gang()) as (w, caches):
+        (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"a": "b"}}})).ok()
+        with pytest.raises(ApiError) as caught:
+            await caches.reconciler.reconcile("default/digits")
+        assert is_stale(caught.value)
+        assert "status" not in (await w.api.get(f"{JOBS}/digits")).ok()
+
+
+async def test_a_status_write_takes_away_what_is_no_longer_so(tmp_path):
+    async with caches_of(tmp_path, submitted(make_mxjob("digits").worker(1))) as (w, caches):
+        stale = {"status": {"replicaStatuses": {"Server": {"active": 2}, "Worker": {"active": 1}}}}
+        (await w.api.merge(f"{JOBS}/digits/status", stale)).ok()
+        await caches.see_all()
+        await caches.reconciler.reconcile("default/digits")
+        status = (await w.api.get(f"{JOBS}/digits")).ok()["status"]
+        assert status["replicaStatuses"] == {"Worker": {}}
+
+
+async def test_a_namesake_made_after_a_job_was_deleted_keeps_its_pods(tmp_path):
+    async with caches_of(tmp_path, submitted(make_mxjob("digits").worker(1).run_policy(cleanPodPolicy="All"))) as (
+        w,
+        caches,
+    ):
+        await caches.reconciler.reconcile("default/digits")
+        await w.move(["digits-worker-0"], "Succeeded", exit_code=0)
+        await caches.see_all()
+        await caches.reconciler.reconcile("default/digits")  # Succeeded is stored; the clean-up is next
+        await caches.see_all()
+        (await w.api.delete(f"{PODS}/digits-worker-0", {"gracePeriodSeconds": 0})).ok()
+        namesake = {"metadata": {"name": "digits-worker-0"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        await w.submit(namesake, PODS)
+        await caches.reconciler.reconcile("default/digits")
+        assert ("DELETE", f"{PODS}/digits-worker-0") in w.writes
+        assert await w.names(PODS) == ["digits-worker-0"]
+
+
+async def test_a_job_that_is_gone_needs_nothing(tmp_path):
+    async with caches_of(tmp_path, gang()) as (w, caches):
+        caches.jobs.remove("default/digits")
+        assert await caches.reconciler.reconcile("default/digits") is None
+        assert w.writes == []
