@@ -20,12 +20,22 @@ OnLine = Callable[[str], None]
 class LogFollower:
     """Hands each line of a pod's main container to `on_line`, as often as a pod of that name starts anew."""
 
-    def __init__(self, client: "Client", namespace: str, pod: str, on_line: OnLine, *, tail: int | None = None) -> None:
-        """`tail` limits the first log to its last lines."""
+    def __init__(
+        self,
+        client: "Client",
+        namespace: str,
+        pod: str,
+        on_line: OnLine,
+        *,
+        on_wait: OnLine = lambda _: None,
+        tail: int | None = None,
+    ) -> None:
+        """`tail` limits the first log to its last lines; `on_wait` hears why a pod doesn't start."""
         self._client = client
         self._namespace = namespace
         self._pod = pod
         self._on_line = on_line
+        self._on_wait = on_wait
         self._tail = tail
         self._seen: set[str] = set()
         self._reading = asyncio.Lock()
@@ -79,8 +89,12 @@ class LogFollower:
 
     async def _read(self, pod: dict[str, Any], *, follow: bool) -> None:
         uid = pod["metadata"]["uid"]
-        if uid in self._seen or not has_started(pod):
+        if uid in self._seen:
             return
+        if not has_started(pod):
+            self._on_wait(waiting_for(pod))
+            return
+        self._on_wait("")
         self._seen.add(uid)
         async with self._reading:
             tail, self._tail = self._tail, None

@@ -35,7 +35,10 @@ def up(
         float | None,
         typer.Option(min=0.1, help="CPUs that pods may request; default: this machine's.", show_default=False),
     ] = None,
-    gpus: Annotated[int, typer.Option(min=0, help="GPUs that pods may request.")] = 0,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=0, help="GPUs that pods may request; default: those that are found.", show_default=False),
+    ] = None,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.

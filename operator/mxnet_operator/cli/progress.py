@@ -50,6 +50,9 @@ class Progress(Protocol):
     def log_line(self, line: str) -> None:
         """A replica wrote a line."""
 
+    def waiting(self, why: str) -> None:
+        """Why the replica that is watched doesn't start; empty: it has started, or nobody says."""
+
     def note(self, text: str) -> None:
         """Something to be said once."""
 
@@ -75,6 +78,7 @@ class PlainProgress:
         self._console = console
         self._show_log = show_log
         self._last = ""
+        self._last_wait = ""
         self._start = time.monotonic()
 
     def job(self, job: dict[str, Any]) -> None:
@@ -88,6 +92,12 @@ class PlainProgress:
         """Pass it on."""
         if self._show_log:
             write_line(line)
+
+    def waiting(self, why: str) -> None:
+        """Say it where it differs from the last."""
+        if why and why != self._last_wait:
+            self._console.print(f"waiting: {why}", markup=False)
+        self._last_wait = why
 
     def note(self, text: str) -> None:
         """A line of its own."""
@@ -111,6 +121,7 @@ class LiveProgress:
         self._start = time.monotonic()
         self._job: dict[str, Any] | None = None
         self._metric: EpochMetric | None = None
+        self._wait = ""
         self._spinner = Spinner("dots")
         self._live = Live(
             get_renderable=self._line,
@@ -133,6 +144,10 @@ class LiveProgress:
         elif self._show_log:
             write_line(line)
 
+    def waiting(self, why: str) -> None:
+        """Draw it in place of figures, which there can't be yet."""
+        self._wait = why
+
     def note(self, text: str) -> None:
         """A line above the progress line."""
         self._console.print(text, markup=False)
@@ -150,7 +165,9 @@ class LiveProgress:
         text = Text(overflow="ellipsis", no_wrap=True)
         if self._job is not None:
             parts = [replicas_text(self._job), elapsed_text(time.monotonic() - self._start)]
-            if self._metric is not None:
+            if self._wait:
+                parts.append(self._wait)
+            elif self._metric is not None:
                 parts.append(metric_text(self._metric))
             text.append(self._job["metadata"]["name"], style="bold")
             text.append(f"  {job_state(self._job) or 'new'}", style="cyan")

@@ -169,7 +169,7 @@ async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: st
     with progress(show_log=logs) as shown:
         shown.job(job)
         pod = pod_name(name, replica or main_replica(job))
-        follower = LogFollower(client, namespace, pod, shown.log_line)
+        follower = LogFollower(client, namespace, pod, shown.log_line, on_wait=shown.waiting)
         follower.start()
         try:
             job = await _until_terminal(client, job, shown)

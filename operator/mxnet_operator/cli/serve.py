@@ -1,0 +1,112 @@
+"""The local cluster with the controller in it: in the foreground, and as the background process of `--detach`."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.terminal import message_console, say
+from mxnet_operator.controller.controller import Controller
+from mxnet_operator.local import daemon
+from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
+from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
+from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
+from mxnet_operator.local.state import ClusterState, running_state
+
+_log = logging.getLogger(__name__)
+
+
+def in_foreground(cpus: float | None, gpus: int | None) -> None:
+    """Be the cluster until Ctrl-C, saying what happens."""
+    _log_to_stderr("%(asctime)s %(message)s", "%H:%M:%S")
+    for quiet in ("mxnet_operator.kube", "mxnet_operator.controller.controller"):
+        logging.getLogger(quiet).setLevel(logging.WARNING)
+    spinner = message_console().status("starting")
+    spinner.start()
+
+    def ready(state: ClusterState) -> None:
+        spinner.stop()
+        _say_how_to_use(state)
+        say("Ctrl-C stops it and everything that it runs.\n")
+
+    try:
+        _serve(cpus, gpus, lambda step: spinner.update(f"starting: {step}"), ready)
+    finally:
+        spinner.stop()
+    say("the local cluster has stopped")
+    leave(Exit.OK)
+
+
+def in_background(cpus: float | None, gpus: int | None, announce: int) -> None:
+    """Be the cluster until a signal comes; `announce` is the pipe to the process that waits for us."""
+    _log_to_stderr("%(asctime)s %(levelname)s %(name)s: %(message)s", None)
+    announcer = daemon.Announcer(announce)
+
+    def ready(_: ClusterState) -> None:
+        announcer.ready()
+
+    _serve(cpus, gpus, announcer.step, ready)
+
+
+def detach(cpus: float | None, gpus: int | None) -> None:
+    """Start a cluster in the background and return once it is ready; one that runs already will do."""
+    home = mxjob_home()
+    command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
+    if cpus is not None:
+        command += ["--cpus", str(cpus)]
+    if gpus is not None:
+        command += ["--gpus", str(gpus)]
+    try:
+        with message_console().status("starting the local cluster") as spinner:
+            state = daemon.start_detached(home, command, lambda step: spinner.update(f"starting: {step}"))
+    except AlreadyRunningError as error:
+        say(f"{error}; cpus and gpus stay as they are")
+        return
+    except daemon.StartFailedError as error:
+        if running_state(cluster_files(home)) is not None:  # somebody else's start was faster
+            say("the local cluster is already running")
+            return
+        raise CommandError(f"{error}; its log ends so:\n{error.log_tail}") from error
+    except UnsafeHomeError as error:
+        raise CommandError(str(error)) from error
+    _say_how_to_use(state)
+
+
+def _serve(
+    cpus: float | None, gpus: int | None, on_step: Callable[[str], None], on_ready: Callable[[ClusterState], None]
+) -> None:
+    async def main(home: Path) -> None:
+        stop = asyncio.Event()
+        with first_signal() as interrupted:
+            interrupted.add_done_callback(lambda _: stop.set())
+            options = ClusterOptions(cpus=cpus, gpus=gpus)
+            await run_cluster(home, options, Controller, on_step=on_step, on_ready=on_ready, stop=stop)
+
+    try:
+        asyncio.run(main(mxjob_home()))
+    except AlreadyRunningError as error:
+        raise CommandError(str(error), hint="stop it with: mxjob local down") from error
+    except (UnsafeHomeError, NoFreeSubnetError) as error:
+        raise CommandError(str(error)) from error
+    except ComponentDiedError as error:
+        _died(error)
+
+
+def _died(error: ComponentDiedError) -> NoReturn:
+    _log.error("%s", error, exc_info=error.__cause__)
+    raise CommandError(f"{error}: {error.__cause__}", hint="this is a bug: please report it with the log") from error
+
+
+def _log_to_stderr(form: str, date_form: str | None) -> None:
+    logging.basicConfig(level=logging.WARNING, format=form, datefmt=date_form)
+    logging.getLogger("mxnet_operator").setLevel(logging.INFO)
+
+
+def _say_how_to_use(state: ClusterState) -> None:
+    say(f"the local cluster is ready at {state.server} (pid {state.pid})", style="green")
+    say("  export KUBECONFIG=$(mxjob local kubeconfig)   then kubectl, Airflow and mxjob use it")
+    say("  mxjob run -f job.yaml                         runs a job and shows its log")

@@ -1,0 +1,123 @@
+"""A cluster that runs in the background: started in a session of its own, found and stopped by its lock."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mxnet_operator.local.claims import AlreadyRunningError, lock_holder
+from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
+from mxnet_operator.local.state import ClusterState, running_state
+
+READY = "ready"
+STEP = "step "
+
+_STOP_SECONDS = 30.0
+
+
+class StartFailedError(Exception):
+    """The cluster ended before it was ready."""
+
+    def __init__(self, status: int, log_tail: str) -> None:
+        super().__init__(f"the cluster ended with exit code {status} before it was ready")
+        self.log_tail = log_tail
+
+
+class Announcer:
+    """How the background process tells the one that started it how far it has come."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def step(self, text: str) -> None:
+        """What is being done now."""
+        self._write(f"{STEP}{text}")
+
+    def ready(self) -> None:
+        """Ready; nothing will be said after it."""
+        self._write(READY)
+        os.close(self._descriptor)
+
+    def _write(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # whoever started us has gone
+            os.write(self._descriptor, f"{line}\n".encode())
+
+
+def start_detached(home: Path, command: Sequence[str], on_step: Callable[[str], None]) -> ClusterState:
+    """Start `command` with `--announce DESCRIPTOR` in the background and wait until it is ready.
+
+    Interrupted, it ends the process again.
+
+    Raises:
+        UnsafeHomeError: see `make_cluster_folder`.
+        AlreadyRunningError: there is one.
+        StartFailedError: with the end of its log.
+    """
+    files = make_cluster_folder(home)
+    pid = lock_holder(files.lock)
+    if pid is not None:
+        raise AlreadyRunningError(pid)
+    reading, writing = os.pipe()
+    log = os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    try:
+        process = subprocess.Popen(
+            [*command, "--announce", str(writing)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[writing],
+            start_new_session=True,
+        )
+    finally:
+        os.close(writing)
+        os.close(log)
+    with os.fdopen(reading) as announcements:
+        try:
+            for line in announcements:
+                if line.startswith(STEP):
+                    on_step(line.removeprefix(STEP).strip())
+                elif line.strip() == READY:
+                    state = running_state(files)
+                    if state is not None:
+                        process.returncode = 0  # it is init's child from now on: no warning that it still runs
+                        return state
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    raise StartFailedError(process.wait(), log_tail(files))
+
+
+def log_tail(files: ClusterFiles, lines: int = 20) -> str:
+    """The last lines of the log."""
+    with contextlib.suppress(OSError):
+        return "\n".join(files.log.read_text("utf-8", "replace").splitlines()[-lines:])
+    return ""
+
+
+def stop(files: ClusterFiles) -> int | None:
+    """Stop the home's cluster and wait until it has ended, its pods with it; returns its process id, if it ran.
+
+    One that doesn't end within half a minute is killed, and its reaper kills the pods.
+    """
+    pid = lock_holder(files.lock)
+    if pid is None:
+        return None
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    try:
+        if lock_holder(files.lock) != pid:  # ended meanwhile: the descriptor may be another process's
+            return pid
+        for number, patience in ((signal.SIGTERM, _STOP_SECONDS), (signal.SIGKILL, _STOP_SECONDS)):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process, number)
+            if select.select([process], [], [], patience)[0]:
+                break
+        return pid
+    finally:
+        os.close(process)

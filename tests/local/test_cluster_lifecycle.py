@@ -1,0 +1,126 @@
+"""A cluster's life: up, a second up, status, down, and a sudden death."""
+
+import base64
+import json
+import os
+import signal
+import ssl
+import stat
+import urllib.error
+import urllib.request
+
+import pytest
+from cluster_fixtures import eventually
+from jobs import worker_job
+
+SLEEP = "import subprocess, time; subprocess.Popen(['sleep', '1000']); print('asleep'); time.sleep(1000)"
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def status(home):
+    return json.loads(home.mxjob("local", "status", "--json").stdout)
+
+
+def test_a_detached_cluster_lives_until_it_is_told_to_stop(home):
+    assert home.mxjob("local", "status").returncode == 3
+    no_cluster = home.mxjob("local", "kubeconfig")
+    assert (no_cluster.returncode, no_cluster.stdout) == (1, "")
+    assert "mxjob local up --detach" in no_cluster.stderr
+
+    up = home.mxjob("local", "up", "--detach", "--cpus", "3", "--gpus", "1")
+    assert up.returncode == 0, up.stderr
+
+    found = status(home)
+    assert (found["state"], found["pid"]) == ("Running", home.state.pid)
+    assert found["capacity"]["cpu"] == "3"
+    assert found["capacity"]["nvidia.com/gpu"] == "1"
+    assert found["jobs"] == {}
+    assert home.mxjob("local", "kubeconfig").stdout == f"{home.kubeconfig}\n"
+
+    again = home.mxjob("local", "up", "--detach")
+    assert again.returncode == 0
+    assert f"already running (pid {found['pid']})" in again.stderr
+    in_foreground = home.mxjob("local", "up")
+    assert in_foreground.returncode == 1
+    assert f"already running (pid {found['pid']})" in in_foreground.stderr
+
+    assert home.mxjob("local", "down").returncode == 0
+    assert home.processes() == {}
+    assert home.mxjob("local", "down").returncode == 0
+    assert home.mxjob("local", "status").returncode == 3
+
+
+def test_a_cluster_in_the_foreground_says_how_to_use_it_and_ends_by_ctrl_c(home):
+    with home.start_mxjob("local", "up") as cluster:
+        said = iter(cluster.stderr.readline, "")
+        assert any("export KUBECONFIG=$(mxjob local kubeconfig)" in line for line in said)
+        assert home.kubectl("get", "nodes").returncode == 0
+
+        cluster.send_signal(signal.SIGINT)
+
+        assert cluster.wait(60) == 0
+    assert home.processes() == {}
+
+
+def test_a_start_that_fails_shows_the_end_of_the_log(home):
+    home.files.root.mkdir()
+    home.files.root.chmod(0o700)
+    home.files.pods.write_text("a file where the pods' folder should be")
+
+    up = home.mxjob("local", "up", "--detach")
+
+    assert up.returncode == 1
+    assert "its log ends so:" in up.stderr
+    assert str(home.files.pods) in up.stderr
+    assert home.mxjob("local", "status").returncode == 3
+
+
+def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clean(home, mxnet_python):
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    port, pid = home.state.port, home.state.pid
+    home.create(worker_job("asleep", SLEEP))
+    home.wait_for("asleep", "Running")
+    eventually(lambda: "asleep" in home.kubectl("logs", "asleep-worker-0").stdout)
+    assert any("sleep 1000" in command for command in home.processes().values())
+
+    os.kill(pid, signal.SIGKILL)
+
+    eventually(lambda: not home.processes())
+    assert home.mxjob("local", "status").returncode == 3
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    assert home.state.port == port
+    assert home.get("mxjobs", "-A")["items"] == []
+    eventually(lambda: not list(home.files.pods.iterdir()))
+
+
+def test_two_clusters_share_neither_port_nor_addresses(home, local_cluster):
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+
+    assert home.state.subnet != local_cluster.state.subnet
+    assert home.state.port != local_cluster.state.port
+
+
+def test_only_the_owner_can_read_the_cluster_files(local_cluster):
+    assert mode(local_cluster.home) == 0o700
+    assert mode(local_cluster.files.root) == 0o700
+    for path in (local_cluster.kubeconfig, local_cluster.files.state, local_cluster.files.log):
+        assert mode(path) == 0o600, path
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic Og=="}])
+def test_the_api_answers_nobody_without_its_token(local_cluster, headers):
+    config = json.loads(local_cluster.kubeconfig.read_text())
+    authority = config["clusters"][0]["cluster"]["certificate-authority-data"]
+    trusting = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
+    request = urllib.request.Request(f"{local_cluster.state.server}/api/v1/pods", headers=headers)
+
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(request, context=trusting, timeout=30)
+
+
+def test_the_api_shows_a_certificate_that_only_its_own_authority_vouches_for(local_cluster):
+    with pytest.raises(urllib.error.URLError, match="certificate verify failed"):
+        urllib.request.urlopen(local_cluster.state.server, timeout=30)

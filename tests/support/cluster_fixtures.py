@@ -1,0 +1,160 @@
+"""A local cluster as a user has it: `mxjob local up` in a home of its own, spoken to by `mxjob` and kubectl.
+
+`local_cluster` is one for the whole test run, with the image mxjob/digits:1.0; `home` has none yet. Both use the image
+cache of the checkout, and both check that nothing of them is left when they end.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tenacity
+from images_fixtures import SHARED_HOME
+from kubectl import kubectl
+
+from mxnet_operator.local.home import ClusterFiles, cluster_files
+from mxnet_operator.local.state import ClusterState, running_state
+
+DIGITS_IMAGE = "mxjob/digits:1.0"
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+MXJOB = [sys.executable, "-m", "mxnet_operator.cli.mxjob"]
+SECONDS = 120
+
+
+class LocalCluster:
+    """A home, and the cluster in it while one runs."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.files: ClusterFiles = cluster_files(home)
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if name != "KUBERNETES_SERVICE_HOST"},
+            "MXJOB_HOME": str(home),
+            "KUBECONFIG": str(self.files.kubeconfig),
+        }
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.files.kubeconfig
+
+    @property
+    def state(self) -> ClusterState:
+        state = running_state(self.files)
+        assert state is not None, "the cluster isn't running"
+        return state
+
+    def mxjob(self, *args: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run `mxjob` to its end; the caller looks at the exit code."""
+        return self._run([*MXJOB, *args], stdin)
+
+    def kubectl(self, *args: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run kubectl to its end; the caller looks at the exit code."""
+        return self._run([kubectl(), *args], stdin)
+
+    def start_mxjob(self, *args: str, **options: Any) -> "subprocess.Popen[str]":
+        """Start `mxjob` with its output in pipes."""
+        return self._start([*MXJOB, *args], **options)
+
+    def start_kubectl(self, *args: str, **options: Any) -> "subprocess.Popen[str]":
+        """Start kubectl with its output in pipes."""
+        return self._start([kubectl(), *args], **options)
+
+    def get(self, *args: str) -> Any:
+        """What `kubectl get` finds, decoded; None for one object that isn't there."""
+        done = self.kubectl("get", *args, "-o", "json")
+        if "(NotFound)" in done.stderr:
+            return None
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def create(self, manifest: dict[str, Any]) -> None:
+        done = self.kubectl("create", "-f", "-", stdin=json.dumps(manifest))
+        assert done.returncode == 0, done.stderr
+
+    def wait_for(self, name: str, state: str) -> dict[str, Any]:
+        """Wait until a job's state is this one; returns the job."""
+        condition = f"--for=jsonpath={{.status.state}}={state}"
+        done = self.kubectl("wait", condition, f"mxjob/{name}", f"--timeout={SECONDS}s")
+        job: dict[str, Any] = self.get("mxjob", name)
+        assert done.returncode == 0, (done.stderr, job)
+        return job
+
+    def processes(self) -> dict[int, str]:
+        """The processes that belong to this home, by id: the cluster, its reaper and its pods."""
+        marks = (str(self.home).encode(), hashlib.sha256(str(self.files.pods).encode()).hexdigest()[:32].encode())
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                command = (folder / "cmdline").read_bytes()
+                everything = command + b"\0" + (folder / "environ").read_bytes()
+                if int(folder.name) != os.getpid() and any(mark in everything for mark in marks):
+                    found[int(folder.name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
+        return found
+
+    def _run(self, command: list[str], stdin: str | None) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            command,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env=self.environment,
+            check=False,
+        )
+
+    def _start(self, command: list[str], **options: Any) -> "subprocess.Popen[str]":
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, env=self.environment, **pipes)
+
+
+def eventually(check: Callable[[], Any]) -> Any:
+    """Call until it returns something true; fails with its last answer or error after a minute."""
+    for attempt in tenacity.Retrying(stop=tenacity.stop_after_delay(60), wait=tenacity.wait_fixed(0.1), reraise=True):
+        with attempt:
+            found = check()
+            assert found, f"still {found!r}"
+    return found
+
+
+@contextlib.contextmanager
+def new_home() -> Iterator[LocalCluster]:
+    """A home without a cluster; one that runs there at the end is stopped, and nothing of it may be left."""
+    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder:
+        home = Path(folder).resolve()
+        (SHARED_HOME / "images").mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "images").symlink_to(SHARED_HOME / "images")
+        cluster = LocalCluster(home)
+        try:
+            yield cluster
+        finally:
+            down = cluster.mxjob("local", "down")
+            log = cluster.files.log.read_text() if cluster.files.log.exists() else ""
+        assert down.returncode == 0, down.stderr
+        assert cluster.processes() == {}, log
+
+
+@pytest.fixture
+def home() -> Iterator[LocalCluster]:
+    """A home without a cluster."""
+    with new_home() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def local_cluster(mxnet_python: Path) -> Iterator[LocalCluster]:
+    """The cluster of this test run, with the image of examples/digits; its jobs have names of their own."""
+    with new_home() as cluster:
+        for args in (("image", "add", DIGITS_IMAGE, str(DIGITS)), ("up", "--detach")):
+            done = cluster.mxjob("local", *args)
+            assert done.returncode == 0, done.stderr
+        yield cluster
+        assert running_state(cluster.files) is not None, cluster.files.log.read_text()

@@ -1,0 +1,32 @@
+"""Manifests of small jobs for a running cluster: one worker with a Python program, or the digits gang."""
+
+import json
+from typing import Any
+
+import yaml
+from cluster_fixtures import DIGITS
+
+from mxnet_operator.api import names
+from mxnet_operator.local.images import BASE_IMAGE
+
+
+def worker_job(name: str, program: str, **spec: Any) -> dict[str, Any]:
+    """A job of one worker that runs `program` with the MXNet image's Python; it imports no MXNet by itself."""
+    container = {"name": names.CONTAINER, "image": BASE_IMAGE, "command": ["python", "-u", "-c", program]}
+    worker = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "metadata": {"name": name},
+        "spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {names.WORKER: worker}, **spec},
+    }
+
+
+def digits_job(name: str, *args: str) -> dict[str, Any]:
+    """The example job under another name, with more arguments for its script."""
+    # Written and read again, so that the replicas, one anchor in the file, are separate objects.
+    job: dict[str, Any] = json.loads(json.dumps(yaml.safe_load((DIGITS / "mxjob.yaml").read_text())))
+    job["metadata"]["name"] = name
+    for spec in job["spec"]["mxReplicaSpecs"].values():
+        spec["template"]["spec"]["containers"][0]["args"] += args
+    return job
