@@ -70,8 +70,12 @@ async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> 
                 continue
             wake_at = min(deadline, next_bookmark) if options.bookmarks else deadline
             waiting = asyncio.ensure_future(changed.wait())
-            await asyncio.wait({waiting, closed}, timeout=wake_at - loop.time(), return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            try:
+                await asyncio.wait(
+                    {waiting, closed}, timeout=wake_at - loop.time(), return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:  # a client that goes away cancels us here
+                waiting.cancel()
             if loop.time() >= deadline:
                 return
             if options.bookmarks and loop.time() >= next_bookmark and not changed.is_set():
