@@ -61,16 +61,8 @@ def svg(run: Run, threshold: float | None) -> bytes:
         for name, words, colour, width in _SERIES:
             _draw_series(axes, run.history(name), words, colour, width)
         if threshold is not None:
-            axes.axhline(threshold, color=_LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
-            axes.annotate(
-                f"threshold {threshold:.0%}",
-                xy=(0.004, threshold),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, -4),
-                textcoords="offset points",
-                color=_LIMIT,
-                va="top",
-            )
+            label = f"threshold {threshold:.0%}"
+            axes.axhline(threshold, label=label, color=_LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
         axes.set_xlabel("epochs trained", color=_GREY)
         axes.set_ylabel("accuracy", color=_GREY)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
