@@ -7,6 +7,7 @@ After a failure the interpreter destroys the KVStore before any atexit function 
 seen earlier: an uncaught exception in sys.excepthook, and an uncaught SystemExit when the interpreter, and not a
 function of the script, reads its `code`.
 """
+# mypy: ignore-errors
 import os
 import sys
 

@@ -190,8 +190,9 @@ class Pod:
     def _status(self) -> dict[str, Any]:
         policy = self._pod["spec"].get("restartPolicy") or "Always"
         now_in = phase(self._records, policy, self._over)
-        if self._failure:
-            now_in = "Failed" if self._over else "Running" if now_in == "Succeeded" else now_in
+        failure = self._failure if now_in in {"Succeeded", "Failed"} else {}
+        if failure:
+            now_in = "Failed"
         # The cache may be behind our own last write, so what we know of our own conditions comes from there.
         found = (self._pod.get("status") or {}).get("conditions") or []
         own = {each["type"] for each in self._own_conditions}
@@ -212,7 +213,7 @@ class Pod:
                 if (initial := [each.status() for each in self._records if each.initial])
                 else {}
             ),
-            **(self._failure if self._over else {}),
+            **failure,
         }
 
 

@@ -13,6 +13,7 @@ from mxnet_operator.local.kubelet import reaper
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER, kill_marked
 
 _READ = 64 * 1024
+_NOT_FOR_THE_REAPER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Processes:
@@ -29,11 +30,12 @@ class Processes:
         self._start_reaper()
 
     async def stop(self) -> None:
-        """Kill whatever still runs, and wait for the reaper to have looked as well."""
+        """Kill whatever still runs, and end the reaper, which has nothing left to do."""
         await asyncio.to_thread(kill_marked, CLUSTER_MARKER, self.cluster_id)
         if self._reaper is not None:
+            self._reaper.kill()
             _close_pipe(self._reaper)
-            await asyncio.to_thread(self._reaper.wait)
+            self._reaper.wait()
             self._reaper = None
 
     def spawn(
@@ -70,14 +72,19 @@ class Processes:
         self._tell(b"-%d\n" % group)
 
     def _start_reaper(self) -> None:
-        self._reaper = subprocess.Popen(
-            [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
+        # It inherits the blocked signals: what is meant for the cluster must never end it first.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_FOR_THE_REAPER)
+        try:
+            self._reaper = subprocess.Popen(
+                [sys.executable, "-I", "-S", reaper.__file__, self.cluster_id],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _tell(self, line: bytes) -> None:
         if self._reaper is None or self._reaper.stdin is None:

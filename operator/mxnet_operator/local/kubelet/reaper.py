@@ -49,8 +49,6 @@ def kill_marked(variable: str, value: str, rounds: int = 20) -> bool:
 
 def main() -> None:
     """Wait for the kubelet's end, then kill."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
     cluster = sys.argv[1]
     groups: set[int] = set()
     pending = b""

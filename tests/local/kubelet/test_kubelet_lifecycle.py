@@ -1,0 +1,167 @@
+"""What becomes of a pod, from its binding to its end, seen through a real API server."""
+
+import sys
+
+import pytest
+from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
+
+
+async def test_a_pod_that_exits_with_zero_has_succeeded(node):
+    pod = await node.run("fine", "echo hello")
+    assert pod["status"]["phase"] == "Succeeded"
+    assert terminated(pod)["exitCode"] == 0
+    assert terminated(pod)["reason"] == "Completed"
+    assert await node.log("fine") == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "reason", "signal"),
+    [
+        ("exit 3", 3, "Error", None),
+        ("kill -9 $$$$", 137, "Error", 9),
+        ("kill -TERM $$$$", 143, "Error", 15),
+        ("exec no-such-program", 127, "Error", None),
+    ],
+)
+async def test_a_failure_shows_its_exit_code_and_signal(node, script, code, reason, signal):
+    pod = await node.run("bad", script)
+    ended = terminated(pod)
+    assert (pod["status"]["phase"], ended["exitCode"], ended["reason"]) == ("Failed", code, reason)
+    assert ended.get("signal") == signal
+    assert ended["startedAt"] <= ended["finishedAt"]
+
+
+async def test_a_command_that_does_not_exist_is_a_start_error_that_names_it(node):
+    pod = await node.run("absent", "no-such-program", "--flag")
+    ended = terminated(pod)
+    assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+    assert "no-such-program" in ended["message"]
+    assert "not found in $PATH" in await node.log("absent")
+
+
+async def test_a_container_without_a_command_fails_instead_of_waiting(node):
+    pod = make_pod("empty", "x")
+    pod["spec"]["containers"][0].pop("command")
+    await node.create(pod)
+    assert "no command specified" in terminated(await node.ended("empty"))["message"]
+
+
+async def test_a_pod_has_its_address_before_it_runs_and_its_conditions_follow(node):
+    await node.create(make_pod("steps", "echo up; exec sleep 1000"))
+    pod = await node.until("steps", lambda pod: pod["status"].get("podIP"), "had an address")
+    assert pod["status"]["podIP"].startswith("127.77.")
+    pod = await node.running("steps")
+    true = {each["type"] for each in pod["status"]["conditions"] if each["status"] == "True"}
+    assert true == {"PodScheduled", "Initialized", "Ready", "ContainersReady"}
+    assert pod["status"]["phase"] == "Running"
+    assert statuses(pod)[0]["ready"] is True
+
+
+async def test_pods_have_different_addresses(node):
+    pods = [await node.run(f"pod-{index}", "true") for index in range(3)]
+    assert len({pod["status"]["podIP"] for pod in pods}) == 3
+
+
+async def test_the_termination_message_is_what_the_script_wrote_to_dev_termination_log(node):
+    pod = await node.run("result", "printf '{\"accuracy\": 0.99}' > /dev/termination-log")
+    assert terminated(pod)["message"] == '{"accuracy": 0.99}'
+
+
+async def test_a_termination_message_is_cut_at_4096_bytes(node):
+    pod = await node.run("long", "head -c 5000 /dev/zero | tr '\\0' x > /dev/termination-log")
+    assert terminated(pod)["message"] == "x" * 4096
+
+
+async def test_the_last_log_lines_are_the_message_of_a_failure_that_wrote_none(node):
+    fallback = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+    pod = await node.run("loud", "seq 1 100; echo reason >&2; exit 1", container=fallback)
+    assert terminated(pod)["message"] == "".join(f"{number}\n" for number in range(22, 101)) + "reason\n"
+    pod = await node.run("quiet", "echo fine", container=fallback)
+    assert "message" not in terminated(pod)
+
+
+async def test_init_containers_run_first_one_after_the_other(node):
+    volume = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+    initial = [
+        {
+            "name": name,
+            "image": IMAGE,
+            "command": ["sh", "-c", f"echo {name} >> /shared/order"],
+            **volume,
+        }
+        for name in ("first", "second")
+    ]
+    pod = await node.run(
+        "ordered",
+        "cat /shared/order",
+        container=volume,
+        initContainers=initial,
+        volumes=[{"name": "shared", "emptyDir": {}}],
+    )
+    assert await node.log("ordered", container="main") == "first\nsecond\n"
+    assert [each["ready"] for each in pod["status"]["initContainerStatuses"]] == [True, True]
+
+
+async def test_a_failing_init_container_fails_the_pod_before_it_runs(node):
+    initial = [{"name": "first", "image": IMAGE, "command": ["sh", "-c", "exit 4"]}]
+    pod = await node.run("doomed", "echo never", initContainers=initial)
+    assert pod["status"]["phase"] == "Failed"
+    assert pod["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 4
+    assert terminated(pod)["reason"] == "ContainerStatusUnknown"
+    assert "startedAt" not in terminated(pod)
+
+
+async def test_a_failed_container_is_started_again_on_failure_until_it_succeeds(node):
+    volume = {"volumeMounts": [{"name": "state", "mountPath": "/state"}]}
+    pod = await node.run(
+        "again",
+        "echo try; test -e /state/seen || { touch /state/seen; exit 1; }",
+        container=volume,
+        restartPolicy="OnFailure",
+        volumes=[{"name": "state", "emptyDir": {}}],
+    )
+    status = statuses(pod)[0]
+    assert pod["status"]["phase"] == "Succeeded"
+    assert status["restartCount"] == 1
+    assert status["lastState"]["terminated"]["exitCode"] == 1
+    assert await node.log("again") == "try\n"
+    assert await node.log("again", previous=True) == "try\n"
+    assert "Back-off restarting" in (await node.event("again", "BackOff"))["message"]
+
+
+async def test_a_container_that_always_restarts_backs_off_and_the_pod_stays_running(node):
+    await node.create(make_pod("loop", "true", restartPolicy="Always"))
+    pod = await node.until("loop", lambda pod: any(each["restartCount"] >= 2 for each in statuses(pod)), "restarted")
+    assert pod["status"]["phase"] == "Running"
+    await node.until(
+        "loop",
+        lambda pod: any((state(each, "waiting") or {}).get("reason") == "CrashLoopBackOff" for each in statuses(pod)),
+        "backed off",
+    )
+
+
+async def test_a_pod_runs_until_its_last_container_has_ended(node):
+    second = {"name": "side", "image": IMAGE, "command": ["sh", "-c", "exec sleep 1000"]}
+    pod = make_pod("two", "exit 0")
+    pod["spec"]["containers"].append(second)
+    await node.create(pod)
+    pod = await node.until("two", lambda pod: any(state(each, "terminated") for each in statuses(pod)), "half ended")
+    assert pod["status"]["phase"] == "Running"
+    await node.patch("two", {"spec": {"activeDeadlineSeconds": 1}})
+    assert (await node.ended("two"))["status"]["reason"] == "DeadlineExceeded"
+
+
+async def test_a_deadline_set_while_it_runs_ends_a_pod_and_keeps_its_log(node):
+    await node.create(make_pod("late", "echo started; exec sleep 1000"))
+    await node.until_log("late", "started")
+    await node.patch("late", {"spec": {"activeDeadlineSeconds": 1}})
+    pod = await node.ended("late")
+    assert (pod["status"]["phase"], pod["status"]["reason"]) == ("Failed", "DeadlineExceeded")
+    assert terminated(pod)["exitCode"] == 143
+    assert await node.log("late") == "started\n"
+    assert node.processes() == []
+
+
+async def test_the_output_of_a_program_that_ends_at_once_is_all_there(node):
+    await node.run("burst", sys.executable, "-c", "print('x' * 99 + '\\n', end='') or [print(n) for n in range(20000)]")
+    assert (await node.log("burst")).splitlines()[-1] == "19999"

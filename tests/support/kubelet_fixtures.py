@@ -1,0 +1,193 @@
+"""A kubelet on a real local API server, and images that need no building: this interpreter."""
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from apiserver_fixtures import running_server
+
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.kube.resources import EVENTS, PODS
+from mxnet_operator.local.images import Image, ImageError, ReadyImage
+from mxnet_operator.local.kubelet import Kubelet, Timing
+from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
+
+IMAGE = "test/this-python:1"
+IMPATIENT = Timing(
+    crash_backoff=0.05,
+    crash_backoff_limit=0.1,
+    image_retry=0.05,
+    setup_retry=0.05,
+    name_notice=0.05,
+    name_limit=0.5,
+    stop_grace=2.0,
+    api_retry=0.05,
+    api_retry_limit=0.2,
+)
+
+
+class ThisInterpreterAsImages:
+    """Stands for the ImageStore: every image it knows is the Python that runs the tests."""
+
+    def __init__(self, folder=None):
+        self.folder = folder
+        self.known = {IMAGE}
+        self.broken = {}
+
+    def resolve(self, name):
+        return Image(name, self.folder, None) if name in self.known else None
+
+    def how_to_add(self, name):
+        return f"no image {name}; add it"
+
+    def ready(self, image):
+        return image.name not in self.broken
+
+    async def ensure(self, image, progress=None):
+        if image.name in self.broken:
+            raise ImageError(self.broken[image.name])
+        return ReadyImage(Path(sys.executable), Path(sys.executable).parent, self.folder)
+
+
+@dataclass
+class Node:
+    """A running kubelet with the client that the test speaks to its API server with."""
+
+    kubelet: Kubelet
+    client: Client
+    images: ThisInterpreterAsImages
+    folder: Path
+    namespace: str = "default"
+
+    async def create(self, pod):
+        return await self.client.create(PODS.path(self.namespace), pod)
+
+    async def run(self, name, *command, **spec):
+        """Create a pod with one container, and return it when it has ended."""
+        await self.create(make_pod(name, *command, **spec))
+        return await self.ended(name)
+
+    async def get(self, name):
+        return await self.client.get(PODS.path(self.namespace, name))
+
+    async def until(self, name, holds, what):
+        """The pod, once `holds(pod)`; it is watched, not polled."""
+        last = None
+        path, selector = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
+        try:
+            async with asyncio.timeout(30):
+                async for line in self.client.watch(path, selector):
+                    event = msgspec.json.decode(line)
+                    last = event["object"]
+                    if event["type"] in {"ADDED", "MODIFIED"} and holds(last):
+                        return last
+        except TimeoutError:
+            pass
+        raise AssertionError(f"pod {name} never {what}: {last and last.get('status')}")
+
+    async def ended(self, name):
+        return await self.until(name, lambda pod: pod["status"]["phase"] in {"Succeeded", "Failed"}, "ended")
+
+    async def running(self, name):
+        return await self.until(
+            name, lambda pod: any(state(each, "running") for each in statuses(pod)), "had a running container"
+        )
+
+    async def gone(self, name):
+        """Wait until the API server has the pod no more."""
+        path, query = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
+        found = await self.client.list(path, query)
+        if found["items"]:
+            async with asyncio.timeout(30):
+                version = found["metadata"]["resourceVersion"]
+                async for line in self.client.watch(path, {**query, "resourceVersion": version}):
+                    if msgspec.json.decode(line)["type"] == "DELETED":
+                        return
+
+    async def delete(self, name, grace=None):
+        body = {} if grace is None else {"gracePeriodSeconds": grace}
+        await self.client.delete(PODS.path(self.namespace, name), body)
+
+    async def patch(self, name, body):
+        return await self.client.patch(PODS.path(self.namespace, name), body)
+
+    async def log(self, name, **query):
+        return (await self.client.get_bytes(PODS.path(self.namespace, name, "log"), query)).decode(
+            errors="surrogateescape"
+        )
+
+    async def until_log(self, name, text, **query):
+        """Follow the log until `text` appears; returns what came so far."""
+        seen = b""
+        await self.running(name)
+        async with asyncio.timeout(30):
+            async for piece in self.client.stream(PODS.path(self.namespace, name, "log"), {"follow": True, **query}):
+                seen += piece
+                if text.encode() in seen:
+                    return seen.decode(errors="surrogateescape")
+        raise AssertionError(f"{text!r} never appeared: {seen!r}")
+
+    async def event(self, name, reason):
+        """The first event about a pod with this reason, once it is there."""
+
+        async with asyncio.timeout(30):
+            async for line in self.client.watch(
+                EVENTS.path(self.namespace), {"fieldSelector": f"involvedObject.name={name},reason={reason}"}
+            ):
+                return msgspec.json.decode(line)["object"]
+        raise AssertionError(f"no event {reason} about {name}")
+
+    def processes(self):
+        """The live processes that carry this kubelet's mark."""
+        return marked(CLUSTER_MARKER, self.kubelet.cluster_id)
+
+
+def statuses(pod):
+    return pod["status"].get("containerStatuses") or []
+
+
+def state(status, kind):
+    return status["state"].get(kind)
+
+
+def terminated(pod, container="main"):
+    """The final state of a pod's container."""
+    return next(each for each in statuses(pod) if each["name"] == container)["state"]["terminated"]
+
+
+def make_pod(name, *command, env=None, container=None, labels=None, **spec):
+    """A pod with one container `main`; a single word of command is a shell script."""
+    argv = ["sh", "-c", command[0]] if len(command) == 1 else list(command)
+    variables = [
+        {"name": key, **({"value": value} if isinstance(value, str) else {"valueFrom": value})}
+        for key, value in (env or {}).items()
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": IMAGE, "command": argv, "env": variables, **(container or {})}],
+            **spec,
+        },
+    }
+
+
+@asynccontextmanager
+async def running_node(folder, *, images=None, **options):
+    """An API server and a kubelet of its own; its files are in `folder`."""
+    images = images or ThisInterpreterAsImages()
+    async with running_server(folder) as server, Client(load_credentials(str(server.kubeconfig))) as client:
+        kubelet = Kubelet(client, folder / "pods", images, **{"timing": IMPATIENT, "gpus": 0, **options})
+        server.server.log_source = kubelet.log_source
+        running = asyncio.create_task(kubelet.run())
+        try:
+            yield Node(kubelet, client, images, folder / "pods")
+        finally:
+            await kubelet.stop()
+            await running
