@@ -18,6 +18,7 @@ async def connection(running):
     )
     with client.ApiClient(configuration) as made:
         yield made
+        made.rest_client.pool_manager.clear()  # it would leave its connections open
 
 
 async def test_custom_objects_are_created_read_patched_listed_and_deleted(connection):

@@ -91,6 +91,14 @@ async def test_bookmarks_come_only_to_who_allows_them(api, namespace):
         assert await stream.next() is None
 
 
+async def test_a_watch_may_begin_now_without_what_exists(api, namespace):
+    path = JOBS.format(namespace)
+    (await api.post(path, mxjob("a"))).ok()
+    async with api.watch(path, sendInitialEvents="false", resourceVersionMatch="NotOlderThan") as stream:
+        (await api.post(path, mxjob("b"))).ok()
+        assert said(await stream.next()) == ("ADDED", "b")
+
+
 async def test_initial_events_need_their_version_match(api, namespace):
     answer = await api.get(JOBS.format(namespace), watch="true", sendInitialEvents="true")
     assert (answer.code, answer.body["reason"]) == (422, "Invalid")

@@ -92,7 +92,18 @@ _EVENT_FIELDS = (
 )
 _STATUS = frozenset({"status"})
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False, ("ns",), (), _STATUS, fields=("status.phase",))
+NAMESPACES = Resource(
+    "",
+    "v1",
+    "namespaces",
+    "Namespace",
+    False,
+    ("ns",),
+    (),
+    _STATUS,
+    WRITE - {"deletecollection"},
+    fields=("status.phase",),
+)
 NODES = Resource("", "v1", "nodes", "Node", False, ("no",), (), _STATUS, fields=("spec.unschedulable",))
 PODS = Resource(
     "", "v1", "pods", "Pod", True, ("po",), ("all",), frozenset({"status", "log", "binding"}), fields=_POD_FIELDS

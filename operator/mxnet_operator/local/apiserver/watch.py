@@ -23,7 +23,10 @@ _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What to watch, and how: `revision` None begins with what exists, a number with what came after it."""
+    """What to watch, and how: `revision` None begins with what exists, a number with what came after it.
+
+    A revision of 0 stands for now.
+    """
 
     resource: Resource
     namespace: str
@@ -55,7 +58,7 @@ async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> 
                 initial.append(_bookmark(resource, position, _INITIAL_END))
             yield initial
         else:
-            position = options.revision
+            position = options.revision or store.storage.revision
         next_bookmark = loop.time() + BOOKMARK_SECONDS
         while not closing.is_set():
             if position < journal.oldest:
