@@ -51,9 +51,11 @@ class LocalCluster:
         assert state is not None, "the cluster isn't running"
         return state
 
-    def mxjob(self, *args: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+    def mxjob(
+        self, *args: str, stdin: str | None = None, environment: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
         """Run `mxjob` to its end; the caller looks at the exit code."""
-        return self._run([*MXJOB, *args], stdin)
+        return self._run([*MXJOB, *args], stdin, environment)
 
     def kubectl(self, *args: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run kubectl to its end; the caller looks at the exit code."""
@@ -99,7 +101,9 @@ class LocalCluster:
                     found[int(folder.name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
         return found
 
-    def _run(self, command: list[str], stdin: str | None) -> "subprocess.CompletedProcess[str]":
+    def _run(
+        self, command: list[str], stdin: str | None, environment: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             command,
             input=stdin,
@@ -107,7 +111,7 @@ class LocalCluster:
             capture_output=True,
             text=True,
             timeout=SECONDS,
-            env=self.environment,
+            env=self.environment | (environment or {}),
             check=False,
         )
 
@@ -153,8 +157,10 @@ def home() -> Iterator[LocalCluster]:
 def local_cluster(mxnet_python: Path) -> Iterator[LocalCluster]:
     """The cluster of this test run, with the image of examples/digits; its jobs have names of their own."""
     with new_home() as cluster:
-        for args in (("image", "add", DIGITS_IMAGE, str(DIGITS)), ("up", "--detach")):
+        for args in (("image", "add", DIGITS_IMAGE, str(DIGITS)), ("up", "--detach", "--cpus", "8")):
             done = cluster.mxjob("local", *args)
             assert done.returncode == 0, done.stderr
         yield cluster
-        assert running_state(cluster.files) is not None, cluster.files.log.read_text()
+        log = cluster.files.log.read_text()
+        assert running_state(cluster.files) is not None, log
+        assert " ERROR " not in log

@@ -30,3 +30,14 @@ def digits_job(name: str, *args: str) -> dict[str, Any]:
     for spec in job["spec"]["mxReplicaSpecs"].values():
         spec["template"]["spec"]["containers"][0]["args"] += args
     return job
+
+
+def gang_job(name: str, image: str, command: list[str]) -> dict[str, Any]:
+    """A job of a scheduler, a server and two workers, all with the same command."""
+    container = {"name": names.CONTAINER, "image": image, "command": command}
+    counts = {names.SCHEDULER: 1, names.SERVER: 1, names.WORKER: 2}
+    job = worker_job(name, "")
+    job["spec"]["mxReplicaSpecs"] = {
+        kind: {"replicas": count, "template": {"spec": {"containers": [container]}}} for kind, count in counts.items()
+    }
+    return job

@@ -218,10 +218,11 @@ async def _part(client: "Client", job: dict[str, Any], on_interrupt: OnInterrupt
     if on_interrupt is OnInterrupt.KEEP:
         say(f"{why}: job {name} goes on; follow it with: mxjob logs -f {name} -n {namespace}")
         return
-    say(f"{why}: deleting job {name} (once more Ctrl-C leaves at once)")
+    say(f"{why}: deleting job {name}")
     options = {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}}
     try:
         await client.delete(JOBS.path(namespace, name), options)
+        say("waiting until it is gone; Ctrl-C leaves now")
         await until_gone(client, namespace, name, uid)
     except ApiError as error:
         if error.code not in {404, 409}:  # gone already, or another job of its name

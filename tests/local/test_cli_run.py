@@ -1,0 +1,179 @@
+"""`mxjob run` on the local cluster: what it exits with, what it says where, and what it leaves."""
+
+import json
+import signal
+
+import pytest
+from cluster_fixtures import eventually
+from jobs import worker_job
+
+from mxnet_operator.api.conditions import job_state
+
+SLEEP = "import time; print('asleep'); time.sleep(1000)"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(manifest):
+        path = tmp_path / "job.json"
+        path.write_text(json.dumps(manifest))
+        return str(path)
+
+    return write
+
+
+def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_stderr(local_cluster):
+    manifest = worker_job("run-good", "print('Epoch[0] Validation-accuracy=0.5'); print('[red]done[/]')")
+
+    done = local_cluster.mxjob("run", "-f", "-", stdin=json.dumps(manifest))
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Epoch[0] Validation-accuracy=0.5\n[red]done[/]\n"
+    lines = done.stderr.splitlines()
+    assert lines[0] == "MXJob run-good created in namespace default"
+    assert lines[-2].startswith("run-good: Succeeded (worker 1/1) after ")
+    assert lines[-1].startswith("MXJob run-good is successfully completed. (")
+    assert "\x1b" not in done.stderr
+
+
+def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_cluster, write):
+    done = local_cluster.mxjob(
+        "run", "-f", write(worker_job("run-bad", "print('oh'); raise SystemExit(7)")), "--no-logs"
+    )
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "worker-0 exited with code 7:\noh\n" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, write, number, code):
+    name = f"run-interrupted-{code}"
+    with local_cluster.start_mxjob("run", "-f", write(worker_job(name, SLEEP))) as run:
+        assert run.stdout.readline() == "asleep\n"
+        run.send_signal(number)
+        _, said = run.communicate(timeout=60)
+
+    assert run.returncode == code
+    assert f"interrupted: deleting job {name}" in said
+    assert said.endswith(f"job {name} is gone\n")
+    assert local_cluster.get("mxjob", name) is None
+    assert local_cluster.get("pod", f"{name}-worker-0") is None
+
+
+def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, write):
+    manifest = write(worker_job("run-kept", SLEEP))
+    with local_cluster.start_mxjob("run", "-f", manifest, "--on-interrupt", "keep") as run:
+        assert run.stdout.readline() == "asleep\n"
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    assert "mxjob logs -f run-kept -n default" in said
+    assert job_state(local_cluster.get("mxjob", "run-kept")) == "Running"
+    local_cluster.kubectl("delete", "mxjob", "run-kept")
+
+
+def test_a_second_interrupt_leaves_at_once(local_cluster, write):
+    manifest = worker_job("run-stuck", SLEEP)
+    manifest["metadata"]["finalizers"] = ["example.com/stay"]
+    with local_cluster.start_mxjob("run", "-f", write(manifest)) as run:
+        assert run.stdout.readline() == "asleep\n"
+        run.send_signal(signal.SIGINT)
+        assert any("waiting until it is gone" in line for line in iter(run.stderr.readline, ""))
+        run.send_signal(signal.SIGINT)
+        assert run.wait(30) == 130
+
+    assert local_cluster.get("mxjob", "run-stuck")["metadata"]["deletionTimestamp"]
+    local_cluster.kubectl("patch", "mxjob", "run-stuck", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    eventually(lambda: local_cluster.get("mxjob", "run-stuck") is None)
+
+
+def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, write):
+    with local_cluster.start_mxjob("run", "-f", write(worker_job("run-deleted", SLEEP))) as run:
+        assert run.stdout.readline() == "asleep\n"
+        local_cluster.kubectl("delete", "mxjob", "run-deleted")
+        _, said = run.communicate(timeout=60)
+
+    assert run.returncode == 1
+    assert said.endswith("job run-deleted was deleted by somebody else before it finished\n")
+
+
+def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, write):
+    manifest = worker_job("run-twice", "pass")
+    local_cluster.create(manifest)
+
+    done = local_cluster.mxjob("run", "-f", write(manifest))
+
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: a job run-twice is there already in namespace default"
+    assert "mxjob logs -f run-twice" in done.stderr
+
+
+def test_a_generated_name_runs_again_and_again(local_cluster, write):
+    manifest = worker_job("", "pass")
+    manifest["metadata"] = {"generateName": "run-again-"}
+
+    for _ in range(2):
+        assert local_cluster.mxjob("run", "-f", write(manifest)).returncode == 0
+
+    names = [job["metadata"]["name"] for job in local_cluster.get("mxjobs")["items"]]
+    assert len([name for name in names if name.startswith("run-again-")]) == 2
+
+
+def test_a_job_that_takes_too_long_exits_with_124(local_cluster, write):
+    done = local_cluster.mxjob("run", "-f", write(worker_job("run-late", SLEEP)), "--timeout", "1s")
+
+    assert done.returncode == 124
+    assert "not finished after 1 s: deleting job run-late" in done.stderr
+    assert local_cluster.get("mxjob", "run-late") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "args", "said"),
+    [
+        (lambda job: job["spec"].pop("jobMode"), (), "stdin:1: spec.jobMode: Required value"),
+        (lambda job: None, ("--replica", "server-0"), "the job has no replica server-0\nit has worker-0"),
+        (lambda job: None, ("--timeout", "soon"), "'soon' is no duration"),
+        (lambda job: job["metadata"].update(namespace="a"), ("-n", "b"), "names the namespace a, --namespace b"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_is_created(local_cluster, change, args, said):
+    manifest = worker_job("run-never", "pass")
+    change(manifest)
+
+    done = local_cluster.mxjob("run", "-f", "-", *args, stdin=json.dumps(manifest))
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert local_cluster.get("mxjob", "run-never") is None
+
+
+def test_several_documents_are_refused(local_cluster):
+    text = json.dumps(worker_job("run-never", "pass"))
+
+    done = local_cluster.mxjob("run", "-f", "-", stdin=f"{text}\n---\n{text}")
+
+    assert done.returncode == 2
+    assert "stdin: 2 documents, but one MXJob is run at a time" in done.stderr
+
+
+def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster, write):
+    done = local_cluster.mxjob("run", "-f", write(worker_job("run-never", "pass")), "-n", "nope")
+
+    assert done.returncode == 3
+    assert 'the API server refused: namespaces "nope" not found' in done.stderr
+
+
+def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_cluster, write, tmp_path):
+    config = local_cluster.kubeconfig.read_text().replace(f":{local_cluster.state.port}", ":1")
+    (tmp_path / "kubeconfig").write_text(config)
+
+    done = local_cluster.mxjob(
+        "run", "-f", write(worker_job("run-never", "pass")), "--kubeconfig", str(tmp_path / "kubeconfig")
+    )
+
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: the API server can't be reached: https://127.0.0.1:1: ")
+    assert "mxjob local status" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,145 @@
+"""Jobs on the local cluster, with real MXNet and the real kubectl."""
+
+import json
+import textwrap
+
+import pytest
+from cluster_fixtures import DIGITS_IMAGE, eventually
+from jobs import digits_job, gang_job, worker_job
+
+from mxnet_operator.api.conditions import terminal_message
+
+EPOCHS = ("--epochs", "2")
+
+FAULTY = """
+import os, sys
+if "{at}" == "import": {fault}
+import mxnet as mx
+kv = mx.kv.create("dist_sync")
+kv._barrier()
+if os.environ["DMLC_WORKER_ID"] == "0":
+    print("step 17", flush=True)
+    {fault}
+kv._barrier()
+"""
+
+
+def pods_of(cluster, job):
+    return cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
+
+
+def watched_states(watch, job):
+    """The states that a `kubectl get mxjobs -w` shows of a job, until it has Succeeded."""
+    for line in iter(watch.stdout.readline, ""):
+        name, *columns = line.split()
+        if name == job and len(columns) == 2:
+            yield columns[0]
+            if columns[0] == "Succeeded":
+                return
+
+
+def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_cluster):
+    manifest = json.dumps(digits_job("digits", *EPOCHS))
+    with local_cluster.start_kubectl("get", "mxjobs", "-w", "--no-headers") as watch:
+        applied = local_cluster.kubectl("apply", "-f", "-", stdin=manifest)
+        assert applied.stdout == "mxjob.kubeflow.org/digits created\n", applied.stderr
+        again = local_cluster.kubectl("apply", "-f", "-", stdin=manifest)
+        assert again.stdout == "mxjob.kubeflow.org/digits unchanged\n", again.stderr
+        local_cluster.wait_for("digits", "Running")
+        with local_cluster.start_kubectl("logs", "-f", "digits-worker-0") as follow:
+            job = local_cluster.wait_for("digits", "Succeeded")
+            log, errors = follow.communicate(timeout=60)
+        assert list(watched_states(watch, "digits"))[-2:] == ["Running", "Succeeded"]
+        watch.terminate()
+
+    assert "Epoch[1] Validation-accuracy=" in log, errors
+    assert {kind: status["succeeded"] for kind, status in job["status"]["replicaStatuses"].items()} == {
+        "Scheduler": 1,
+        "Server": 2,
+        "Worker": 2,
+    }
+    worker = local_cluster.get("pod", "digits-worker-0")
+    (container,) = worker["status"]["containerStatuses"]
+    result = json.loads(container["state"]["terminated"]["message"])
+    assert result["epochs"] == 2
+    assert 0.8 < result["accuracy"] <= 1
+    services = {service["metadata"]["name"] for service in local_cluster.get("services")["items"]}
+    assert services >= {"digits-mx", "digits-scheduler-0"}
+    events = local_cluster.get("events", "--field-selector", "involvedObject.name=digits")["items"]
+    assert "MXJobSucceeded" in {event["reason"] for event in events}
+
+
+def test_two_jobs_of_one_shape_run_at_once_on_addresses_of_their_own(local_cluster):
+    for name in ("digits-a", "digits-b"):
+        local_cluster.create(digits_job(name, *EPOCHS))
+    for name in ("digits-a", "digits-b"):
+        local_cluster.wait_for(name, "Succeeded")
+
+    pods = [pod for name in ("digits-a", "digits-b") for pod in pods_of(local_cluster, name)]
+    assert len({pod["status"]["podIP"] for pod in pods}) == 10
+    assert all(pod["status"]["podIP"].startswith(local_cluster.state.subnet) for pod in pods)
+
+
+@pytest.mark.parametrize(
+    ("at", "fault", "replica", "code", "last_line"),
+    [
+        ("step", 'raise RuntimeError("disk is full")', "worker-0", 1, "RuntimeError: disk is full"),
+        ("step", "sys.exit(3)", "worker-0", 3, "step 17"),
+        ("import", "import not_there", "", 1, "ModuleNotFoundError: No module named 'not_there'"),
+    ],
+    ids=["exception", "exit", "module"],
+)
+def test_a_failing_script_fails_its_job_in_its_own_words_and_nothing_keeps_running(
+    *, local_cluster, tmp_path, at, fault, replica, code, last_line
+):
+    (tmp_path / "faulty.py").write_text(textwrap.dedent(FAULTY).format(at=at, fault=fault))
+    image = f"mxjob/faulty-{at}-{code}:1.0"
+    assert local_cluster.mxjob("local", "image", "add", image, str(tmp_path)).returncode == 0
+    name = f"faulty-{at}-{code}"
+    local_cluster.create(gang_job(name, image, ["python", "faulty.py"]))
+
+    message = terminal_message(local_cluster.wait_for(name, "Failed"))
+
+    assert f"{replica} exited with code {code}" in message
+    assert message.splitlines()[-1] == last_line
+    eventually(lambda: {pod["status"]["phase"] for pod in pods_of(local_cluster, name)} <= {"Failed", "Succeeded"})
+    eventually(lambda: not [line for line in local_cluster.processes().values() if "faulty.py" in line])
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda spec: spec.pop("jobMode"),
+        lambda spec: spec["mxReplicaSpecs"]["Worker"].update(replicas="two", restartPolicy="Sometimes"),
+        lambda spec: spec["mxReplicaSpecs"].update(Server=spec["mxReplicaSpecs"]["Worker"]),
+        lambda spec: spec["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0].update(name="main"),
+        lambda spec: spec.update(bogus=1),
+    ],
+    ids=["missing", "types", "server-alone", "container", "unknown"],
+)
+def test_the_server_refuses_a_malformed_manifest_in_the_words_of_mxjob_validate(local_cluster, break_it):
+    manifest = worker_job("malformed", "pass")
+    break_it(manifest["spec"])
+    text = json.dumps(manifest)
+
+    here = local_cluster.mxjob("validate", "-f", "-", stdin=text)
+    there = local_cluster.kubectl("create", "-f", "-", stdin=text)
+
+    assert here.returncode == 2
+    assert there.returncode == 1
+    mistakes = [line.removeprefix("stdin:1: ") for line in here.stdout.splitlines()]
+    assert mistakes
+    assert [mistake for mistake in mistakes if mistake not in there.stderr] == []
+
+
+def test_an_image_that_is_not_known_is_waited_for_with_how_to_add_it(local_cluster):
+    manifest = worker_job("unknown-image", "pass")
+    manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "mxjob/nope:1"
+
+    run = local_cluster.mxjob("run", "-f", "-", "--timeout", "3s", stdin=json.dumps(manifest))
+
+    assert run.returncode == 124
+    assert "waiting: ErrImagePull" in run.stderr
+    assert "`mxjob local image add mxjob/nope:1 FOLDER`" in run.stderr
+    assert DIGITS_IMAGE in run.stderr
+    assert local_cluster.get("mxjob", "unknown-image") is None
