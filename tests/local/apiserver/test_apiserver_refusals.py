@@ -1,5 +1,7 @@
 """What the local API server refuses, and in which words (facts/clients.md, section 4)."""
 
+import io
+import json
 import ssl
 
 import aiohttp
@@ -52,7 +54,8 @@ async def test_an_object_may_be_nested_only_so_deep(api):
 
 
 async def test_a_body_may_be_only_so_large(api):
-    answer = await api.ask("POST", CONFIG_MAPS.format("default"), config_map("a", x="y" * 4 * 1024 * 1024))
+    raw = io.BytesIO(json.dumps(config_map("a", x="y" * 4 * 1024 * 1024)).encode())
+    answer = await api.ask("POST", CONFIG_MAPS.format("default"), raw=raw)
     assert (answer.code, answer.body["reason"]) == (413, "RequestEntityTooLarge")
 
 

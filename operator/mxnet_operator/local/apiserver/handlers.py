@@ -1,6 +1,7 @@
 """The verbs: each takes a request about a resource to the store and answers with what comes back."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -171,14 +172,15 @@ class Handlers:
         response.enable_chunked_encoding()
         await response.prepare(request)
         headings = True
-        async for events in watch(self._store, options, self._closing):
-            frames = bytearray()
-            for kind, obj in events:
-                shown = self._framed(target, kind, obj, form, headings)
-                headings = headings and shown is obj
-                frames += msgspec.json.encode({"type": kind, "object": shown}) + b"\n"
-            if frames and not await _write(request, response, bytes(frames)):
-                return response
+        async with contextlib.aclosing(watch(self._store, options, self._closing)) as batches:
+            async for events in batches:
+                frames = bytearray()
+                for kind, obj in events:
+                    shown = self._framed(target, kind, obj, form, headings)
+                    headings = headings and shown is obj
+                    frames += msgspec.json.encode({"type": kind, "object": shown}) + b"\n"
+                if frames and not await _write(request, response, bytes(frames)):
+                    return response
         await response.write_eof()
         return response
 

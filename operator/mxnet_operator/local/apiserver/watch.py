@@ -5,7 +5,7 @@ journal has forgotten its place, is told 410 and starts again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ Event = tuple[str, Object]
 """A type (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR) and its object."""
 
 
-async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> AsyncIterator[list[Event]]:
+async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> AsyncGenerator[list[Event], None]:
     """Yield events as they come, in batches, until the timeout (seconds) is over or the server closes."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + options.timeout
