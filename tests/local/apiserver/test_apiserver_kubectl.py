@@ -91,12 +91,22 @@ async def test_a_watch_follows_the_state(api, kubectl):
         await stop(process)
 
 
-async def test_a_watch_by_name_misses_nothing(api, kubectl):
+async def watched(running):
+    """Wait until a client watches MXJobs."""
+    jobs = running.server.store.catalog.find("kubeflow.org", "v1", "mxjobs")
+    journal = running.server.store.storage.journal(jobs)
+    async with asyncio.timeout(30):
+        while not journal._listeners:  # noqa: ASYNC110  # nothing says when kubectl gets that far
+            await asyncio.sleep(0.01)
+
+
+async def test_a_watch_by_name_misses_nothing(api, kubectl, running):
     (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
     (await api.post(JOBS.format("default"), mxjob("j2"))).ok()
     process = await kubectl.start("get", "mxjob", "j1", "-w", "-o", "jsonpath={.status.state}{'\\n'}")
     try:
         assert await line_of(process) == "\n"
+        await watched(running)  # kubectl swallows the first event, taking it for what it has just printed
         await set_state(api, "j2", "Failed")
         await set_state(api, "j1", "Running")
         assert await line_of(process) == "Running\n"
