@@ -179,11 +179,14 @@ def make_pod(name, *command, env=None, container=None, labels=None, **spec):
 
 
 @asynccontextmanager
-async def running_node(folder, *, images=None, **options):
-    """An API server and a kubelet of its own; its files are in `folder`."""
+async def running_kubelet(server, folder, *, images=None, kubeconfig=None, **options):
+    """A kubelet for a server that runs, which it reaches by another kubeconfig than the test where one is given."""
     images = images or ThisInterpreterAsImages()
-    async with running_server(folder) as server, Client(load_credentials(str(server.kubeconfig))) as client:
-        kubelet = Kubelet(client, folder / "pods", images, **{"timing": IMPATIENT, "gpus": 0, **options})
+    async with (
+        Client(load_credentials(str(server.kubeconfig))) as client,
+        Client(load_credentials(str(kubeconfig or server.kubeconfig))) as kubelets_client,
+    ):
+        kubelet = Kubelet(kubelets_client, folder / "pods", images, **{"timing": IMPATIENT, "gpus": 0, **options})
         server.server.log_source = kubelet.log_source
         running = asyncio.create_task(kubelet.run())
         try:
@@ -191,3 +194,10 @@ async def running_node(folder, *, images=None, **options):
         finally:
             await kubelet.stop()
             await running
+
+
+@asynccontextmanager
+async def running_node(folder, **options):
+    """An API server and a kubelet of its own; its files are in `folder`."""
+    async with running_server(folder) as server, running_kubelet(server, folder, **options) as node:
+        yield node

@@ -1,5 +1,6 @@
 """The environment variables of a container as its spec asks for them, the way the real kubelet makes them."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -138,4 +139,4 @@ def _resource(pod: Mapping[str, Any], container: Mapping[str, Any], reference: M
     else:
         raise ConfigError(f"resourceFieldRef: container {container['name']} sets no {reference.get('resource')}")
     divisor = quantity(reference.get("divisor") or "1") or quantity(1)
-    return str(-int(-amount // divisor))
+    return str(math.ceil(amount / divisor))

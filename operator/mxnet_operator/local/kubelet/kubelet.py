@@ -202,9 +202,13 @@ class Kubelet:
     async def _remove_left_overs(self) -> None:
         """Remove the folders of pods that the API server doesn't know: an earlier life's."""
         await self._reflector.synced.wait()
-        known = set(self._pods) | {pod["metadata"]["uid"] for pod in self._all_pods()}
-        for folder in await asyncio.to_thread(lambda: list(self._host.folder.iterdir())):
-            if _UID.fullmatch(folder.name) and folder.name not in known:
+        found = await asyncio.to_thread(
+            lambda: [each for each in self._host.folder.iterdir() if _UID.fullmatch(each.name)]
+        )
+        # What is known is looked up after the folders, so that one made meanwhile is never taken for a left-over.
+        known = {pod["metadata"]["uid"] for pod in self._all_pods()}
+        for folder in found:
+            if folder.name not in known:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _all_pods(self) -> list[Object]:

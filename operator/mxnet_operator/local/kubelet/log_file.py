@@ -81,9 +81,7 @@ class LogFile:
             self._write(bytes(out))
         if self._lost:
             self._write(b"")
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        self._close()
         self.closed = True
         self._changes.ring()
 
@@ -119,16 +117,15 @@ class LogFile:
             await self._changes.wait()
 
     def _write(self, data: bytes) -> None:
+        note = bytearray()
         if self._lost:
-            note = f"[{self._lost} bytes of output could not be written to the log]".encode()
-            prefix = bytearray()
-            _format(prefix, rfc3339nano().encode(), note, b"F")
-            data = bytes(prefix) + data
-        if not self._try_write(data):
+            text = f"[{self._lost} bytes of output could not be written to the log]"
+            _format(note, rfc3339nano().encode(), text.encode(), b"F")
+        if not self._try_write(bytes(note) + data):
             self._lost += len(data)
             return
         self._lost = 0
-        self._end += len(data)
+        self._end += len(note) + len(data)
         self._changes.ring()
 
     def _try_write(self, data: bytes) -> bool:
@@ -144,15 +141,19 @@ class LogFile:
             if not self._lost:
                 _LOG.warning("log %s can't be written: %s", self._path, error)
         if self._fd is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # no half a line stays
                 os.ftruncate(self._fd, self._end - self._start)
+            self._close()
         return False
 
-    def _rotate(self) -> None:
-        self._path.replace(self._older)
+    def _close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+    def _rotate(self) -> None:
+        self._path.replace(self._older)
+        self._close()
         self._older_start, self._start = self._start, self._end
 
 

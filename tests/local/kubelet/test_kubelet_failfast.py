@@ -1,0 +1,136 @@
+"""The hook that makes a failing MXNet worker end, with real MXNet in real pods."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kubelet_fixtures import make_pod, running_node, terminated
+
+from mxnet_operator.kube.resources import SERVICES
+from mxnet_operator.local.images import BASE_IMAGE
+from mxnet_operator.local.kubelet.preparation import FAILFAST
+
+SCRIPT = """
+import os, sys
+import mxnet as mx
+
+kv = mx.kv.create("dist_sync")
+kv.init("w", mx.nd.zeros((2,)))
+kv.push("w", mx.nd.ones((2,)))
+out = mx.nd.zeros((2,))
+kv.pull("w", out=out)
+out.wait_to_read()
+print("pulled", out.asnumpy().tolist(), flush=True)
+if os.environ["INDEX"] == "0":
+    FAULT
+"""
+FAULTS = [
+    ("raise ValueError('boom')", 1, "ValueError: boom"),
+    ("sys.exit(3)", 3, "pulled"),
+    ("raise SystemExit(3)", 3, "pulled"),
+    ("import no_such_module", 1, "No module named 'no_such_module'"),
+    ("sys.exit('out of data')", 1, "out of data"),
+    ("raise KeyboardInterrupt", 130, "KeyboardInterrupt"),
+]
+
+
+@pytest.fixture
+async def mxnet_node(tmp_path, image_store, mxnet_python):
+    async with running_node(tmp_path, images=image_store) as started:
+        service = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "gang"},
+            "spec": {"clusterIP": "None", "selector": {"job": "gang"}},
+        }
+        await started.client.create(SERVICES.path("default"), service)
+        yield started
+
+
+async def start_gang(node, fault, **extra):
+    """One scheduler, one server, two workers, as the controller makes them; the first worker has the fault."""
+    for role, index in (("scheduler", 0), ("server", 0), ("worker", 0), ("worker", 1)):
+        name = f"{role}-{index}"
+        env = {
+            "DMLC_ROLE": role,
+            "DMLC_PS_ROOT_URI": "scheduler-0.gang",
+            "DMLC_PS_ROOT_PORT": "9091",
+            "DMLC_NUM_SERVER": "1",
+            "DMLC_NUM_WORKER": "2",
+            "DMLC_USE_KUBERNETES": "1",
+            "INDEX": str(index),
+            **extra,
+        }
+        container = {"image": BASE_IMAGE, "terminationMessagePolicy": "FallbackToLogsOnError"}
+        command = ["python", "-c", SCRIPT.replace("FAULT", fault)]
+        labels = {"job": "gang"}
+        await node.create(make_pod(name, *command, env=env, container=container, labels=labels, subdomain="gang"))
+
+
+@pytest.mark.parametrize(("fault", "code", "words"), FAULTS, ids=[fault for fault, _, _ in FAULTS])
+async def test_a_failing_worker_ends_with_its_exit_code_and_words(mxnet_node, fault, code, words):
+    await start_gang(mxnet_node, fault)
+    pod = await mxnet_node.ended("worker-0")
+    assert terminated(pod)["exitCode"] == code
+    assert words in terminated(pod)["message"]
+
+
+async def test_a_gang_that_does_not_fail_passes_the_exit_barrier(mxnet_node):
+    await start_gang(mxnet_node, "pass")
+    for name in ("worker-0", "worker-1", "server-0", "scheduler-0"):
+        assert terminated(await mxnet_node.ended(name))["exitCode"] == 0
+    assert await mxnet_node.log("worker-1") == "pulled [2.0, 2.0]\n"
+
+
+# Without MXNet: a module of that name is all that the hook looks for.
+
+
+def run(tmp_path, script, path="", **env):
+    (tmp_path / "mxnet.py").touch()
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={"DMLC_ROLE": "worker", "PYTHONPATH": f"{FAILFAST}:{path}:{tmp_path}", **env},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_the_sitecustomize_of_the_image_runs_as_well(tmp_path):
+    image = tmp_path / "image"
+    image.mkdir()
+    (image / "sitecustomize.py").write_text("import builtins; builtins.from_image = 7")
+    assert run(tmp_path, "print(from_image)", path=str(image)).stdout == "7\n"
+
+
+def test_a_sitecustomize_of_the_image_that_fails_is_reported_and_not_fatal(tmp_path):
+    image = tmp_path / "image"
+    image.mkdir()
+    (image / "sitecustomize.py").write_text("1/0")
+    result = run(tmp_path, "print('fine')", path=str(image))
+    assert (result.stdout, result.returncode) == ("fine\n", 0)
+    assert "ZeroDivisionError" in result.stderr
+
+
+def test_the_scripts_own_clean_up_runs_before_a_failing_worker_leaves(tmp_path):
+    script = "import atexit, mxnet; atexit.register(lambda: print('clean')); print('out', end=''); raise SystemExit(4)"
+    result = run(tmp_path, script)
+    assert (result.stdout, result.returncode) == ("outclean\n", 4)
+
+
+def test_a_caught_exit_and_an_exit_with_zero_are_left_alone(tmp_path):
+    script = "import sys, mxnet\ntry: sys.exit(3)\nexcept SystemExit as e: print(e.code)\nsys.exit(0)"
+    result = run(tmp_path, script)
+    assert (result.stdout, result.returncode) == ("3\n", 0)
+
+
+def test_a_replaced_excepthook_does_not_hide_the_failure(tmp_path):
+    script = "import sys, mxnet, threading\nsys.excepthook = lambda *a: print('mine')\nraise ValueError"
+    result = run(tmp_path, script)
+    assert (result.stdout, result.returncode) == ("mine\n", 1)
+
+
+def test_nothing_but_the_hook_lies_in_its_folder():
+    assert [each.name for each in Path(FAILFAST).iterdir() if each.name != "__pycache__"] == ["sitecustomize.py"]

@@ -1,0 +1,94 @@
+"""A kubelet that begins where an earlier one was cut off."""
+
+import asyncio
+import os
+import select
+import uuid
+
+from apiserver_fixtures import running_server, write_kubeconfig
+from kubelet_fixtures import make_pod, running_kubelet, running_node, terminated
+
+
+async def test_folders_of_pods_that_no_longer_exist_are_removed_at_the_start(tmp_path):
+    folder = tmp_path / "pods" / str(uuid.uuid4())
+    (folder / "logs").mkdir(parents=True)
+    other = tmp_path / "pods" / "notes"
+    other.mkdir()
+    async with running_node(tmp_path) as node:
+        await node.run("first", "true")
+        await node.kubelet.stop()
+        assert not folder.exists()
+        assert other.exists()
+
+
+async def test_a_pod_that_an_earlier_kubelet_ran_has_failed_and_keeps_its_address(tmp_path):
+    async with running_server(tmp_path) as server:
+        async with running_kubelet(server, tmp_path) as node:
+            await node.create(make_pod("orphan", "exec sleep 1000"))
+            address = (await node.running("orphan"))["status"]["podIP"]
+        async with running_kubelet(server, tmp_path) as node:
+            pod = await node.ended("orphan")
+            assert (pod["status"]["phase"], pod["status"]["podIP"]) == ("Failed", address)
+            assert terminated(pod)["reason"] == "ContainerStatusUnknown"
+            assert (await node.run("next", "true"))["status"]["podIP"] != address
+
+
+async def test_pods_run_on_while_the_api_server_is_away_and_their_end_is_told_when_it_is_back(tmp_path):
+    async with running_server(tmp_path) as server, Wire(server.port) as wire:
+        kubeconfig = tmp_path / "kubeconfig-by-wire"
+        write_kubeconfig(kubeconfig, wire.port, server.token, server.certificate)
+        async with running_kubelet(server, tmp_path, kubeconfig=kubeconfig) as node:
+            await node.create(make_pod("steady", "mkfifo pipe; echo ready; read line < pipe; exit 5"))
+            pod = await node.running("steady")
+            await node.until_log("steady", "ready")
+            [process] = node.processes()
+            ended = os.pidfd_open(process)
+            await wire.cut()
+            pipe = node.folder / pod["metadata"]["uid"] / "containers/main/workspace/pipe"
+            await asyncio.to_thread(pipe.write_text, "go\n")
+            await asyncio.to_thread(select.select, [ended], [], [], 20)
+            os.close(ended)
+            assert (await node.get("steady"))["status"]["phase"] == "Running"
+            await wire.mend()
+            assert terminated(await node.ended("steady"))["exitCode"] == 5
+
+
+class Wire:
+    """A TCP connection to a server that can be cut."""
+
+    def __init__(self, target):
+        self._target = target
+        self._writers = set()
+        self.port = 0
+
+    async def __aenter__(self):
+        await self.mend()
+        return self
+
+    async def __aexit__(self, *error):
+        await self.cut()
+
+    async def mend(self):
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self):
+        self._server.close()
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    async def _connected(self, reader, writer):
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        await asyncio.gather(self._pump(reader, there_writer), self._pump(there_reader, writer))
+
+    async def _pump(self, reader, writer):
+        self._writers.add(writer)
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
