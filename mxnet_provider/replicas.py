@@ -37,7 +37,12 @@ def has_ended(pod: Pod) -> bool:
 
 
 def has_failed(pod: Pod) -> bool:
-    """Whether the replica ended with something else than exit code 0."""
+    """Whether the replica ended by itself with something else than exit code 0.
+
+    The controller stops those that a failed replica leaves behind by a deadline of one second: they didn't fail.
+    """
+    if (pod.get("status") or {}).get("reason") == "DeadlineExceeded":
+        return False
     terminated = container_state(pod).get("terminated")
     if terminated is None:
         return _phase(pod) == "Failed"

@@ -68,10 +68,11 @@ class ReplicaLogs:
         stream = self._hook.open_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines)
         if stream is None:
             return
-        self._log.info("The last lines of %s:", label)
         cursor = LogCursor()
         with stream as chunks:
-            for line in split_lines(chunks):
+            for number, line in enumerate(split_lines(chunks)):
+                if number == 0:
+                    self._log.info("The last lines of %s:", label)
                 self._log.info("[%s] %s", label, cursor.take(line))
 
     def _start(self, pod: replicas.Pod) -> LogFollower:

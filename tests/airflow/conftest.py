@@ -1,3 +1,61 @@
-"""The provider imports Airflow, which makes itself a home when it is imported."""
+"""Real Airflow for the tests: a home with a database, and `airflow` run in it as a user runs it."""
 
-import airflow_home  # noqa: F401
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import airflow_home  # noqa: F401 - before anything imports Airflow
+import pytest
+
+AIRFLOW = [sys.executable, "-m", "airflow"]
+
+
+class AirflowHome:
+    """A folder with Airflow's database, and the environment in which `airflow` uses it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        self.environment = {
+            **own,
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+            "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO",
+            "AIRFLOW__LOGGING__LOG_FORMAT": "%(message)s",
+        }
+
+    @property
+    def database(self) -> Path:
+        return self.home / "airflow.db"
+
+    def start(self, *args: str, **environment: str) -> "subprocess.Popen[str]":
+        """Start `airflow`, its output and errors in one pipe."""
+        return subprocess.Popen(
+            [*AIRFLOW, *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.home,
+            env={**self.environment, **environment},
+        )
+
+    def run(self, *args: str, **environment: str) -> tuple[int, str]:
+        """Run `airflow` to its end: its exit code and what it printed."""
+        process = self.start(*args, **environment)
+        try:
+            output, _ = process.communicate(timeout=240)
+        finally:
+            process.kill()
+        return process.returncode, output
+
+
+@pytest.fixture(scope="session")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
+    """Airflow with an empty database."""
+    airflow = AirflowHome(tmp_path_factory.mktemp("airflow"))
+    code, output = airflow.run("db", "migrate")
+    assert code == 0, output
+    return airflow

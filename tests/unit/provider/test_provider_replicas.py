@@ -40,6 +40,12 @@ def test_the_mxnet_container_says_how_a_replica_is(of, started, over, failed):
     assert (replicas.has_started(of), replicas.has_ended(of), replicas.has_failed(of)) == (started, over, failed)
 
 
+def test_a_replica_that_the_controller_stopped_has_not_failed():
+    stopped = pod("server", 0, ended(143), phase="Failed")
+    stopped["status"]["reason"] = "DeadlineExceeded"
+    assert not replicas.has_failed(stopped)
+
+
 def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_other():
     pods = [pod("worker", 10, RUNNING), pod("worker", 2, RUNNING), pod("server", 0, ended(0)), pod("scheduler", 0)]
     assert [r["pod"] for r in replicas.summary(pods)] == [

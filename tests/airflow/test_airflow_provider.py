@@ -1,0 +1,122 @@
+"""The provider as Airflow sees it: discovered, valid, templated, serialisable, and free of what Airflow deprecates."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import airflow
+import jsonschema
+import pytest
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import DagSerialization
+
+from mxnet_provider.get_provider_info import get_provider_info
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = Path(airflow.__file__).with_name("provider_info.schema.json")
+
+MODULES = ["mxnet_provider.hooks.mxnet_job", "mxnet_provider.operators.mxnet_job", "mxnet_provider.exceptions"]
+
+
+def python(code):
+    """Run code in a Python of its own: its exit code and what it printed."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_provider_info_is_valid_by_airflow_s_own_schema():
+    jsonschema.validate(get_provider_info(), json.loads(SCHEMA.read_text()))
+
+
+def test_every_module_that_the_provider_info_names_exists():
+    named = [
+        module
+        for kind in ("hooks", "operators")
+        for integration in get_provider_info()[kind]
+        for module in integration["python-modules"]
+    ]
+    assert set(named) <= set(MODULES)
+    assert {integration["integration-name"] for integration in get_provider_info()["integrations"]} == {"MXNet"}
+
+
+def test_reading_the_provider_info_imports_no_airflow():
+    code, output = python(
+        "import sys; from mxnet_provider.get_provider_info import get_provider_info; get_provider_info();"
+        "print([name for name in sys.modules if name.partition('.')[0] == 'airflow'])"
+    )
+    assert (code, output) == (0, "[]\n")
+
+
+def test_airflow_lists_the_provider(request):
+    try:
+        importlib.metadata.distribution("mxnet-operator")
+    except importlib.metadata.PackageNotFoundError:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("the distribution mxnet-operator is not installed")
+    home = request.getfixturevalue("airflow")
+    code, output = home.run("providers", "list", "--output", "json")
+    assert code == 0, output
+    found = json.loads(output[output.index("[") :])
+    assert "mxnet-operator" in [provider["package_name"] for provider in found]
+
+
+def test_provider_and_dags_use_nothing_that_airflow_deprecates():
+    files = [str(path) for path in (ROOT / "dags").glob("*.py")]
+    code, output = python(
+        "import importlib, runpy, warnings\n"
+        "warnings.filterwarnings('error', category=DeprecationWarning, module='mxnet_provider|<run_path>|__main__')\n"
+        f"for name in {MODULES!r}: importlib.import_module(name)\n"
+        f"for path in {files!r}: runpy.run_path(path)\n"
+    )
+    assert code == 0, output
+
+
+def rendered(operator, **context):
+    """The operator as it is when it executes: its DAG parsed, its fields rendered."""
+    operator.resolve_template_files()
+    operator.render_template_fields(context)
+    return operator
+
+
+def test_a_manifest_s_file_is_found_on_the_search_path_and_rendered(tmp_path):
+    (tmp_path / "job.yaml").write_text("metadata: {name: '{{ params_name }}'}\n")
+    with DAG("d", schedule=None, template_searchpath=str(tmp_path)):
+        operator = MXNetJobOperator(task_id="t", manifest="job.yaml")
+    assert rendered(operator, params_name="digits").manifest == "metadata: {name: 'digits'}"
+
+
+def test_a_manifest_s_dict_is_rendered_in_every_corner():
+    with DAG("d", schedule=None):
+        operator = MXNetJobOperator(task_id="t", manifest={"a": [{"b": "{{ x }}"}, 3]})
+    assert rendered(operator, x="y").manifest == {"a": [{"b": "y"}, 3]}
+
+
+def test_arguments_that_look_like_files_are_left_alone(tmp_path):
+    (tmp_path / "there.yaml").write_text("not: this")
+    arguments = {
+        "command": ["run", "there.yaml"],
+        "args": ["--config", "missing.json"],
+        "env": {"CONFIG": "{{ x }}.yaml"},
+    }
+    with DAG("d", schedule=None, template_searchpath=str(tmp_path)):
+        operator = rendered(MXNetJobOperator(task_id="t", image="i", **arguments), x="y")
+    assert operator.command == ["run", "there.yaml"]
+    assert operator.args == ["--config", "missing.json"]
+    assert operator.env == {"CONFIG": "y.yaml"}
+
+
+def test_template_fields_are_attributes_that_the_constructor_leaves_as_they_are():
+    values = {field: object() for field in MXNetJobOperator.template_fields}
+    operator = MXNetJobOperator(task_id="t", **values)
+    assert {field: getattr(operator, field) for field in values} == values
+
+
+def test_a_dag_with_the_operator_can_be_serialised_mapped_or_not():
+    with DAG("d", schedule=None) as dag:
+        MXNetJobOperator(task_id="one", image="i", container_resources={"limits": {"nvidia.com/gpu": 1}})
+        MXNetJobOperator.partial(task_id="many", image="i").expand(args=[["--seed", "1"], ["--seed", "2"]])
+    serialised = json.loads(json.dumps(DagSerialization.serialize_dag(dag)))
+    assert set(DagSerialization.deserialize_dag(serialised).task_dict) == {"one", "many"}

@@ -1,0 +1,148 @@
+"""The example DAG and failing jobs, run by the real Airflow on a real local cluster that trains with real MXNet."""
+
+import json
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cluster_fixtures import eventually
+
+from mxnet_operator.api.conditions import job_state, terminal_message
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_DAGS = str(Path(__file__).parent / "dags")
+
+
+def jobs_of(cluster, dag_id):
+    """The MXJobs that a DAG's tasks have created and nobody has deleted, by task."""
+    jobs = cluster.get("mxjobs", "-l", f"dag_id={dag_id}")["items"]
+    return {job["metadata"]["labels"]["task_id"]: job for job in jobs}
+
+
+def xcom(airflow, task_id):
+    with closing(sqlite3.connect(airflow.database)) as database:
+        query = "select value from xcom where dag_id = 'train_digits' and task_id = ? and key = 'return_value'"
+        (value,) = database.execute(query, [task_id]).fetchone()
+    return (
+        json.loads(value) if isinstance(value, str) else value
+    )  # SQLite makes a number of a column that looks like one
+
+
+@pytest.mark.timeout(600)
+def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflow, local_cluster, tmp_path):
+    path = tmp_path / "report.html"
+    code, output = airflow.run(
+        "dags",
+        "test",
+        "train_digits",
+        AIRFLOW__CORE__DAGS_FOLDER=str(ROOT / "dags"),
+        KUBECONFIG=str(local_cluster.kubeconfig),
+        MXNET_REPORT=str(path),
+    )
+    assert code == 0, output
+
+    job = jobs_of(local_cluster, "train_digits")["train"]
+    assert job_state(job) == "Succeeded"
+
+    lines = output.splitlines()
+    for epoch in range(20):
+        shown = [
+            line for line in lines if line.startswith("[worker-0]") and f"Epoch[{epoch}] Validation-accuracy=" in line
+        ]
+        assert len(shown) == 1, output
+
+    returned = xcom(airflow, "train")
+    assert returned["name"] == job["metadata"]["name"]
+    assert returned["result"]["accuracy"] >= 0.98
+    assert [(each["type"], each["index"], each["exit_code"]) for each in returned["replicas"]] == [
+        ("scheduler", 0, 0),
+        ("server", 0, 0),
+        ("server", 1, 0),
+        ("worker", 0, 0),
+        ("worker", 1, 0),
+    ]
+    assert xcom(airflow, "check_accuracy") == returned["result"]["accuracy"]
+
+    page = path.read_text(encoding="utf-8")
+    assert returned["name"] in page
+    assert f"{returned['result']['accuracy']:.2%}" in page
+    assert 'src="data:image/svg+xml;base64,' in page
+    assert all(each["pod"] in page for each in returned["replicas"])
+    assert f"Report: {path}" in output
+
+
+@pytest.fixture(scope="module")
+def failed_run(airflow, local_cluster):
+    """The DAG of failing jobs, run once: what Airflow printed."""
+    kubeconfig = str(local_cluster.kubeconfig)
+    code, output = airflow.run(
+        "dags", "test", "failing_jobs", AIRFLOW__CORE__DAGS_FOLDER=OWN_DAGS, KUBECONFIG=kubeconfig
+    )
+    assert (code != 0, "DagRun failed" in output) == (True, True), output
+    return output
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("task_id", "exit_code", "last_line"),
+    [
+        ("exits", 3, ""),
+        ("raises", 1, "ValueError: no such data"),
+        ("lacks_a_module", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_a_failing_script_fails_the_task_with_the_words_of_the_job(
+    failed_run,
+    local_cluster,
+    task_id,
+    exit_code,
+    last_line,
+):
+    job = jobs_of(local_cluster, "failing_jobs")[task_id]
+    words = terminal_message(job)
+    assert job_state(job) == "Failed"
+    assert "worker" in words.lower()
+    assert str(exit_code) in words
+    assert last_line in words
+    assert f"MXNetJobFailedError: MXJob default/{job['metadata']['name']} failed: {words}" in failed_run
+    assert last_line == "" or f"[worker-0] {last_line}" in failed_run.splitlines()
+
+
+def test_nothing_of_a_failed_job_keeps_running(failed_run, local_cluster):
+    def all_pods_are_over():
+        pods = [
+            pod
+            for job in jobs_of(local_cluster, "failing_jobs").values()
+            for pod in local_cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job['metadata']['name']}")[
+                "items"
+            ]
+        ]
+        return pods and {pod["status"]["phase"] for pod in pods} <= {"Succeeded", "Failed"}
+
+    eventually(all_pods_are_over)
+
+
+def test_a_task_that_takes_too_long_deletes_its_job(failed_run, local_cluster):
+    assert "[worker-0] working" in failed_run
+    assert "because the task was killed" in failed_run
+    assert "takes_too_long" not in jobs_of(local_cluster, "failing_jobs")
+
+
+def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster):
+    process = airflow.start(
+        "dags",
+        "test",
+        "long_job",
+        AIRFLOW__CORE__DAGS_FOLDER=OWN_DAGS,
+        KUBECONFIG=str(local_cluster.kubeconfig),
+    )
+    try:
+        eventually(lambda: "train" in jobs_of(local_cluster, "long_job"))
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode != 0, output
+    assert jobs_of(local_cluster, "long_job") == {}, output
