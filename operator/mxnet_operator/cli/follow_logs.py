@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _REST_OF_LOG = 10.0
 """Seconds for which a log may go on after its job has ended."""
 
+PREPARING = "ContainerCreating"
+"""The kubelet's reason while nothing is wrong."""
+
 OnLine = Callable[[str], None]
 
 
@@ -136,12 +139,16 @@ def has_started(pod: dict[str, Any]) -> bool:
 
 
 def waiting_for(pod: dict[str, Any]) -> str:
-    """Why a pod has no log yet, in the kubelet's or the scheduler's words; empty where neither says."""
+    """Why a pod has no log yet, in the kubelet's or the scheduler's words; empty where neither says.
+
+    Without the reason while nothing is wrong: a message then says how far things have come.
+    """
     status = pod.get("status", {})
     for container in status.get("containerStatuses") or ():
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason"):
-            return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            reason, message = waiting["reason"], waiting.get("message") or ""
+            return message if reason == PREPARING else f"{reason}: {message}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))

@@ -14,6 +14,9 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.metrics import EpochMetric, parse_epoch_line
 from mxnet_operator.cli.terminal import message_console, write_line
 
+_NAME_AND_STATE = 24
+"""Characters of the progress line that come first."""
+
 
 def replicas_text(job: dict[str, Any]) -> str:
     """The replicas that are up or done, of those asked for: `scheduler 1/1, worker 0/2`."""
@@ -145,7 +148,9 @@ class LiveProgress:
             write_line(line)
 
     def waiting(self, why: str) -> None:
-        """Draw it in place of figures, which there can't be yet."""
+        """Draw it in place of figures, which there can't be yet; what the line would cut is said in full as well."""
+        if why != self._wait and len(why) > self._console.width - _NAME_AND_STATE:
+            self.note(f"waiting: {why}")
         self._wait = why
 
     def note(self, text: str) -> None:
@@ -164,13 +169,10 @@ class LiveProgress:
     def _line(self) -> Spinner:
         text = Text(overflow="ellipsis", no_wrap=True)
         if self._job is not None:
-            parts = [replicas_text(self._job), elapsed_text(time.monotonic() - self._start)]
-            if self._wait:
-                parts.append(self._wait)
-            elif self._metric is not None:
-                parts.append(metric_text(self._metric))
+            figures = self._wait or (metric_text(self._metric) if self._metric else "")
+            parts = [elapsed_text(time.monotonic() - self._start), figures, replicas_text(self._job)]
             text.append(self._job["metadata"]["name"], style="bold")
             text.append(f"  {job_state(self._job) or 'new'}", style="cyan")
-            text.append("  " + "  ".join(parts))
+            text.append("  " + "  ".join(filter(None, parts)))
         self._spinner.update(text=text)
         return self._spinner

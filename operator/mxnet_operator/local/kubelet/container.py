@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.local.images import ImageError, ReadyImage
+from mxnet_operator.local.images import BuildProgress, ImageError, ReadyImage
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.events import EventType
 from mxnet_operator.local.kubelet.host import Host
@@ -156,7 +156,7 @@ class Container:
                     )
                 else:
                     self._event("Normal", "Pulling", f'Building image "{name}", which takes a minute or two')
-                    ready = await images.ensure(image)
+                    ready = await images.ensure(image, self._building)
                     self._event("Normal", "Pulled", f'Successfully built image "{name}"')
                     return ready
             except ImageError as error:
@@ -165,6 +165,13 @@ class Container:
             if "ErrImagePull" in str(self._record.state):
                 message = self._record.state["waiting"].get("message", "")
                 self._set(waiting("ImagePullBackOff", message))
+
+    def _building(self, progress: BuildProgress) -> None:
+        """Show how far the image has come where `kubectl describe` and `mxjob run` look, in steps worth a write."""
+        percent = 5 * (20 * progress.done // progress.total)
+        state = waiting("ContainerCreating", f'{percent} % of image "{progress.image}" built ({progress.stage})')
+        if self._record.state != state:
+            self._set(state)
 
     def _no_image(self, reason: str, message: str) -> None:
         # The real kubelet alternates between the two at each try; here the second one stays, with the reason.
