@@ -145,7 +145,8 @@ class Kubelet:
         for pod in self._pods.values():
             pod.abandon(self._timing.stop_grace)
         await asyncio.gather(*(pod.ended.wait() for pod in self._pods.values()))
-        await _cancelled([*self._tasks, *self._clean_ups])
+        await _cancelled(self._tasks)
+        await asyncio.gather(*self._clean_ups)
         await self._host.processes.stop()
         await self._host.events.stop()
         await self._scheduler_events.stop()
