@@ -26,8 +26,8 @@ class DeletedError(Exception):
 async def versions(client: "Client", resource: Resource, namespace: str, name: str) -> AsyncGenerator[dict[str, Any]]:
     """An object as it is and as it becomes, newest last; some versions may be left out.
 
-    Goes on through a server's restart and short absences, and through the object's deletion and coming again: `None`
-    is never yielded, a new uid tells. Ends with nothing but an exception.
+    Goes on through short absences of the server. Ends with nothing but an exception. Another object of the name, if
+    one comes between two looks, is told by its uid.
 
     Raises:
         DeletedError: the object isn't there, now or any more.

@@ -1,0 +1,158 @@
+"""One job from its creation to its end, or to the moment when its follower is interrupted."""
+
+import asyncio
+import contextlib
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.cli.connection import Target, connect
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.follow_logs import LogFollower
+from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.jobs import JOBS, DeletedError, main_replica, pod_name, until_gone, versions
+from mxnet_operator.cli.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.terminal import say
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+
+class OnInterrupt(StrEnum):
+    """What becomes of the job when its follower is interrupted."""
+
+    DELETE = "delete"
+    KEEP = "keep"
+
+
+async def run_job(
+    manifest: dict[str, Any],
+    target: Target,
+    *,
+    on_interrupt: OnInterrupt,
+    logs: bool,
+    replica: str | None,
+    timeout: float | None,  # noqa: ASYNC109 - the command's option
+) -> Exit:
+    """Create the job and show it until it ends; interrupted, or after `timeout` seconds, part with it as asked.
+
+    Raises:
+        CommandError: it can't be created, or the server went away for good.
+    """
+    with first_signal() as interrupted:
+        async with connect(target) as client:
+            job = await _create(client, manifest, target)
+            following = asyncio.create_task(_follow(client, job, logs, replica))
+            await asyncio.wait({following, interrupted}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                return await following
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            if interrupted.done():
+                code, why = interrupted.result(), "interrupted"
+            else:
+                code, why = Exit.TIMEOUT, f"not finished after {elapsed_text(timeout or 0)}"
+            await _part(client, job, on_interrupt, why)
+            return code
+
+
+async def _create(client: "Client", manifest: dict[str, Any], target: Target) -> dict[str, Any]:
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    metadata = manifest["metadata"]
+    namespace = target.namespace or metadata.get("namespace") or client.namespace
+    if metadata.get("namespace", namespace) != namespace:
+        raise CommandError(
+            f"the manifest names the namespace {metadata['namespace']}, --namespace {namespace}", code=Exit.USAGE
+        )
+    try:
+        job = await client.create(
+            JOBS.path(namespace), manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"}
+        )
+    except ApiError as error:
+        if error.code == 409 and error.reason == "AlreadyExists":
+            name = metadata.get("name") or metadata["generateName"]
+            raise CommandError(
+                f"a job {name} is there already in namespace {namespace}",
+                hint=f"follow it: mxjob logs -f {name}; or delete it first: kubectl delete mxjob {name};"
+                " or give metadata.generateName instead of a name",
+                code=Exit.API,
+            ) from error
+        if error.code == 404 and error.reason != "NotFound":
+            raise CommandError(
+                f"the server {client.server} doesn't know MXJobs",
+                hint="install them: mxnet-operator crd | kubectl apply -f -",
+                code=Exit.API,
+            ) from error
+        raise
+    say(f"MXJob {job['metadata']['name']} created in namespace {job['metadata']['namespace']}")
+    return job
+
+
+async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: str | None) -> Exit:
+    """Show the job until it ends, then say how it did."""
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    start = time.monotonic()
+    with progress(show_log=logs) as shown:
+        shown.job(job)
+        pod = pod_name(name, replica or main_replica(job))
+        follower = LogFollower(client, namespace, pod, shown.log_line, on_wait=shown.waiting)
+        follower.start()
+        try:
+            job = await _until_terminal(client, job, shown)
+            await _finish(follower, shown)
+        except DeletedError:
+            say(f"job {name} was deleted by somebody else before it finished")
+            return Exit.FAILED
+        finally:
+            with contextlib.suppress(Exception):
+                await follower.cancel()
+    message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
+    if job_state(job) == SUCCEEDED:
+        say(f"{message} ({took})", style="green")
+        return Exit.OK
+    say(f"job {name} failed after {took}:", style="red")
+    say(message)
+    return Exit.FAILED
+
+
+async def _until_terminal(client: "Client", job: dict[str, Any], shown: Progress) -> dict[str, Any]:
+    metadata = job["metadata"]
+    async with contextlib.aclosing(versions(client, JOBS, metadata["namespace"], metadata["name"])) as changes:
+        async for current in changes:
+            if current["metadata"]["uid"] != metadata["uid"]:
+                break
+            shown.job(current)
+            if job_state(current) in TERMINAL:
+                return current
+    raise DeletedError(metadata["name"])
+
+
+async def _finish(follower: LogFollower, shown: Progress) -> None:
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+
+    try:
+        await follower.finish()
+    except KubeError as error:
+        shown.note(f"the log can't be shown: {error}")
+
+
+async def _part(client: "Client", job: dict[str, Any], on_interrupt: OnInterrupt, why: str) -> None:
+    """Leave a job that still runs, in the way that was asked for."""
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    name, namespace, uid = (job["metadata"][key] for key in ("name", "namespace", "uid"))
+    if on_interrupt is OnInterrupt.KEEP:
+        say(f"{why}: job {name} goes on; follow it with: mxjob logs -f {name} -n {namespace}")
+        return
+    say(f"{why}: deleting job {name}")
+    options = {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}}
+    try:
+        await client.delete(JOBS.path(namespace, name), options)
+        say("waiting until it is gone; Ctrl-C leaves now")
+        await until_gone(client, namespace, name, uid)
+    except ApiError as error:
+        if error.code not in {404, 409}:  # gone already, or another job of its name
+            raise
+    say(f"job {name} is gone")
