@@ -24,6 +24,8 @@ async def test_folders_of_pods_that_no_longer_exist_are_removed_at_the_start(tmp
 async def test_a_pod_that_an_earlier_kubelet_ran_has_failed_and_keeps_its_address(tmp_path):
     async with running_server(tmp_path) as server:
         async with running_kubelet(server, tmp_path) as node:
+            await node.run("first", "true")  # has the first address, so that the next one isn't what chance gives
+            await node.delete("first")
             await node.create(make_pod("orphan", "exec sleep 1000"))
             address = (await node.running("orphan"))["status"]["podIP"]
         async with running_kubelet(server, tmp_path) as node:
