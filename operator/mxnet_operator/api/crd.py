@@ -56,7 +56,7 @@ def job_schema() -> Schema:
     """The structural schema of a v1 MXJob, without the rules."""
     (reference,), definitions = msgspec.json.schema_components([MXJob], ref_template="{name}")
     schema = _structural(reference, definitions)
-    schema["properties"]["metadata"] = {"type": "object"}
+    schema["properties"]["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}
     return schema
 
 
@@ -102,6 +102,6 @@ def _with_rules(schema: Schema) -> Schema:
         node = schema
         for key in rule.at:
             node = node["additionalProperties"] if key == "*" else node["properties"][key]
-        validation = {"rule": rule.cel, "message": rule.message}
+        validation = {"rule": rule.cel, "message": rule.message, "fieldPath": rule.field}
         node.setdefault("x-kubernetes-validations", []).append(validation)
     return schema

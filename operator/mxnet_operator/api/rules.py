@@ -19,9 +19,13 @@ _GENERATED_SUFFIX = 5
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A sentence about the value at `at`; a `*` in the path stands for every key of a map."""
+    """A sentence about the value at `at`; a `*` in the path stands for every key of a map.
+
+    `field` is the path below it that a message names, since that is what the user has to change.
+    """
 
     at: tuple[str, ...]
+    field: str
     cel: str
     message: str
     holds: Callable[[Any], bool]
@@ -86,59 +90,67 @@ _JOB_COUNT = _COUNT.format(specs="self.spec.mxReplicaSpecs")
 RULES: tuple[Rule, ...] = (
     Rule(
         at=(),
+        field=".metadata.name",
         cel=f"self.metadata.name.matches('{_DNS_1035}')",
         message=(
-            "metadata.name must start with a lower-case letter and consist of lower-case letters, digits and '-' "
+            "must start with a lower-case letter and consist of lower-case letters, digits and '-' "
             "(a DNS-1035 label)"
         ),
         holds=_name_is_dns_label,
     ),
     Rule(
         at=(),
+        field=".metadata.name",
         cel=(
             "self.spec.mxReplicaSpecs.all(t, size(self.metadata.name) + size(t) + "
             f"size(string({_JOB_COUNT} > 0 ? {_JOB_COUNT} - 1 : 0)) + 2 <= {names.MAX_NAME})"
         ),
-        message=f"metadata.name is too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters",
+        message=f"too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters",
         holds=_names_fit,
     ),
     Rule(
         at=("spec",),
+        field=".mxReplicaSpecs",
         cel=f"self.mxReplicaSpecs.all(t, t.lowerAscii() in {_TYPES_IN_CEL})",
-        message=f"mxReplicaSpecs: each key must be one of {', '.join(names.REPLICA_TYPES)}",
+        message=f"each key must be one of {', '.join(names.REPLICA_TYPES)}",
         holds=_types_are_known,
     ),
     Rule(
         at=("spec",),
+        field=".mxReplicaSpecs",
         cel="self.mxReplicaSpecs.all(t, self.mxReplicaSpecs.exists_one(u, u.lowerAscii() == t.lowerAscii()))",
-        message="mxReplicaSpecs: a type is given twice, in different case",
+        message="a type is given twice, in different case",
         holds=_types_differ,
     ),
     Rule(
         at=("spec",),
+        field=".mxReplicaSpecs",
         cel=f"self.mxReplicaSpecs.all(t, !(t.lowerAscii() in {_ROOTS_IN_CEL}) || {_SPEC_COUNT} <= 1)",
-        message=f"mxReplicaSpecs: {' and '.join(names.ROOT_TYPES)} can have one replica only",
+        message=f"{' and '.join(names.ROOT_TYPES)} can have one replica only",
         holds=_one_root,
     ),
     Rule(
         at=("spec",),
+        field=".mxReplicaSpecs",
         cel=f"self.mxReplicaSpecs.exists(t, {_SPEC_COUNT} > 0)",
-        message="mxReplicaSpecs needs at least one replica",
+        message="at least one replica is needed",
         holds=_has_a_replica,
     ),
     Rule(
         at=("spec",),
+        field=".mxReplicaSpecs",
         cel=(
             f"!self.mxReplicaSpecs.exists(t, t.lowerAscii() == 'server' && {_SPEC_COUNT} > 0) || "
             f"self.mxReplicaSpecs.exists(t, t.lowerAscii() == 'scheduler' && {_SPEC_COUNT} > 0)"
         ),
-        message="mxReplicaSpecs: a Server needs a Scheduler to register with",
+        message="a Server needs a Scheduler to register with",
         holds=_servers_have_a_scheduler,
     ),
     Rule(
         at=("spec", "mxReplicaSpecs", "*", "template", "spec"),
+        field=".containers",
         cel=f"self.containers.exists(c, c.name == '{names.CONTAINER}')",
-        message=f"containers: one of them must be named {names.CONTAINER}",
+        message=f"one of them must be named {names.CONTAINER}",
         holds=_has_main_container,
     ),
 )

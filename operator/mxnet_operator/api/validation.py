@@ -28,7 +28,7 @@ def validate(manifest: Any) -> list[FieldError]:
         ]
     errors = [*_header_errors(manifest), *structural_errors(job_schema(), manifest)]
     return errors or [
-        FieldError(path, "FieldValueInvalid", f'Invalid value: "object": {rule.message}')
+        FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
         for rule in RULES
         for path, value in _places(rule.at, manifest)
         if not rule.holds(value)
@@ -63,16 +63,15 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
                 "FieldValueNotSupported",
                 f'Unsupported value: "{value}": supported values: "{expected}"',
             )
-    metadata = manifest.get("metadata")
-    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        yield FieldError("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
+    metadata = manifest.get("metadata", {})
+    if not isinstance(metadata, dict):
         return
-    for field in ("name", "generateName", "namespace"):
-        if field in metadata and not isinstance(metadata[field], str):
+    if not (metadata.get("name") or metadata.get("generateName")):
+        yield FieldError("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
+    for field in ("generateName", "namespace"):
+        if not isinstance(metadata.get(field, ""), str):
             yield FieldError(
-                f"metadata.{field}",
-                "FieldValueTypeInvalid",
-                f"Invalid value: {metadata[field]!r}: must be a string",
+                f"metadata.{field}", "FieldValueTypeInvalid", f"Invalid value: {metadata[field]!r}: must be a string"
             )
     yield from _string_map_errors(metadata, "labels")
     yield from _string_map_errors(metadata, "annotations")
@@ -91,8 +90,11 @@ def _places(at: tuple[str, ...], value: Any, path: str = "") -> Iterator[tuple[s
         yield path, value
         return
     key, *rest = at
-    for name in list(value) if key == "*" else [key]:
-        yield from _places(tuple(rest), value[name], join(path, name))
+    if key == "*":
+        for name, child in value.items():
+            yield from _places(tuple(rest), child, f"{path}[{name}]")
+    else:
+        yield from _places(tuple(rest), value[key], join(path, key))
 
 
 def _unknown(path: str) -> str:

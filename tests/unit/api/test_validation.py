@@ -85,33 +85,32 @@ def test_a_job_of_every_type_is_valid() -> None:
         ),
         (
             changed(worker(), "main", *CONTAINERS, 0, "name"),
-            'spec.mxReplicaSpecs.Worker.template.spec: Invalid value: "object": '
-            "containers: one of them must be named mxnet",
+            "spec.mxReplicaSpecs[Worker].template.spec.containers: Invalid value: one of them must be named mxnet",
         ),
         (
             make_mxjob().replicas("Wroker", 1).manifest(),
-            'spec: Invalid value: "object": mxReplicaSpecs: each key must be one of '
+            "spec.mxReplicaSpecs: Invalid value: each key must be one of "
             "Scheduler, Server, Worker, TunerTracker, TunerServer, Tuner",
         ),
         (
             make_mxjob().worker(1).replicas("worker", 1).manifest(),
-            'spec: Invalid value: "object": mxReplicaSpecs: a type is given twice, in different case',
+            "spec.mxReplicaSpecs: Invalid value: a type is given twice, in different case",
         ),
         (
             make_mxjob().scheduler(2).worker(1).manifest(),
-            'spec: Invalid value: "object": mxReplicaSpecs: Scheduler and TunerTracker can have one replica only',
+            "spec.mxReplicaSpecs: Invalid value: Scheduler and TunerTracker can have one replica only",
         ),
         (
             make_mxjob().worker(0).manifest(),
-            'spec: Invalid value: "object": mxReplicaSpecs needs at least one replica',
+            "spec.mxReplicaSpecs: Invalid value: at least one replica is needed",
         ),
         (
             make_mxjob().server(1).worker(1).manifest(),
-            'spec: Invalid value: "object": mxReplicaSpecs: a Server needs a Scheduler to register with',
+            "spec.mxReplicaSpecs: Invalid value: a Server needs a Scheduler to register with",
         ),
         (
             make_mxjob("1digits").worker(1).manifest(),
-            'Invalid value: "object": metadata.name must start with a lower-case letter and consist of lower-case '
+            "metadata.name: Invalid value: must start with a lower-case letter and consist of lower-case "
             "letters, digits and '-' (a DNS-1035 label)",
         ),
         (
@@ -120,7 +119,15 @@ def test_a_job_of_every_type_is_valid() -> None:
         ),
         (without(worker(), "kind"), "kind: Required value: expected MXJob"),
         (without(worker(), "metadata"), "metadata.name: Required value: name or generateName is required"),
-        (changed(worker(), 7, "metadata", "name"), "metadata.name: Invalid value: 7: must be a string"),
+        (
+            changed(worker(), 7, "metadata", "name"),
+            'metadata.name: Invalid value: "integer": metadata.name in body must be of type string: "integer"',
+        ),
+        (changed(worker(), 7, "metadata", "namespace"), "metadata.namespace: Invalid value: 7: must be a string"),
+        (
+            changed(worker(), "digits", "metadata"),
+            'metadata: Invalid value: "string": metadata in body must be of type object: "string"',
+        ),
         ([], "an MXJob is a mapping with apiVersion, kind, metadata and spec"),
         (None, "an MXJob is a mapping with apiVersion, kind, metadata and spec"),
     ],
