@@ -112,7 +112,6 @@ def _object_errors(schema: Schema, value: dict[str, Any], path: str) -> Iterator
     limit = schema.get("maxProperties")
     if limit is not None and len(value) > limit:
         yield FieldError(path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {limit} items")
-        return
     properties: dict[str, Schema] = schema.get("properties", {})
     additional = schema.get("additionalProperties")
     for name, item in value.items():
@@ -126,7 +125,6 @@ def _array_errors(schema: Schema, value: list[Any], path: str) -> Iterator[Field
     limit = schema.get("maxItems")
     if limit is not None and len(value) > limit:
         yield FieldError(path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {limit} items")
-        return
     least = schema.get("minItems", 0)
     if len(value) < least:
         yield invalid(path, len(value), f"{path} in body should have at least {least} items")
