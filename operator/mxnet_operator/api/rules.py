@@ -93,8 +93,7 @@ RULES: tuple[Rule, ...] = (
         field=".metadata.name",
         cel=f"self.metadata.name.matches('{_DNS_1035}')",
         message=(
-            "must start with a lower-case letter and consist of lower-case letters, digits and '-' "
-            "(a DNS-1035 label)"
+            "must start with a lower-case letter and consist of lower-case letters, digits and '-' (a DNS-1035 label)"
         ),
         holds=_name_is_dns_label,
     ),
