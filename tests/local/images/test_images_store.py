@@ -1,7 +1,8 @@
 """Naming, adding and removing images, and what is said about those that can't be had."""
 
-import multiprocessing
 import re
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -153,21 +154,33 @@ def test_a_damaged_list_of_images_is_named(store, folder, tmp_path):
         store.list()
 
 
-def _add(home, folder, numbers, together):
-    together.wait()
-    for number in numbers:
-        ImageStore(home).add(f"digits:{number}", folder)
+ADD_FIFTY = """
+import sys
+from pathlib import Path
+from mxnet_operator.local.images import ImageStore
+
+home, folder, first = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(first), 100, 2):
+    ImageStore(Path(home)).add(f"digits:{number}", Path(folder))
+"""
 
 
 def test_images_added_by_two_processes_at_once_are_all_kept(folder, tmp_path):
-    spawn = multiprocessing.get_context("spawn")
     home = tmp_path / "home"
-    together = spawn.Barrier(2)
-    adders = [spawn.Process(target=_add, args=(home, folder, range(n, 100, 2), together)) for n in (0, 1)]
+    adders = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD_FIFTY, home, folder, first], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for first in ("0", "1")
+    ]
     for adder in adders:
-        adder.start()
+        assert adder.stdout.readline() == b"ready\n"
     for adder in adders:
-        adder.join()
+        adder.stdin.write(b"go\n")
+        adder.stdin.flush()
+    assert [adder.communicate() and adder.returncode for adder in adders] == [0, 0]
     assert len(ImageStore(home).list()) == 101
 
 
