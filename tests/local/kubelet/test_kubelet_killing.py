@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from kubelet_fixtures import make_pod, running_node, terminated
 
 from mxnet_operator.local.kubelet.processes import Processes
-from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, kill_marked, marked
+from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, REAPER_MARKER, kill_marked, marked
 
 IGNORING = "trap 'echo got TERM' TERM; echo ready; while :; do sleep 1000; done"
 STRAYING = "setsid sleep 1000 & echo ready; wait"
@@ -131,6 +132,18 @@ async def test_a_new_life_begins_by_killing_what_the_last_one_left():
     processes = Processes("left")
     await processes.start()
     assert await left.wait() == -signal.SIGKILL
+    await processes.stop()
+
+
+async def test_a_new_life_waits_for_the_reaper_of_the_last_one():
+    holder = await start_holder("again")
+    (reaper,) = marked(REAPER_MARKER, "again")
+    ended = os.pidfd_open(reaper)
+    os.kill(holder.pid, signal.SIGKILL)
+    await holder.wait()
+    processes = Processes("again")
+    await processes.start()
+    assert select.select([ended], [], [], 0)[0] == [ended]
     await processes.stop()
 
 

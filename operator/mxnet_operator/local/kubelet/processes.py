@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mxnet_operator.local.kubelet import reaper
-from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER, kill_marked
+from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER, REAPER_MARKER, kill_marked, marked
 
 _READ = 64 * 1024
+_REAPER_TAKES = 5.0
+_LOOK_AGAIN = 0.05
 _NOT_FOR_THE_REAPER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -26,6 +28,9 @@ class Processes:
 
     async def start(self) -> None:
         """Kill what an earlier life of this cluster left, and start the reaper."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REAPER_TAKES):
+                await self._last_reaper_gone()
         await asyncio.to_thread(kill_marked, CLUSTER_MARKER, self.cluster_id)
         self._start_reaper()
 
@@ -67,6 +72,11 @@ class Processes:
         self._tell(b"+%d\n" % process.pid)
         return ContainerProcess(process, reading, container_id, self._ended)
 
+    async def _last_reaper_gone(self) -> None:
+        """Wait for the reaper of an earlier life, still at its work: it would take our processes for that life's."""
+        while await asyncio.to_thread(marked, REAPER_MARKER, self.cluster_id):  # noqa: ASYNC110 - no child of ours
+            await asyncio.sleep(_LOOK_AGAIN)
+
     def _ended(self, group: int) -> None:
         self._groups.discard(group)
         self._tell(b"-%d\n" % group)
@@ -81,6 +91,7 @@ class Processes:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
+                env={REAPER_MARKER: self.cluster_id},
                 start_new_session=True,
             )
         finally:

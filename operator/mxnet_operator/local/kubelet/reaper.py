@@ -13,6 +13,7 @@ import time
 
 CLUSTER_MARKER = "MXJOB_CLUSTER_ID"
 CONTAINER_MARKER = "MXJOB_CONTAINER_ID"
+REAPER_MARKER = "MXJOB_REAPER_OF"
 
 
 def marked(variable: str, value: str) -> list[int]:
