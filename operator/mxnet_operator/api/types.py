@@ -52,6 +52,10 @@ _TEMPLATE_SCHEMA: dict[str, Any] = {
 }
 
 Int32 = Annotated[int, Meta(ge=0, extra_json_schema=_INT32)]
+MAX_REPLICAS = 10_000
+"""Pods of one type. ps-lite meets its own limits far below; a typo must not become a million pods."""
+
+Replicas = Annotated[int, Meta(ge=0, le=MAX_REPLICAS, extra_json_schema={"format": "int32"})]
 Int64 = Annotated[int, Meta(ge=0, extra_json_schema=_INT64)]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 ObjectName = Annotated[str, Meta(max_length=253)]
@@ -70,7 +74,7 @@ CleanPodPolicy = Literal["", "All", "None", "Running"]
 class ReplicaSpec(ApiStruct, frozen=True, kw_only=True):
     """The replicas of one type."""
 
-    replicas: Annotated[Int32 | None, Meta(description="How many pods of this type. Default 1.")] = None
+    replicas: Annotated[Replicas | None, Meta(description="How many pods of this type. Default 1.")] = None
     restart_policy: Annotated[
         RestartPolicy | None,
         Meta(description="What a failed replica does: Never (default), OnFailure, Always, or ExitCode."),
