@@ -15,8 +15,11 @@ RESTARTING: Final = "Restarting"
 SUSPENDED: Final = "Suspended"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
+PODS_SCHEDULED: Final = "PodsScheduled"
+"""False while the scheduler finds no node for some pods (ours); absent if it always found one."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
+REASON_UNSCHEDULABLE: Final = "Unschedulable"
 REASON_RESUMED: Final = "MXJobResumed"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
 
@@ -37,24 +40,31 @@ def is_true(conditions: tuple[Condition, ...], condition_type: str) -> bool:
 
 
 def set_condition(
-    conditions: tuple[Condition, ...], condition_type: str, why: str, message: str, now: datetime
+    conditions: tuple[Condition, ...],
+    condition_type: str,
+    why: str,
+    message: str,
+    now: datetime,
+    *,
+    status: Literal["True", "False"] = "True",
 ) -> tuple[Condition, ...]:
-    """The conditions with one of them made true: unchanged where it says so already.
+    """The conditions with one of them set: unchanged where it says so already, else with it as the last.
 
-    Running and Restarting displace each other, and a terminal condition makes Running false, as in 1.8.1.
+    Running and Restarting displace each other, and a terminal condition makes both false, as in 1.8.1.
     """
     old = next((c for c in conditions if c.type == condition_type), None)
-    if old is not None and (old.status, old.reason, old.message) == ("True", why, message):
+    if old is not None and (old.status, old.reason, old.message) == (status, why, message):
         return conditions
     new = Condition(
         type=condition_type,
-        status="True",
+        status=status,
         reason=why,
         message=message,
         last_update_time=now,
-        last_transition_time=old.last_transition_time if old is not None and old.status == "True" else now,
+        last_transition_time=old.last_transition_time if old is not None and old.status == status else now,
     )
-    kept = (c for c in conditions if c.type not in (condition_type, _DISPLACES.get(condition_type)))
+    displaced = _DISPLACES.get(condition_type) if status == "True" else None
+    kept = (c for c in conditions if c.type not in (condition_type, displaced))
     if condition_type in TERMINAL:
         kept = (_made_false(c, now) if c.type in (RUNNING, RESTARTING) else c for c in kept)
     return (*kept, new)
@@ -66,14 +76,7 @@ def set_false(
     """The conditions with one of them made false, where it is true; unchanged otherwise."""
     if not is_true(conditions, condition_type):
         return conditions
-    return tuple(
-        msgspec.structs.replace(
-            c, status="False", reason=why, message=message, last_update_time=now, last_transition_time=now
-        )
-        if c.type == condition_type
-        else c
-        for c in conditions
-    )
+    return set_condition(conditions, condition_type, why, message, now, status="False")
 
 
 def created(conditions: tuple[Condition, ...], name: str, now: datetime) -> tuple[Condition, ...]:

@@ -43,6 +43,10 @@ LABEL_ATTEMPT: Final = "mxjob.kubeflow.org/attempt"
 TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
 """Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
 
+GPU: Final = "nvidia.com/gpu"
+OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+"""The resource before Kubernetes 1.11; the documents' manifests have it, and no node offers it any more."""
+
 MAX_NAME: Final = 63
 """Characters in a DNS label: pod hostnames and Service names must fit."""
 

@@ -44,7 +44,16 @@ def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str
     kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
     ours = [{"name": name, "value": value} for name, value in variables.items()]
     built = {**container, "env": [*kept, *ours]}
+    if "resources" in container:
+        built["resources"] = {kind: _with_gpu(amounts) for kind, amounts in (container["resources"] or {}).items()}
     if container["name"] == names.CONTAINER:
         # The kubelet then puts the log's last lines into the exit's message, which a failed job shows to its user.
         built.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     return built
+
+
+def _with_gpu(amounts: Any) -> Any:
+    """The limits or requests of a container, with the GPU resource's name of today."""
+    if not isinstance(amounts, dict) or names.OLD_GPU not in amounts:
+        return amounts
+    return {names.GPU if name == names.OLD_GPU else name: amount for name, amount in amounts.items()}

@@ -82,6 +82,7 @@ class _Condition(_Wire, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
     last_transition_time: Time | None = None
 
 
@@ -147,6 +148,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     ended, running, waiting = state.terminated, state.running, state.waiting
     true = {condition.type: condition for condition in status.conditions or () if condition.status == "True"}
     scheduled, disrupted = true.get("PodScheduled"), true.get("DisruptionTarget")
+    waits = (c.message for c in status.conditions or () if (c.type, c.reason) == ("PodScheduled", "Unschedulable"))
     view = PodView(
         name=meta.name,
         uid=meta.uid,
@@ -164,6 +166,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         pod_reason=status.reason,
         pod_message=status.message,
         disruption=disrupted.reason if disrupted else "",
+        unschedulable=next(waits, ""),
         waiting_reason=waiting.reason if waiting else "",
         waiting_message=waiting.message if waiting else "",
         scheduled_at=scheduled.last_transition_time if scheduled else None,

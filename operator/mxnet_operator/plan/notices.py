@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Event
 
@@ -10,7 +11,7 @@ _OVERRULED = ("restartPolicy", "hostname", "subdomain")
 
 def notices(job: MXJob) -> tuple[Event, ...]:
     """Warnings about a job as the user wrote it (before defaults)."""
-    return (*_overruled_by_the_controller(job), *_not_acted_on(job))
+    return (*_overruled_by_the_controller(job), *_rewritten(job), *_not_acted_on(job))
 
 
 def fields_not_acted_on(job: MXJob) -> tuple[str, ...]:
@@ -31,6 +32,14 @@ def _overruled_by_the_controller(job: MXJob) -> Iterator[Event]:
                 f"{replica_type}: the template's {', '.join(fields)} will be overwritten: the controller restarts "
                 "replicas and names their pods",
             )
+
+
+def _rewritten(job: MXJob) -> Iterator[Event]:
+    for replica_type, spec in job.spec.mx_replica_specs.items():
+        resources = (container.get("resources") or {} for container in spec.template["spec"]["containers"])
+        if any(names.OLD_GPU in (each.get("limits") or {}) for each in resources):
+            message = f"{replica_type}: the limit {names.OLD_GPU} is taken as {names.GPU}: write that instead"
+            yield Event("Warning", "OldGPUResource", message)
 
 
 def _not_acted_on(job: MXJob) -> Iterator[Event]:

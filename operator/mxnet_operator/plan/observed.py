@@ -35,6 +35,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pod_message: str = ""
     disruption: str = ""
     """The reason of the pod's condition DisruptionTarget, while that is true."""
+    unschedulable: str = ""
+    """The scheduler's own words while it finds no node for the pod."""
     waiting_reason: str = ""
     waiting_message: str = ""
     scheduled_at: datetime | None = None

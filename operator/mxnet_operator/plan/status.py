@@ -15,6 +15,7 @@ from mxnet_operator.plan.attempt import torn_down
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.placement import with_placement
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
 
@@ -32,6 +33,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         f"{names.KIND} {name} is resumed.",
         now,
     )
+    current = with_placement(current, replicas, now)
     if all(replica.started for replica in replicas):
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now

@@ -122,6 +122,11 @@ class TestPod:
         assert spec["containers"][0]["resources"] == resources
         assert (spec["nodeSelector"], spec["future"]) == ({"gpu": "v100"}, [1])
 
+    def test_the_old_name_of_the_gpu_resource_becomes_that_of_today(self) -> None:
+        resources = {"limits": {"alpha.kubernetes.io/nvidia-gpu": 2, "cpu": "1"}, "requests": {"cpu": "1"}}
+        built = pod(make_mxjob().worker(1, resources=resources))["spec"]["containers"][0]["resources"]
+        assert built == {"limits": {"nvidia.com/gpu": 2, "cpu": "1"}, "requests": {"cpu": "1"}}
+
     def test_the_controller_restarts_so_the_kubelet_never_does(self) -> None:
         assert pod(make_mxjob().worker(1).restart("OnFailure"))["spec"]["restartPolicy"] == "Never"
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
 
@@ -278,6 +279,44 @@ class TestNotices:
     def test_a_template_that_names_its_host_is_told_that_it_loses(self) -> None:
         answer = plan(make_mxjob().worker(1).template("Worker", hostname="mine").obj(), Observed(), NOW)
         assert [event.reason for event in answer.events] == ["SetPodTemplateHostname"]
+
+    def test_the_old_name_of_the_gpu_resource_is_warned_about(self) -> None:
+        resources = {"limits": {"alpha.kubernetes.io/nvidia-gpu": 1}}
+        answer = plan(make_mxjob().worker(1, resources=resources).obj(), Observed(), NOW)
+        assert [(event.type, event.reason) for event in answer.events] == [("Warning", "OldGPUResource")]
+
+
+class TestPlacement:
+    WORDS = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+
+    def placement(self, answer: Plan) -> list[tuple[str, str]]:
+        assert answer.status is not None
+        return [(c.status, c.message) for c in answer.status.conditions if c.type == "PodsScheduled"]
+
+    def test_a_job_that_cannot_be_placed_says_which_pods_wait_and_why(self) -> None:
+        job = make_mxjob().worker(2).condition("Created").obj()
+        waiting = make_pod(job, "Worker", 1).unscheduled().set(unschedulable=self.WORDS)
+        answer = plan(job, observe(job, make_pod(job, "Worker"), waiting), NOW)
+        assert self.placement(answer) == [("False", f"worker-1 can't be placed: {self.WORDS}")]
+        assert state_after(answer) == "Created"
+
+    def test_the_schedulers_changing_words_are_not_written_again(self) -> None:
+        job = make_mxjob().worker(1).condition("Created").obj()
+        waiting = make_pod(job, "Worker").unscheduled().set(unschedulable=self.WORDS)
+        status = plan(job, observe(job, waiting), NOW).status
+        assert status is not None
+        job = msgspec.structs.replace(job, status=status)
+        assert plan(job, observe(job, waiting.set(unschedulable="0/4 nodes are available")), NOW).status is None
+
+    def test_it_is_taken_back_when_all_have_a_node(self) -> None:
+        job = make_mxjob().worker(1).condition("Created").obj()
+        waiting = make_pod(job, "Worker").unscheduled().set(unschedulable=self.WORDS)
+        status = plan(job, observe(job, waiting), NOW).status
+        assert status is not None
+        job = msgspec.structs.replace(job, status=status)
+        assert self.placement(plan(job, observe(job, make_pod(job, "Worker")), NOW)) == [
+            ("True", "Every pod has a node.")
+        ]
 
 
 def test_a_stored_job_that_is_not_valid_fails_with_every_mistake() -> None:
