@@ -73,8 +73,9 @@ class World:
         return self.client.writes
 
     async def start(self, **options):
-        namespace = None if self.namespace == "default" else self.namespace
-        controller = Controller(self.client, namespace, **options)
+        if self.namespace != "default":
+            options.setdefault("namespace", self.namespace)
+        controller = Controller(self.client, **options)
         self._controller = asyncio.create_task(controller.run())
         async with asyncio.timeout(SECONDS):
             await controller.synced.wait()
