@@ -152,7 +152,7 @@ class Programs:
 
 @contextlib.contextmanager
 def control_plane(paths: Mapping[str, str], folder: Path, crds: Collection[dict[str, Any]]) -> Iterator[Server]:
-    """A control plane that serves `crds`; it ends with the context. `folder` is for its files, and nobody else's to read.
+    """A control plane that serves `crds`, with its files in `folder`, nobody else's to read; it ends with the context.
 
     The CRDs come before kube-controller-manager: its garbage collector looks for new kinds only every 30 s.
     """
