@@ -1,0 +1,63 @@
+"""The real Kubernetes control plane of a test run: started when the first test needs it, stopped after the last.
+
+Tests that need it are marked `kubernetes`. Its programs are built before the first test, not on a test's clock.
+"""
+
+import asyncio
+import contextlib
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from apiserver_fixtures import Api
+from control_plane import Server, control_plane
+from kubernetes_programs import CONTROL_PLANE, MissingProgramError, missing, programs, programs_or_skip
+
+from mxnet_operator.api.crd import custom_resource_definition
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what the collected tests need."""
+    config = session.config
+    if config.option.collectonly or not any(item.get_closest_marker("kubernetes") for item in session.items):
+        return
+    if absent := missing(CONTROL_PLANE):
+        config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
+        with contextlib.suppress(MissingProgramError):  # the tests say it
+            programs(CONTROL_PLANE)
+
+
+@pytest.fixture(scope="session")
+def kubernetes() -> Iterator[Server]:
+    """A real Kubernetes API that serves our CRDs."""
+    paths = programs_or_skip(CONTROL_PLANE)
+    with (
+        tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder,
+        control_plane(paths, Path(folder), [custom_resource_definition()]) as server,
+    ):
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def real_api(server: Server) -> AsyncIterator[Api]:
+    """An HTTP client of its administrator's."""
+    trust = ssl.create_default_context(cafile=str(server.authority))
+    connector, limit = aiohttp.TCPConnector(ssl=trust), aiohttp.ClientTimeout(total=60)
+    async with aiohttp.ClientSession(connector=connector, timeout=limit) as session:
+        yield Api(session, server.url, server.token)
+
+
+@contextlib.asynccontextmanager
+async def new_namespace(api: Api, *, accounts: bool) -> AsyncIterator[str]:
+    """A namespace with a name of its own; `accounts` waits until pods have an account to run as."""
+    created = await api.post("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})
+    name = created.ok()["metadata"]["name"]
+    if accounts:
+        path = f"/api/v1/namespaces/{name}/serviceaccounts"
+        async with asyncio.timeout(30), api.watch(path, fieldSelector="metadata.name=default") as stream:
+            assert (await stream.next())["type"] == "ADDED"
+    yield name
+    await api.delete(f"/api/v1/namespaces/{name}")
