@@ -129,14 +129,16 @@ class Programs:
 
 
 @contextlib.contextmanager
-def control_plane(paths: Mapping[str, str], folder: Path, crds: Collection[dict[str, Any]]) -> Iterator[Server]:
-    """A control plane that serves `crds`; it ends with the context.
+def control_plane(
+    paths: Mapping[str, str], folder: Path, crds: Collection[dict[str, Any]], **api_server_flags: object
+) -> Iterator[Server]:
+    """A control plane that serves `crds`, its API server started with these flags too; it ends with the context.
 
     The CRDs come before kube-controller-manager: its garbage collector looks for new kinds only every 30 s.
     """
     programs = Programs(paths, folder)
     try:
-        server = _api_server(programs)
+        server = _api_server(programs, api_server_flags)
         for crd in crds:
             server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
         for crd in crds:
@@ -149,7 +151,7 @@ def control_plane(paths: Mapping[str, str], folder: Path, crds: Collection[dict[
             program.stop()
 
 
-def _api_server(programs: Programs) -> Server:
+def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
     folder = programs.folder
     client_port, peer_port, port = _free_ports(3)
     etcd = f"http://127.0.0.1:{client_port}"
@@ -191,6 +193,7 @@ def _api_server(programs: Programs) -> Server:
         service_account_signing_key_file=folder / "accounts.key",
         service_cluster_ip_range="10.0.0.0/24",
         endpoint_reconciler_type="none",
+        **flags,
     )
     server = Server(f"https://127.0.0.1:{port}", folder / "ca.pem", folder)
     programs.wait("kube-apiserver", lambda: server.ask("GET", "/readyz") == "ok")

@@ -1,0 +1,208 @@
+"""The controller with its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for, no more, no less."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from audit import Right, audit_flags, granted, requests_of
+from builders import make_mxjob
+from control_plane import control_plane
+from control_plane_fixtures import real_api
+from controller_fixtures import JOBS, PODS, SERVICES, World, submitted
+from deployment import MANIFESTS, OVERLAYS, one, rendered, roles_of_controller, started, user_name
+from kubectl import kubectl
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+
+pytestmark = pytest.mark.kubernetes
+
+ADMISSION = "OwnerReferencesPermissionEnforcement"
+FOR_ADMISSION = {Right("kubeflow.org", "mxjobs/finalizers", "update")}
+"""Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A control plane that logs what the controller asks, and checks owner references as OpenShift's does."""
+    paths = programs_or_skip(CONTROL_PLANE)
+    users = [user_name(rendered(overlay)) for overlay in OVERLAYS]
+    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name:
+        flags = audit_flags(Path(name), users) | {"enable_admission_plugins": ADMISSION}
+        with control_plane(paths, Path(name), [], **flags) as running:
+            yield running
+
+
+@pytest.fixture
+def ask(server):
+    """kubectl as the administrator; returns what it prints."""
+
+    async def run(*arguments, fails=False):
+        command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+        async with asyncio.timeout(120):
+            out, err = await process.communicate()
+        assert (process.returncode != 0) is fails, (arguments, out, err)
+        return out.decode() + err.decode()
+
+    return run
+
+
+@pytest.fixture
+async def installed(ask):
+    """Installs an overlay as an administrator would; it is uninstalled after the test."""
+    done = []
+
+    async def install(overlay):
+        if overlay == "namespaced":
+            await ask("apply", "-f", MANIFESTS / "base" / "crd.yaml")
+        await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
+        done.append(overlay)
+        await ask("wait", "--for=condition=Established", "--timeout=60s", "crd/mxjobs.kubeflow.org")
+        return rendered(overlay)
+
+    yield install
+    for overlay in done:
+        await ask("delete", "-k", MANIFESTS / "overlays" / overlay, "--timeout=60s")
+    await ask("delete", "--ignore-not-found", "--timeout=60s", "-f", MANIFESTS / "base" / "crd.yaml")
+
+
+async def start_on_a_node(world, pods):
+    """Say what scheduler and kubelet would."""
+    for name in pods:
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        (await world.api.post(f"{PODS}/{name}/binding", binding)).ok()
+    await world.move(pods, "Running")
+
+
+async def squat(world, path, manifest):
+    """Make an object whose name a job needs."""
+    (await world.api.post(path, manifest)).ok()
+
+
+def container():
+    return {"name": "mxnet", "image": "i"}
+
+
+async def a_job_whose_names_are_taken(world):
+    """Another's Service is in the way, then another's pod; both go, and the job goes on."""
+    service = {"metadata": {"name": "taken-mx"}, "spec": {"ports": [{"port": 80}]}}
+    pod = {"metadata": {"name": "taken-worker-0"}, "spec": {"containers": [container()]}}
+    await squat(world, SERVICES, service)
+    await squat(world, PODS, pod)
+    await world.submit(submitted(make_mxjob("taken").worker(1)))
+    await world.event("FailedCreateService", count=2)
+    (await world.api.delete(f"{SERVICES}/taken-mx")).ok()
+    await world.event("FailedCreatePod")
+    (await world.api.delete(f"{PODS}/taken-worker-0", {"gracePeriodSeconds": 0})).ok()
+    await world.eventually(PODS, lambda pods: "ownerReferences" in pods.get("taken-worker-0", {}).get("metadata", {}))
+
+
+async def a_job_that_fails(world):
+    """One worker fails; of the others one runs, and is stopped, and one was never placed, and is deleted."""
+    await world.submit(submitted(make_mxjob("fails").worker(3)))
+    await world.eventually(PODS, lambda pods: all(f"fails-worker-{index}" in pods for index in range(3)))
+    await start_on_a_node(world, ["fails-worker-0", "fails-worker-1"])
+    await world.move(["fails-worker-0"], "Failed", exit_code=1)
+    await world.state("fails", "Failed")
+    await world.eventually(PODS, lambda pods: "fails-worker-2" not in pods)
+    await world.eventually(PODS, lambda pods: pods["fails-worker-1"]["spec"].get("activeDeadlineSeconds") == 1)
+
+
+async def a_job_that_is_cleaned_up(world):
+    """Its pods and Services go when it has succeeded, and then so does the job."""
+    job = make_mxjob("done").worker(1).run_policy(cleanPodPolicy="All", ttlSecondsAfterFinished=1)
+    await world.submit(submitted(job))
+    await world.eventually(PODS, lambda pods: "done-worker-0" in pods)
+    await world.move(["done-worker-0"], "Running")
+    await world.move(["done-worker-0"], "Succeeded", exit_code=0)
+    await world.eventually(PODS, lambda pods: "done-worker-0" not in pods)
+    await world.eventually(SERVICES, lambda services: "done-mx" not in services)
+    await world.eventually(JOBS, lambda jobs: "done" not in jobs)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
+    server, installed, overlay, tmp_path
+):
+    objects = await installed(overlay)
+    async with real_api(server) as api:
+        world = World(SimpleNamespace(api=api), None)
+        with started(server, objects, tmp_path) as log:
+            try:
+                await a_job_whose_names_are_taken(world)
+                await a_job_that_fails(world)
+                await a_job_that_is_cleaned_up(world)
+            except BaseException:
+                print(log.read_text())
+                raise
+        await api.delete(JOBS)
+        await api.delete(PODS, {"gracePeriodSeconds": 0})
+
+    requests = requests_of(server.folder, user_name(objects))
+    assert [request for request in requests if request.code in {401, 403}] == []
+    rights = granted(roles_of_controller(objects))
+    asked = {request.right for request in requests}
+    assert sorted(map(str, rights - FOR_ADMISSION)) == sorted(map(str, asked))
+    if overlay == "namespaced":
+        assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
+
+
+async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
+    server, installed, ask, tmp_path
+):
+    objects = await installed("namespaced")
+    role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
+    index = next(i for i, rule in enumerate(role["rules"]) if rule["resources"] == ["mxjobs/finalizers"])
+    patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
+    await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
+    async with real_api(server) as api:
+        world = World(SimpleNamespace(api=api), None)
+        with started(server, objects, tmp_path):
+            await world.submit(submitted(make_mxjob("refused").worker(1)))
+            event = await world.event("FailedCreateService")
+    assert "cannot set blockOwnerDeletion" in event["message"]
+
+
+async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(server, installed):
+    await installed("standalone")
+    async with real_api(server) as api:
+        world = World(SimpleNamespace(api=api), None)
+        pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
+    assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
+
+
+async def test_the_files_of_the_base_work_one_by_one(server, ask):
+    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "deployment.yaml")]
+    for file in files:
+        await ask("create", "-f", file)
+    try:
+        for each in rendered("standalone"):
+            metadata = each["metadata"]
+            where = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
+            await ask("get", each["kind"].lower(), metadata["name"], *where)
+    finally:
+        for file in reversed(files):
+            await ask("delete", "--timeout=60s", "-f", file)
+
+
+async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(server, installed, ask):
+    await installed("standalone")
+    for role in ("edit", "view"):
+        await ask("-n", "default", "create", "rolebinding", f"may-{role}", f"--clusterrole={role}", f"--user={role}")
+    async with real_api(server) as api:
+        world = World(SimpleNamespace(api=api), None)
+        roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+        def aggregated(found):
+            return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
+
+        await world.eventually(roles, aggregated)
+    may = ["auth", "can-i", "-n", "default"]
+    assert "yes" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit")
+    assert "yes" in await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view")
+    assert "no" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True)
+
+
