@@ -3,12 +3,16 @@
 Tests that need it are marked `kubernetes`. Its programs are built before the first test, not on a test's clock.
 """
 
+import asyncio
 import contextlib
+import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
+from apiserver_fixtures import Api
 from control_plane import Server, control_plane
 from kubernetes_programs import CONTROL_PLANE, MissingProgramError, programs, programs_or_skip
 
@@ -31,3 +35,25 @@ def kubernetes() -> Iterator[Server]:
         control_plane(paths, Path(folder), [custom_resource_definition()]) as server,
     ):
         yield server
+
+
+@contextlib.asynccontextmanager
+async def real_api(server: Server) -> AsyncIterator[Api]:
+    """An HTTP client of its administrator's."""
+    trust = ssl.create_default_context(cafile=str(server.authority))
+    connector, limit = aiohttp.TCPConnector(ssl=trust), aiohttp.ClientTimeout(total=60)
+    async with aiohttp.ClientSession(connector=connector, timeout=limit) as session:
+        yield Api(session, server.url, server.token)
+
+
+@contextlib.asynccontextmanager
+async def new_namespace(api: Api, *, accounts: bool) -> AsyncIterator[str]:
+    """A namespace with a name of its own; `accounts` waits until pods have an account to run as."""
+    created = await api.post("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})
+    name = created.ok()["metadata"]["name"]
+    if accounts:
+        path = f"/api/v1/namespaces/{name}/serviceaccounts"
+        async with asyncio.timeout(30), api.watch(path, fieldSelector="metadata.name=default") as stream:
+            assert (await stream.next())["type"] == "ADDED"
+    yield name
+    await api.delete(f"/api/v1/namespaces/{name}")
