@@ -1,4 +1,4 @@
-"""The controller with its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for, no more, no less."""
+"""The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for, no more, no less."""
 
 import asyncio
 import tempfile
@@ -10,10 +10,12 @@ from audit import Right, audit_flags, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import JOBS, PODS, SERVICES, World, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, SERVICES, World, submitted
 from deployment import MANIFESTS, OVERLAYS, one, rendered, roles_of_controller, started, user_name
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+
+from mxnet_operator.api import names
 
 pytestmark = pytest.mark.kubernetes
 
@@ -68,6 +70,17 @@ async def installed(ask):
     await ask("delete", "--ignore-not-found", "--timeout=60s", "-f", MANIFESTS / "base" / "crd.yaml")
 
 
+@pytest.fixture
+async def world(server):
+    """The administrator's access, with which a test plays scheduler and kubelet; what it makes goes at the end."""
+    async with real_api(server) as api:
+        yield World(SimpleNamespace(api=api), None)
+        for path in (JOBS, PODS, EVENTS):
+            (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
+        for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
+            (await api.delete(f"{SERVICES}/{service['metadata']['name']}")).ok()
+
+
 async def start_on_a_node(world, pods):
     """Say what scheduler and kubelet would."""
     for name in pods:
@@ -75,6 +88,16 @@ async def start_on_a_node(world, pods):
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         (await world.api.post(f"{PODS}/{name}/binding", binding)).ok()
     await world.move(pods, "Running")
+
+
+async def gone(world, path, name):
+    """Wait until an object that existed does so no more."""
+    collection = (await world.api.get(path)).ok()
+    query = {"resourceVersion": collection["metadata"]["resourceVersion"], "fieldSelector": f"metadata.name={name}"}
+    if any(item["metadata"]["name"] == name for item in collection["items"]):
+        async with asyncio.timeout(SECONDS), world.api.watch(path, **query) as events:
+            while (await events.next())["type"] != "DELETED":
+                pass
 
 
 async def squat(world, path, manifest):
@@ -107,8 +130,11 @@ async def a_job_that_fails(world):
     await start_on_a_node(world, ["fails-worker-0", "fails-worker-1"])
     await world.move(["fails-worker-0"], "Failed", exit_code=1)
     await world.state("fails", "Failed")
-    await world.eventually(PODS, lambda pods: "fails-worker-2" not in pods)
-    await world.eventually(PODS, lambda pods: pods["fails-worker-1"]["spec"].get("activeDeadlineSeconds") == 1)
+    await gone(world, PODS, "fails-worker-2")
+    one_of_them = "fails-worker-1"
+    await world.eventually(
+        PODS, lambda pods: pods.get(one_of_them, {"spec": {}})["spec"].get("activeDeadlineSeconds") == 1
+    )
 
 
 async def a_job_that_is_cleaned_up(world):
@@ -118,28 +144,20 @@ async def a_job_that_is_cleaned_up(world):
     await world.eventually(PODS, lambda pods: "done-worker-0" in pods)
     await world.move(["done-worker-0"], "Running")
     await world.move(["done-worker-0"], "Succeeded", exit_code=0)
-    await world.eventually(PODS, lambda pods: "done-worker-0" not in pods)
-    await world.eventually(SERVICES, lambda services: "done-mx" not in services)
-    await world.eventually(JOBS, lambda jobs: "done" not in jobs)
+    await gone(world, PODS, "done-worker-0")
+    await gone(world, SERVICES, "done-mx")
+    await gone(world, JOBS, "done")
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
-    server, installed, overlay, tmp_path
+    server, installed, world, overlay, tmp_path
 ):
     objects = await installed(overlay)
-    async with real_api(server) as api:
-        world = World(SimpleNamespace(api=api), None)
-        with started(server, objects, tmp_path) as log:
-            try:
-                await a_job_whose_names_are_taken(world)
-                await a_job_that_fails(world)
-                await a_job_that_is_cleaned_up(world)
-            except BaseException:
-                print(log.read_text())
-                raise
-        await api.delete(JOBS)
-        await api.delete(PODS, {"gracePeriodSeconds": 0})
+    with started(server, objects, tmp_path):
+        await a_job_whose_names_are_taken(world)
+        await a_job_that_fails(world)
+        await a_job_that_is_cleaned_up(world)
 
     requests = requests_of(server.folder, user_name(objects))
     assert [request for request in requests if request.code in {401, 403}] == []
@@ -151,30 +169,26 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
 
 
 async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
-    server, installed, ask, tmp_path
+    server, installed, world, ask, tmp_path
 ):
     objects = await installed("namespaced")
     role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
     index = next(i for i, rule in enumerate(role["rules"]) if rule["resources"] == ["mxjobs/finalizers"])
     patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
     await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
-    async with real_api(server) as api:
-        world = World(SimpleNamespace(api=api), None)
-        with started(server, objects, tmp_path):
-            await world.submit(submitted(make_mxjob("refused").worker(1)))
-            event = await world.event("FailedCreateService")
+    with started(server, objects, tmp_path):
+        await world.submit(submitted(make_mxjob("refused").worker(1)))
+        event = await world.event("FailedCreateService")
     assert "cannot set blockOwnerDeletion" in event["message"]
 
 
-async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(server, installed):
+async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
     await installed("standalone")
-    async with real_api(server) as api:
-        world = World(SimpleNamespace(api=api), None)
-        pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
+    pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
     assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
 
 
-async def test_the_files_of_the_base_work_one_by_one(server, ask):
+async def test_the_files_of_the_base_work_one_by_one(ask):
     files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "deployment.yaml")]
     for file in files:
         await ask("create", "-f", file)
@@ -188,21 +202,16 @@ async def test_the_files_of_the_base_work_one_by_one(server, ask):
             await ask("delete", "--timeout=60s", "-f", file)
 
 
-async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(server, installed, ask):
+async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
     await installed("standalone")
     for role in ("edit", "view"):
         await ask("-n", "default", "create", "rolebinding", f"may-{role}", f"--clusterrole={role}", f"--user={role}")
-    async with real_api(server) as api:
-        world = World(SimpleNamespace(api=api), None)
-        roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
-        def aggregated(found):
-            return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
+    def aggregated(found):
+        return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
 
-        await world.eventually(roles, aggregated)
+    await world.eventually("/apis/rbac.authorization.k8s.io/v1/clusterroles", aggregated)
     may = ["auth", "can-i", "-n", "default"]
     assert "yes" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit")
     assert "yes" in await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view")
     assert "no" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True)
-
-

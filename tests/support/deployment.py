@@ -1,4 +1,4 @@
-"""The manifests that deploy the controller, as kubectl renders them, and the controller started as its Deployment would."""
+"""The manifests that deploy the controller, as kubectl renders them, and the controller as its Deployment starts it."""
 
 import contextlib
 import json
@@ -63,8 +63,8 @@ def token_of(server: Server, objects: list[dict[str, Any]]) -> str:
 
 
 @contextlib.contextmanager
-def started(server: Server, objects: list[dict[str, Any]], folder: Path) -> Iterator[Path]:
-    """The controller with its Deployment's arguments and its ServiceAccount's token, until the context ends; its log."""
+def started(server: Server, objects: list[dict[str, Any]], folder: Path) -> Iterator[None]:
+    """The controller with its Deployment's arguments and its ServiceAccount's token, until the context ends."""
     namespace = one(objects, "ServiceAccount")["metadata"]["namespace"]
     kubeconfig = server.kubeconfig(f"mxnet-operator-{namespace}", token_of(server, objects))
     config = yaml.safe_load(kubeconfig.read_text())
@@ -76,7 +76,11 @@ def started(server: Server, objects: list[dict[str, Any]], folder: Path) -> Iter
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
     try:
-        yield log
+        try:
+            yield
+        except BaseException:
+            print(log.read_text())
+            raise
         assert process.poll() is None, log.read_text()
         process.terminate()
         assert process.wait(STOP_SECONDS) == 0, log.read_text()
