@@ -1,4 +1,4 @@
-"""The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for, no more, no less."""
+"""The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for."""
 
 import asyncio
 import tempfile
