@@ -1,6 +1,9 @@
 """A controller at work on the local API server, whose pods a test moves through their phases by hand."""
 
 import asyncio
+import json
+import os
+import sys
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -16,6 +19,7 @@ PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
 EVENTS = "/api/v1/namespaces/default/events"
 SECONDS = 30
+PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 
 
 class RecordingClient(Client):
@@ -52,6 +56,13 @@ def submitted(builder):
 def gang(name="digits"):
     """The manifest of a job of five pods: a scheduler, two servers, two workers."""
     return submitted(make_mxjob(name).gang())
+
+
+async def until(holds):
+    """Wait for something that happens in this process and that nothing announces."""
+    async with asyncio.timeout(SECONDS):
+        while not holds():  # noqa: ASYNC110 - there is no event to await
+            await asyncio.sleep(0.01)
 
 
 class World:
@@ -148,3 +159,49 @@ async def world(folder, *, start=True, **server_options):
             yield made
         finally:
             await made.stop()
+
+
+class Program:
+    """`mxnet-operator run` as a process of its own, with free ports; its log is read as it comes."""
+
+    def __init__(self, process):
+        self.process = process
+        self.lines = []
+
+    async def says(self, part):
+        """The line of the log that has this in its message, and all before it; only lines not yet read count."""
+        async with asyncio.timeout(SECONDS):
+            while line := await self.process.stderr.readline():
+                self.lines.append(json.loads(line))
+                if part in self.lines[-1]["message"]:
+                    return self.lines[-1]["message"]
+        raise AssertionError(f"it ended without saying {part!r}: {self.lines}")
+
+    async def end(self):
+        """The exit code, once it has ended by itself, and the whole log."""
+        async with asyncio.timeout(SECONDS):
+            _, rest = await self.process.communicate()
+        self.lines.extend(json.loads(line) for line in rest.splitlines())
+        return self.process.returncode
+
+
+@asynccontextmanager
+async def running_program(kubeconfig, *arguments, **environment):
+    addresses = ["--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"]
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        "run",
+        "--log-format",
+        "json",
+        *addresses,
+        *arguments,
+        env=os.environ | {"KUBECONFIG": str(kubeconfig)} | environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield Program(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()

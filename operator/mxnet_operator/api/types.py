@@ -187,7 +187,19 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(description='Replicas that are done for good, by type, in the form of Job: "0-2,5" (ours).'),
     ] = {}
-    restarts: Annotated[Int32, Meta(description="Restarts of the whole job so far (ours).")] = 0
+    restarts: Annotated[
+        Int32, Meta(description="Attempts that were torn down: after failures, disruptions and suspensions (ours).")
+    ] = 0
+    restarts_count_towards_max: Annotated[
+        Int32, Meta(description="Those of them that count against runPolicy.backoffLimit (ours).")
+    ] = 0
+    restarting_pods: Annotated[
+        tuple[str, ...],
+        Meta(
+            max_length=MAX_REPLICAS,
+            description="uids of pods that are being replaced one by one, for restartScope Replica (ours).",
+        ),
+    ] = ()
     start_time: Timestamp | None = None
     completion_time: Timestamp | None = None
     last_reconcile_time: Timestamp | None = None

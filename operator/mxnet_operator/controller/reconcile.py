@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.api.validation import validate
@@ -16,15 +16,16 @@ from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, plan, refuse
 
-MXJOBS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL)
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
 """When the caches lag behind our writes; their next event brings the job back earlier."""
+
+StatusObserver = Callable[[str, MXJobStatus, MXJobStatus], None]
 
 log = logging.getLogger(__name__)
 
@@ -50,15 +51,22 @@ class Reconciler:
         services: Indexer[Child[ServiceView]],
         writes: OwnWrites,
         *,
+        executor: Executor | None = None,
+        recorder: EventRecorder | None = None,
+        on_status: StatusObserver | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """The caches are read, never waited for; `pods` and `services` have the index BY_OWNER."""
+        """The caches are read, never waited for; `pods` and `services` have the index BY_OWNER.
+
+        `on_status` hears of each status that was written, with the job's namespace and the status before it.
+        """
         self._client = client
         self._jobs, self._pods, self._services = jobs, pods, services
         self._writes = writes
         self._now = now
-        self._executor = Executor(client, writes)
-        self._recorder = EventRecorder(client, now)
+        self._executor = executor or Executor(client, writes)
+        self._recorder = recorder or EventRecorder(client, now)
+        self._on_status = on_status
         self._valid: dict[str, tuple[str, int]] = {}
 
     async def reconcile(self, key: str) -> timedelta | None:
@@ -109,6 +117,8 @@ class Reconciler:
             path = MXJOBS.path(job.namespace, job.name, "status")
             stored = await self._client.patch(path, body)
             self._writes.record(f"{job.namespace}/{job.name}", MXJOBS, stored)
+            if self._on_status is not None:
+                self._on_status(job.namespace, old, decided.status)
         for event in decided.events:
             await self._recorder.record(job, event)
 
