@@ -52,9 +52,8 @@ def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
     `observed` has the pods of the present attempt only. A gang of which one has ended has run, seen or not.
     """
     pods = {(pod.type, pod.index): pod for pod in observed.pods}
-    ran = is_true(job.status.conditions, RUNNING) or (
-        restart_scope(job) == "Job" and any(pod.exit_code is not None for pod in observed.pods)
-    )
+    one_has_ended = bool(job.status.completed_indexes) or any(pod.exit_code is not None for pod in observed.pods)
+    ran = is_true(job.status.conditions, RUNNING) or (one_has_ended and restart_scope(job) == "Job")
     return tuple(
         Replica(replica_type, index, _outcome(pod, done=index in done, ran=ran), pod)
         for replica_type, spec in job.spec.mx_replica_specs.items()
