@@ -205,6 +205,25 @@ async def test_who_can_not_renew_stops_at_the_deadline_which_is_before_another_m
         assert (await e.spec())["holderIdentity"] == "a"
 
 
+async def test_a_renewal_that_succeeds_after_the_deadline_begins_a_new_term(tmp_path):
+    """Workers have stopped by then, so the old term can't go on as if nothing had been."""
+    async with election(tmp_path) as e:
+        a = await e.leader()
+        send = a.client.replace
+
+        async def slowly(path, *args, **kwargs):
+            e.clock.now += 11
+            a.client.replace = send
+            return await send(path, *args, **kwargs)
+
+        a.client.replace = slowly
+        e.clock.now += 30  # the deadline is ten seconds away
+        await soon(a.ended)
+        await soon(a.leading)
+        assert a.terms == 2
+        assert (await e.spec())["leaseTransitions"] == 0
+
+
 async def test_losing_the_lease_ends_the_term_and_not_the_candidate(tmp_path):
     async with election(tmp_path) as e:
         a = await e.leader()
