@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from audit import Right, audit_flags, granted, requests_of
+from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
@@ -26,15 +26,13 @@ FOR_ADMISSION = {Right("kubeflow.org", "mxjobs/finalizers", "update")}
 
 @pytest.fixture(scope="module")
 def server():
-    """A control plane that logs what the controller asks, and checks owner references as OpenShift's does.
+    """A control plane that checks owner references as OpenShift's does.
 
     It streams no lists, as servers before 1.32: there the controller needs `list` besides `watch`.
     """
     paths = programs_or_skip(CONTROL_PLANE)
-    users = [user_name(rendered(overlay)) for overlay in OVERLAYS]
     with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name:
-        flags = audit_flags(Path(name), users)
-        flags |= {"enable_admission_plugins": ADMISSION, "feature_gates": "WatchList=false"}
+        flags = {"enable_admission_plugins": ADMISSION, "feature_gates": "WatchList=false"}
         with control_plane(paths, Path(name), [], **flags) as running:
             yield running
 
@@ -163,7 +161,7 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_job_that_fails(world)
         await a_job_that_is_cleaned_up(world)
 
-    requests = requests_of(server.folder, user_name(objects))
+    requests = requests_of(server, user_name(objects))
     assert [request for request in requests if request.code in {401, 403}] == []
     rights = granted(roles_of_controller(objects)) - FOR_ADMISSION
     asked = {request.right for request in requests}

@@ -99,10 +99,23 @@ async def test_an_object_needs_a_namespace_that_exists(api):
     assert answer.body["message"] == 'namespaces "nope" not found'
 
 
-async def test_a_resource_that_is_not_served_is_no_page(api, namespace):
-    for path in (f"/apis/apps/v1/namespaces/{namespace}/deploys", "/api/v1/nothings", "/apis/none.example.org/v1"):
-        answer = await api.get(path)
-        assert (answer.code, answer.text.strip()) == (404, "404 page not found")
+@pytest.mark.parametrize("path", ["/apis/none.example.org/v1", "/apis/kubeflow.org/v1/nothings", "/nothing"])
+async def test_what_no_group_serves_is_no_page(api, path):
+    answer = await api.get(path)
+    assert (answer.code, answer.text.strip()) == (404, "404 page not found")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothings", "/api/v1/namespaces/default/pods/a/nothing", "/api/v1/pods/a"])
+async def test_what_a_built_in_group_does_not_serve_is_not_found(api, path):
+    answer = await api.get(path)
+    assert (answer.code, answer.body["reason"], answer.body["details"]) == (404, "NotFound", {})
+    assert answer.body["message"] == "the server could not find the requested resource"
+
+
+async def test_a_custom_resource_has_no_part_but_its_status(api, namespace):
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    answer = await api.get(f"{JOBS.format(namespace)}/a/scale")
+    assert (answer.code, answer.body["message"]) == (404, 'mxjobs.kubeflow.org "a" not found')
 
 
 async def test_a_write_that_changes_nothing_keeps_the_resource_version(api, namespace):
@@ -198,8 +211,10 @@ async def test_a_json_patch_whose_test_fails_is_invalid(api, namespace):
     kind = "application/json-patch+json"
     replace = [{"op": "replace", "path": "/spec/jobMode", "value": "MXTune"}]
     wrong = [{"op": "test", "path": "/spec/jobMode", "value": "Other"}, *replace]
-    answer = await api.ask("PATCH", f"{path}/a", wrong, content_type=kind)
-    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
+    for refused in (wrong, [{"op": "zap", "path": "/spec/jobMode"}], [{"op": "remove", "path": "/spec/nothing"}]):
+        answer = await api.ask("PATCH", f"{path}/a", refused, content_type=kind)
+        assert (answer.code, answer.body["reason"], answer.body["details"]) == (422, "Invalid", {})
+        assert answer.body["message"] == "the server rejected our request due to an error in our request"
     labelled = [{"op": "add", "path": "/metadata/labels", "value": {"x": "1"}}]
     assert (await api.ask("PATCH", f"{path}/a", labelled, content_type=kind)).ok()["metadata"]["labels"] == {"x": "1"}
 
@@ -237,22 +252,58 @@ async def test_a_strategic_merge_patch_merges_containers_by_name(api, namespace)
 
 async def test_the_name_in_the_body_must_be_that_of_the_url(api, namespace):
     (await api.post(CONFIG_MAPS.format(namespace), config_map("a"))).ok()
-    assert (await api.put(f"{CONFIG_MAPS.format(namespace)}/a", config_map("b"))).code == 400
+    other = await api.put(f"{CONFIG_MAPS.format(namespace)}/a", config_map("b"))
+    assert (other.code, other.body["message"]) == (
+        400,
+        "the name of the object (b) does not match the name on the URL (a)",
+    )
     elsewhere = config_map("c")
     elsewhere["metadata"]["namespace"] = "default"
     assert (await api.post(CONFIG_MAPS.format(namespace), elsewhere)).code == 400
 
 
-@pytest.mark.parametrize(("field", "value"), [("kind", "Pod"), ("apiVersion", "v2"), ("kind", None)])
-async def test_an_object_of_another_kind_is_refused(api, namespace, field, value):
-    job = mxjob("a")
-    job[field] = value
-    assert (await api.post(JOBS.format(namespace), job)).code == 400
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        (
+            {"apiVersion": "kubeflow.org/v1", "kind": "Pod"},
+            422,
+            'Pod.kubeflow.org "a" is invalid: kind: Invalid value: "Pod": must be MXJob',
+        ),
+        (
+            {"apiVersion": "v2", "kind": "MXJob"},
+            400,
+            "the API version in the data (v2) does not match the expected API version (kubeflow.org/v1)",
+        ),
+        (
+            {"kind": "MXJob"},
+            400,
+            "the API version in the data () does not match the expected API version (kubeflow.org/v1)",
+        ),
+        (
+            {"apiVersion": "kubeflow.org/v1"},
+            400,
+            "the object provided is unrecognized (must be of type MXJob): Object 'Kind' is missing in '{",
+        ),
+    ],
+)
+async def test_an_object_of_another_kind_is_refused(api, namespace, given, code, message):
+    job = {key: value for key, value in mxjob("a").items() if key not in ("apiVersion", "kind")}
+    answer = await api.post(JOBS.format(namespace), given | job)
+    assert (answer.code, answer.body["message"][: len(message)]) == (code, message)
+
+
+async def test_a_built_in_object_of_another_kind_is_refused(api, namespace):
+    answer = await api.post(PODS.format(namespace), pod("a") | {"kind": "Service"})
+    assert (answer.code, answer.body["message"]) == (
+        400,
+        'Service in version "v1" cannot be handled as a Pod: converting (v1.Service) to (core.Pod): unknown conversion',
+    )
 
 
 async def test_a_pod_is_bound_to_a_node_once(api, namespace):
     path = PODS.format(namespace)
-    (await api.post(path, pod("a"))).ok()
+    (await api.post(path, pod("a", schedulerName="by-hand"))).ok()
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -263,7 +314,17 @@ async def test_a_pod_is_bound_to_a_node_once(api, namespace):
     bound = (await api.get(f"{path}/a")).ok()
     assert bound["spec"]["nodeName"] == "n"
     assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [("PodScheduled", "True")]
-    assert (await api.post(f"{path}/a/binding", binding)).code == 409
+    again = await api.post(f"{path}/a/binding", binding)
+    assert (again.code, again.body["message"]) == (
+        409,
+        'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n"',
+    )
+    assert again.body["details"]["kind"] == "pods/binding"
+
+
+async def test_a_binding_names_its_pod(api, namespace):
+    answer = await api.post(f"{PODS.format(namespace)}/a/binding", {"target": {"kind": "Node", "name": "n"}})
+    assert (answer.code, answer.body["message"]) == (400, "name in URL does not match name in Binding object")
 
 
 async def test_a_pod_starts_pending_and_its_spec_stays(api, namespace):

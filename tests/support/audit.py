@@ -1,14 +1,10 @@
 """What a user asked of a real API server, from its audit log, in the words of RBAC's rules."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-LOG, POLICY = "audit.log", "audit-policy.yaml"
+from control_plane import Server
 
 
 @dataclass(frozen=True, order=True)
@@ -34,22 +30,9 @@ class Request:
     code: int
 
 
-def audit_flags(folder: Path, users: Iterable[str]) -> dict[str, object]:
-    """kube-apiserver's flags that make it log what these users ask."""
-    policy = {
-        "apiVersion": "audit.k8s.io/v1",
-        "kind": "Policy",
-        "omitStages": ["RequestReceived", "ResponseStarted"],
-        "rules": [{"level": "Metadata", "users": sorted(users)}, {"level": "None"}],
-    }
-    (folder / POLICY).write_text(yaml.safe_dump(policy))
-    return {"audit_policy_file": folder / POLICY, "audit_log_path": folder / LOG}
-
-
-def requests_of(folder: Path, user: str) -> list[Request]:
-    """What the user has asked until now of the API's objects."""
-    events = (json.loads(line) for line in (folder / LOG).read_text().splitlines())
-    return [_request(event) for event in events if event["user"]["username"] == user and "objectRef" in event]
+def requests_of(server: Server, user: str) -> list[Request]:
+    """What the user has asked of the API's objects until now."""
+    return [_request(event) for event in server.requests(user) if "objectRef" in event]
 
 
 def granted(roles: Iterable[dict[str, Any]]) -> set[Right]:

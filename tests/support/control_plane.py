@@ -28,6 +28,13 @@ USERS = {  # token and user name, id and groups: each program has the rights tha
     ADMIN: (ADMIN, "system:masters"),
     "controller-manager": ("system:kube-controller-manager", ""),
     "scheduler": ("system:kube-scheduler", ""),
+    "controller": ("mxnet-operator", "system:masters"),
+}
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}],
 }
 
 
@@ -55,6 +62,11 @@ class Server:
         path.write_text(yaml.safe_dump(config))
         path.chmod(0o600)
         return path
+
+    def requests(self, user: str) -> list[dict[str, Any]]:
+        """What a user has asked for so far, as the server's audit log tells it."""
+        lines = (self.folder / "audit.log").read_text().splitlines()
+        return [entry for line in lines if (entry := json.loads(line))["user"]["username"] == user]
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The decoded answer to one request of the administrator's.
@@ -176,6 +188,7 @@ def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
         keys.private_key_pem.write_to_path(folder / name)
     rows = [f'{token},{name},{name},"{groups}"' for token, (name, groups) in USERS.items()]
     (folder / "tokens.csv").write_text("\n".join(rows) + "\n")
+    (folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
     for secret in ("server.key", "accounts.key", "tokens.csv"):
         (folder / secret).chmod(0o600)
     programs.start(
@@ -193,6 +206,8 @@ def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
         service_account_signing_key_file=folder / "accounts.key",
         service_cluster_ip_range="10.0.0.0/24",
         endpoint_reconciler_type="none",
+        audit_policy_file=folder / "audit.yaml",
+        audit_log_path=folder / "audit.log",
         **flags,
     )
     server = Server(f"https://127.0.0.1:{port}", folder / "ca.pem", folder)

@@ -1,4 +1,4 @@
-"""A controller at work on the local API server, whose pods a test moves through their phases by hand."""
+"""A controller at work on an API server, local or real, whose pods a test moves through their phases by hand."""
 
 import asyncio
 import json
@@ -66,19 +66,26 @@ async def until(holds):
 
 
 class World:
-    """The API server, the user's access to it (`api`), and the controller, which can be stopped and started anew."""
+    """A namespace of an API server, the user's access to it (`api`), and the controller, which can be restarted."""
 
-    def __init__(self, running, client):
-        self.running = running
-        self.api = running.api
+    def __init__(self, api, client, kubeconfig, namespace="default"):
+        self.api = api
         self.client = client
+        self.kubeconfig = kubeconfig
+        self.namespace = namespace
         self._controller = None
+
+    def path(self, path):
+        """One of the paths above, in the namespace of this world."""
+        return path.replace("/namespaces/default/", f"/namespaces/{self.namespace}/")
 
     @property
     def writes(self):
         return self.client.writes
 
     async def start(self, **options):
+        if self.namespace != "default":
+            options.setdefault("namespace", self.namespace)
         controller = Controller(self.client, **options)
         self._controller = asyncio.create_task(controller.run())
         async with asyncio.timeout(SECONDS):
@@ -92,15 +99,16 @@ class World:
             self._controller = None
 
     async def submit(self, manifest, path=JOBS):
-        return (await self.api.post(path, manifest)).ok()
+        metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
+        return (await self.api.post(self.path(path), manifest | {"metadata": metadata})).ok()
 
     async def names(self, path):
-        return sorted(item["metadata"]["name"] for item in (await self.api.get(path)).ok()["items"])
+        return sorted(item["metadata"]["name"] for item in (await self.api.get(self.path(path))).ok()["items"])
 
     async def eventually(self, path, holds):
         """The objects at the path by name, once `holds` is true of them."""
         found = {}
-        async with asyncio.timeout(SECONDS), self.api.watch(path) as events:
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path)) as events:
             if holds(found):
                 return found
             while event := await events.next():
@@ -112,6 +120,17 @@ class World:
                 if holds(found):
                     return found
         raise AssertionError("the watch ended")
+
+    async def emptied(self, path):
+        """Wait until nothing is left of what is at the path now."""
+        listed = (await self.api.get(self.path(path))).ok()
+        left = {item["metadata"]["name"] for item in listed["items"]}
+        start = listed["metadata"]["resourceVersion"]
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=start) as events:
+            while left:
+                event = await events.next()
+                if event["type"] == "DELETED":
+                    left.discard(event["object"]["metadata"]["name"])
 
     async def pods(self, count):
         return await self.eventually(PODS, lambda pods: len(pods) == count)
@@ -139,7 +158,7 @@ class World:
         container = {"name": "mxnet", "image": "i", "imageID": "", "ready": True, "restartCount": 0, "state": state}
         for name in pods:
             body = {"status": {"phase": phase, "containerStatuses": [container]}}
-            (await self.api.merge(f"{PODS}/{name}/status", body)).ok()
+            (await self.api.merge(self.path(f"{PODS}/{name}/status"), body)).ok()
 
     async def run_to_success(self, pods):
         await self.move(pods, "Running")
@@ -152,7 +171,7 @@ async def world(folder, *, start=True, **server_options):
         running_server(folder, **server_options) as running,
         RecordingClient(load_credentials(str(running.kubeconfig))) as client,
     ):
-        made = World(running, client)
+        made = World(running.api, client, running.kubeconfig)
         try:
             if start:
                 await made.start()

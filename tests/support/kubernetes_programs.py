@@ -76,7 +76,9 @@ def _build(names: tuple[str, ...]) -> str:
     with tempfile.TemporaryDirectory(dir=_cache(), prefix="building-") as folder:
         command = ["go", "build", "-o", f"{folder}/", "-ldflags", _stamps(), *(PACKAGES[name] for name in names)]
         try:
-            done = subprocess.run(command, cwd=MODULE, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+            done = subprocess.run(
+                command, cwd=MODULE, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
+            )
         except subprocess.TimeoutExpired:
             return f"not built within {BUILD_SECONDS} s"
         if done.returncode != 0:
@@ -95,4 +97,6 @@ def _stamps() -> str:
     """The linker's flags that tell the programs their version: without them clients can't parse it."""
     major, minor, patch = VERSION
     stamps = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor}
-    return " ".join(["-s", "-w", *(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamps.items())])
+    return " ".join(
+        ["-s", "-w", *(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamps.items())]
+    )

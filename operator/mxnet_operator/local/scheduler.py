@@ -11,8 +11,8 @@ from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.local.kubelet.changes import Changes
 from mxnet_operator.local.kubelet.events import EventRecorder
-from mxnet_operator.local.kubelet.quantities import Resources, add, pod_requests, quantity
 from mxnet_operator.local.kubelet.status import now
+from mxnet_operator.local.quantities import Resources, add, pod_requests, quantity
 
 _LOG = logging.getLogger(__name__)
 

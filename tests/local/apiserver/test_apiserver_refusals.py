@@ -6,7 +6,7 @@ import ssl
 
 import aiohttp
 import pytest
-from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, SERVICES, config_map, event, mxjob, pod
+from apiserver_objects import CONFIG_MAPS, JOBS, SERVICES, config_map, mxjob
 
 PATH = JOBS.format("default")
 
@@ -41,7 +41,7 @@ async def test_who_pretends_to_be_another_is_refused(api):
     assert (await api.ask("GET", PATH, headers={"Impersonate-User": "bob"})).code == 403
 
 
-@pytest.mark.parametrize("raw", [b"{", b"", b"[1, 2]", b'"text"', b"null", b"\xff\xfe", b"[" * 5000])
+@pytest.mark.parametrize("raw", [b"[" * 5000])
 async def test_what_is_no_json_object_is_a_bad_request(api, raw):
     answer = await api.ask("POST", PATH, raw=raw)
     assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
@@ -99,76 +99,10 @@ async def test_the_rules_between_fields_hold(api):
     assert "mxnet" in answer.body["message"]
 
 
-@pytest.mark.parametrize(
-    ("validation", "code", "warned"),
-    [("Strict", 400, False), ("Warn", 201, True), ("", 201, True), ("Ignore", 201, False)],
-)
-async def test_unknown_fields_are_refused_told_or_dropped(api, validation, code, warned):
-    for path, manifest in ((PATH, mxjob("a")), (PODS.format("default"), pod("a"))):
-        manifest["spec"]["bogus"] = 1
-        answer = await api.post(path, manifest, **({"fieldValidation": validation} if validation else {}))
-        assert answer.code == code
-        if code == 400:
-            assert answer.body["message"].endswith('strict decoding error: unknown field "spec.bogus"')
-        else:
-            assert "bogus" not in answer.body["spec"]
-        assert answer.headers.getall("Warning", []) == (['299 - "unknown field \\"spec.bogus\\""'] if warned else [])
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"containers": []}, "spec.containers"),
-        ({"containers": [{"name": "a"}]}, "spec.containers[0].image"),
-        ({"containers": [{"image": "a"}]}, "spec.containers[0].name"),
-        ({"containers": [{"name": "A_b", "image": "a"}]}, "spec.containers[0].name"),
-        ({"containers": [{"name": "a", "image": "a"}] * 2}, "spec.containers[1].name"),
-        ({"containers": [{"name": "a", "image": "a", "env": [{"value": "x"}]}]}, "spec.containers[0].env[0].name"),
-        ({"restartPolicy": "Sometimes"}, "spec.restartPolicy"),
-        ({"activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds"),
-        ({"subdomain": "a.b"}, "spec.subdomain"),
-    ],
-)
-async def test_a_pod_that_could_never_run_is_refused(api, change, field):
-    answer = await api.post(PODS.format("default"), pod("a", **change))
-    assert answer.code == 422
-    assert [cause["field"] for cause in answer.body["details"]["causes"]] == [field]
-
-
-@pytest.mark.parametrize("containers", ["text", [1], {"name": "a"}, [{"name": 1, "image": "a"}]])
-async def test_a_pod_of_wrong_types_is_a_bad_request(api, containers):
-    answer = await api.post(PODS.format("default"), pod("a", containers=containers))
-    assert answer.code == 400
-    assert 'Pod in version "v1" cannot be handled as a Pod: json: ' in answer.body["message"]
-
-
-@pytest.mark.parametrize("name", ["UPPER", "a_b", "-a", "a" * 254, "a..b", "a/b"])
-async def test_a_name_is_a_dns_name(api, name):
-    answer = await api.post(CONFIG_MAPS.format("default"), config_map(name))
-    assert answer.code == 422
-    assert answer.body["details"]["causes"][0]["field"] == "metadata.name"
-
-
-@pytest.mark.parametrize(
-    "metadata", [{"labels": {"a": 1}}, {"labels": []}, {"annotations": "x"}, {"ownerReferences": 1}]
-)
-async def test_metadata_of_wrong_types_is_a_bad_request(api, metadata):
-    for path, manifest in ((PATH, mxjob("a")), (PODS.format("default"), pod("a"))):
-        manifest["metadata"] |= metadata
-        assert (await api.post(path, manifest)).code == 400
-
-
 async def test_a_service_that_needs_a_proxy_is_refused(api):
     spec = {"type": "NodePort", "ports": [{"port": 80}]}
     answer = await api.post(SERVICES.format("default"), {"metadata": {"name": "s"}, "spec": spec})
     assert answer.body["details"]["causes"][0]["field"] == "spec.type"
-
-
-async def test_an_event_is_about_something_in_its_namespace(api):
-    job = (await api.post(PATH, mxjob("a"))).ok()
-    stray = event("e", job)
-    stray["involvedObject"]["namespace"] = "kube-system"
-    assert (await api.post(EVENTS.format("default"), stray)).code == 422
 
 
 async def test_definitions_are_read_only(api):
@@ -176,10 +110,6 @@ async def test_definitions_are_read_only(api):
     assert (await api.get(f"{path}/mxjobs.kubeflow.org")).ok()["spec"]["group"] == "kubeflow.org"
     for answer in (await api.post(path, {}), await api.delete(f"{path}/mxjobs.kubeflow.org")):
         assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
-
-
-async def test_the_first_namespaces_stay(api):
-    assert (await api.delete("/api/v1/namespaces/default")).code == 403
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from kubelet_fixtures import make_pod, running_node
 
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
-from mxnet_operator.local.kubelet.quantities import pod_requests, quantity
+from mxnet_operator.local.quantities import pod_requests, quantity
 from mxnet_operator.local.scheduler import misfit
 
 GPU = "nvidia.com/gpu"

@@ -52,7 +52,7 @@ async def test_a_failing_worker_fails_the_job_with_its_words_and_what_runs_is_st
         await w.move([name for name in pods if name != "digits-server-1"], "Running")  # server 1 is never scheduled
         for name in pods:
             if name != "digits-server-1":
-                bind = {"metadata": {}, "target": {"kind": "Node", "name": "n"}}
+                bind = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}}
                 (await w.api.post(f"{PODS}/{name}/binding", bind)).ok()
         await w.move(["digits-worker-1"], "Failed", exit_code=3, message="no such file: data.npz")
         job = await w.state("digits", "Failed")

@@ -28,7 +28,7 @@ async def start(*arguments, **environment):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_it_runs_jobs_and_ends_in_order_on_a_signal(tmp_path, number):
     async with world(tmp_path, start=False) as w:
-        program = await start("run", "--log-format", "json", KUBECONFIG=str(w.running.kubeconfig))
+        program = await start("run", "--log-format", "json", KUBECONFIG=str(w.kubeconfig))
         await w.submit(gang())
         await w.pods(5)
         program.send_signal(number)

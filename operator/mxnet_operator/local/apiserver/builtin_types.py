@@ -5,12 +5,14 @@ the models of the official Python client (`tests/support/builtin_types_source.py
 """
 
 import functools
+import re
 from importlib import resources
 from typing import Any
 
 import msgspec
 
 from mxnet_operator.local.apiserver.json_values import Object
+from mxnet_operator.local.quantities import quantity
 
 _SCALARS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
 
@@ -22,8 +24,8 @@ def types() -> dict[str, dict[str, str]]:
     return msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, str]])
 
 
-class WrongTypeError(Exception):
-    """A value of another type than the field's."""
+class DecodeError(Exception):
+    """A body that can't be read as the type it should be, in the words of Go's decoders."""
 
 
 def decode(kind: str, obj: Object) -> list[str]:
@@ -32,43 +34,69 @@ def decode(kind: str, obj: Object) -> list[str]:
     Numbers given as quantities (`cpu: 1`) become strings, as in the Go types.
 
     Raises:
-        WrongTypeError: A field holds what it can't, in the words of a JSON decoder.
+        DecodeError: A field holds what it can't.
     """
     unknown: list[str] = []
-    _walk(kind, obj, "", unknown)
+    _walk(kind, obj, "", kind, unknown)
     return unknown
 
 
-def _walk(expected: str, value: Any, path: str, unknown: list[str]) -> Any:
+def _walk(expected: str, value: Any, path: str, owner: str, unknown: list[str]) -> Any:
+    """`owner` is the type whose field `path` ends in."""
     if value is None or expected == "any":
         return value
     if expected == "quantity":
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise WrongTypeError(f"{path}: quantities must be strings or numbers")
-        return str(value)
+        return _quantity(value)
     if expected in _SCALARS:
         if not isinstance(value, _SCALARS[expected]) or (isinstance(value, bool) and expected != "bool"):
-            raise WrongTypeError(f"cannot unmarshal {_json_type(value)} into field {path} of type {expected}")
+            raise _wrong_type(expected, value, path, owner)
         return value
     if expected[0] == "[":
         if not isinstance(value, list):
-            raise WrongTypeError(f"cannot unmarshal {_json_type(value)} into field {path} of type list")
-        value[:] = [_walk(expected[1:-1], each, f"{path}[{i}]", unknown) for i, each in enumerate(value)]
+            raise _wrong_type(expected, value, path, owner)
+        value[:] = [_walk(expected[1:-1], each, f"{path}[{i}]", owner, unknown) for i, each in enumerate(value)]
         return value
     if not isinstance(value, dict):
-        raise WrongTypeError(f"cannot unmarshal {_json_type(value)} into field {path} of type {expected.strip('{}')}")
+        raise _wrong_type(expected, value, path, owner)
     if expected[0] == "{":
-        value.update({key: _walk(expected[1:-1], each, f"{path}.{key}", unknown) for key, each in value.items()})
+        value.update({k: _walk(expected[1:-1], each, f"{path}[{k}]", owner, unknown) for k, each in value.items()})
         return value
     fields = types()[expected]
     for key in list(value):
         where = f"{path}.{key}" if path else key
         if key in fields:
-            value[key] = _walk(fields[key], value[key], where, unknown)
+            value[key] = _walk(fields[key], value[key], where, expected, unknown)
         else:
             del value[key]
             unknown.append(where)
     return value
+
+
+def _quantity(value: Any) -> str:
+    text = str(value)
+    try:
+        quantity(text)
+    except ValueError as error:
+        raise DecodeError(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        ) from error
+    return text
+
+
+def _wrong_type(expected: str, value: Any, path: str, owner: str) -> DecodeError:
+    field = re.sub(r"\[[^]]*]", "", f"{owner}.{path}")
+    return DecodeError(
+        f"json: cannot unmarshal {_json_type(value)} into Go struct field {field} of type {_go_type(expected)}"
+    )
+
+
+def _go_type(expected: str) -> str:
+    if expected[0] == "[":
+        return f"[]{_go_type(expected[1:-1])}"
+    if expected[0] == "{":
+        return f"map[string]{_go_type(expected[1:-1])}"
+    scalars = {"str": "string", "int": "int32", "bool": "bool", "float": "float64", "quantity": "resource.Quantity"}
+    return scalars.get(expected, f"v1.{expected}")
 
 
 def _json_type(value: Any) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from mxnet_operator.local.apiserver import resources as builtin
+from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
 from mxnet_operator.local.apiserver.paging import read_page
@@ -19,12 +20,20 @@ from mxnet_operator.local.apiserver.requests import (
     is_dry_run,
     media_type,
     object_selector,
+    options_kind,
     read_json,
     truth,
     watch_options,
 )
 from mxnet_operator.local.apiserver.routing import Target
-from mxnet_operator.local.apiserver.statuses import StatusError, bad_request, method_not_allowed, success
+from mxnet_operator.local.apiserver.statuses import (
+    StatusError,
+    bad_request,
+    invalid_options,
+    method_not_allowed,
+    success,
+    unsupported,
+)
 from mxnet_operator.local.apiserver.store import OnUnknown, Store
 from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
 from mxnet_operator.local.apiserver.watch import watch
@@ -107,8 +116,8 @@ class Handlers:
             target.resource,
             target.namespace,
             body,
-            dry_run=is_dry_run(request.query),
-            on_unknown=_unknown_fields(request, target, warnings),
+            dry_run=is_dry_run(request),
+            on_unknown=_unknown_fields(request, warnings),
         )
         return self._respond(request, target, obj, 201, warnings)
 
@@ -121,8 +130,8 @@ class Handlers:
             target.name,
             body,
             subresource=target.subresource,
-            dry_run=is_dry_run(request.query),
-            on_unknown=_unknown_fields(request, target, warnings),
+            dry_run=is_dry_run(request),
+            on_unknown=_unknown_fields(request, warnings),
         )
         return self._respond(request, target, obj, 200, warnings)
 
@@ -138,8 +147,8 @@ class Handlers:
             kind,
             patch,
             subresource=target.subresource,
-            dry_run=is_dry_run(request.query),
-            on_unknown=_unknown_fields(request, target, warnings),
+            dry_run=is_dry_run(request),
+            on_unknown=_unknown_fields(request, warnings),
         )
         return self._respond(request, target, obj, 200, warnings)
 
@@ -244,22 +253,17 @@ def _table_format(request: web.Request) -> TableFormat | None:
     return requested_table(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
 
 
-def _unknown_fields(request: web.Request, target: Target, warnings: list[str]) -> OnUnknown:
+def _unknown_fields(request: web.Request, warnings: list[str]) -> OnUnknown:
     """What the request wants done about unknown fields: refuse (Strict), say so in `warnings` (Warn), or nothing."""
     wanted = request.query.get("fieldValidation", "") or "Warn"
     if wanted not in ("Ignore", "Warn", "Strict"):
-        raise bad_request(
-            f'fieldValidation: Unsupported value: "{wanted}": supported values: "Ignore", "Strict", "Warn"'
-        )
+        error = unsupported("fieldValidation", wanted, ("", "Ignore", "Strict", "Warn"))
+        raise invalid_options(options_kind(request), [error])
 
     def found(paths: list[str]) -> None:
         sentences = [f'unknown field "{path}"' for path in paths]
         if sentences and wanted == "Strict":
-            kind, version = target.resource.kind, target.resource.version
-            raise bad_request(
-                f'{kind} in version "{version}" cannot be handled as a {kind}: '
-                f"strict decoding error: {', '.join(sentences)}"
-            )
+            raise DecodeError(f"strict decoding error: {', '.join(sentences)}")
         if wanted == "Warn":
             warnings.extend(sentences)
 

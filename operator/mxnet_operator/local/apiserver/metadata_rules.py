@@ -1,5 +1,6 @@
 """What every object's metadata must be: names, labels, annotations and owners, in kube-apiserver's words."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -64,12 +65,22 @@ def metadata_errors(resource: Resource, obj: Object) -> Iterator[FieldError]:
     if size > _ANNOTATIONS_LIMIT:
         detail = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
         yield FieldError("metadata.annotations", "FieldValueTooLong", detail)
-    for position, owner in enumerate(metadata.get("ownerReferences") or ()):
+    owners = metadata.get("ownerReferences") or []
+    for owner in owners:
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                yield required(f"metadata.ownerReferences[{position}].{field}", "must not be empty")
-    for position, finalizer in enumerate(metadata.get("finalizers") or ()):
-        yield from _key_errors(finalizer, f"metadata.finalizers[{position}]", finalizer)
+                detail = "version must not be empty" if field == "apiVersion" else "must not be empty"
+                yield invalid(f"metadata.ownerReferences.{field}", "", detail)
+    controllers = [f"{each.get('kind')}/{each.get('name')}" for each in owners if each.get("controller")]
+    if len(controllers) > 1:
+        detail = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0]} and {controllers[1]}"
+        )
+        shown = json.dumps(owners, separators=(",", ":"))
+        yield FieldError("metadata.ownerReferences", "FieldValueInvalid", f"Invalid value: {shown}: {detail}")
+    for finalizer in metadata.get("finalizers") or ():
+        yield from _key_errors(finalizer, "metadata.finalizers", finalizer)
 
 
 def label_errors(labels: dict[str, str], path: str) -> Iterator[FieldError]:

@@ -16,6 +16,7 @@ from mxnet_operator.local.apiserver.statuses import (
     forbidden_field,
     invalid_options,
     too_large_version,
+    unsupported,
 )
 from mxnet_operator.local.apiserver.storage import name_of
 from mxnet_operator.local.apiserver.store import Store
@@ -93,6 +94,12 @@ def _asked_revision(store: Store, query: Mapping[str, str]) -> int:
     if match and "resourceVersion" not in query:
         detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
         raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
+    if match not in ("", "Exact", "NotOlderThan"):
+        error = unsupported("resourceVersionMatch", match, ("Exact", "NotOlderThan", ""))
+        raise invalid_options("ListOptions", [error])
+    if match == "Exact" and not asked:
+        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        raise invalid_options("ListOptions", [forbidden_field("resourceVersionMatch", detail)])
     if asked > store.storage.revision:
         raise too_large_version(asked, store.storage.revision)
     return asked if match == "Exact" else store.storage.revision
@@ -106,4 +113,4 @@ def _decode(token: str) -> tuple[int, tuple[str, str]]:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(token), type=tuple[int, tuple[str, str]])
     except (binascii.Error, msgspec.DecodeError, ValueError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error

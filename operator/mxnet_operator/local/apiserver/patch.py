@@ -32,14 +32,15 @@ def patcher(resource: Resource, media_type: str) -> Callable[[Object, Any], Obje
 
 def _json_patch(obj: Object, patch: Any) -> Object:
     if not isinstance(patch, list):
-        raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type jsonpatch.Patch")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
     try:
         patched = jsonpatch.apply_patch(clone(obj), patch)
-    except jsonpatch.InvalidJsonPatch as error:
-        raise bad_request(f"error decoding patch: {error}") from error
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
-        message = f"the server rejected our request due to an error in our request: {error}"
-        raise StatusError(422, "Invalid", message, {}) from error
+        raise StatusError(
+            422, "Invalid", "the server rejected our request due to an error in our request", {}
+        ) from error
     return _object(patched)
 
 
@@ -53,7 +54,9 @@ def _strategic_merge_patch(obj: Object, patch: Any) -> Object:
 
 def _object(value: Any) -> Object:
     if not isinstance(value, dict):
-        raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+        )
     return value
 
 

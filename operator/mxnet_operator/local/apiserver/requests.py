@@ -61,15 +61,21 @@ async def _read(request: web.Request) -> bytes:
         raise body_too_large(BODY_LIMIT) from error
 
 
-def is_dry_run(query: Mapping[str, str]) -> bool:
+def options_kind(request: web.Request) -> str:
+    """The kind of the options that a request's query makes up."""
+    kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
+    return kinds.get(request.method, "ListOptions")
+
+
+def is_dry_run(request: web.Request) -> bool:
     """Whether nothing is to be stored.
 
     Raises:
         StatusError: 422 for any value but `All`.
     """
-    value = query.get("dryRun", "")
+    value = request.query.get("dryRun", "")
     if value not in ("", "All"):
-        raise invalid_options("Options", [unsupported("dryRun", value, ("All",))])
+        raise invalid_options(options_kind(request), [unsupported("dryRun", [value], ("All",))])
     return value == "All"
 
 
@@ -93,17 +99,17 @@ async def delete_options(request: web.Request) -> DeleteOptions:
     if isinstance(grace, str) and grace.isdigit():
         grace = int(grace)
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
-        raise bad_request("gracePeriodSeconds: must be a number of seconds")
+        raise bad_request("json: cannot unmarshal into Go struct field DeleteOptions.gracePeriodSeconds of type int64")
     propagation = body.get("propagationPolicy") or request.query.get("propagationPolicy", "")
     if propagation not in ("", "Background", "Foreground", "Orphan"):
-        error = unsupported("propagationPolicy", propagation, ("Background", "Foreground", "Orphan"))
+        error = unsupported("propagationPolicy", propagation, ("Foreground", "Background", "Orphan", "nil"))
         raise invalid_options("DeleteOptions", [error])
     return DeleteOptions(
         grace,
         propagation,
         at(body, "preconditions", "uid"),
         at(body, "preconditions", "resourceVersion"),
-        is_dry_run(request.query) or body.get("dryRun") == ["All"],
+        is_dry_run(request) or body.get("dryRun") == ["All"],
     )
 
 

@@ -108,7 +108,9 @@ NODES = Resource("", "v1", "nodes", "Node", False, ("no",), (), _STATUS, fields=
 PODS = Resource(
     "", "v1", "pods", "Pod", True, ("po",), ("all",), frozenset({"status", "log", "binding"}), fields=_POD_FIELDS
 )
-SERVICES = Resource("", "v1", "services", "Service", True, ("svc",), ("all",), _STATUS)
+SERVICES = Resource(
+    "", "v1", "services", "Service", True, ("svc",), ("all",), _STATUS, fields=("spec.clusterIP", "spec.type")
+)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", True, ("cm",))
 EVENTS = Resource("", "v1", "events", "Event", True, ("ev",), fields=_EVENT_FIELDS)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)

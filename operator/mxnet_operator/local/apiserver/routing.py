@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mxnet_operator.local.apiserver.resources import NAMESPACES, Catalog, Resource
+from mxnet_operator.local.apiserver.statuses import StatusError, not_found, nothing_there
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,23 @@ def find_target(catalog: Catalog, path: str) -> Target | None:
     if resource.namespaced != bool(namespace) and (namespace or name):
         return None
     return Target(resource, namespace, name, subresource)
+
+
+def no_target(catalog: Catalog, path: str) -> StatusError | None:
+    """How a path that means nothing is refused; None where not even its group is known."""
+    match path.strip("/").split("/"):
+        case ["api", version, _, *_]:
+            group = ""
+        case ["apis", group, version, _, *_]:
+            pass
+        case _:
+            return None
+    served = catalog.served(group, version)
+    if not served:
+        return None
+    if not served[0].custom:
+        return nothing_there()
+    match path.strip("/").split("/")[3:]:
+        case ["namespaces", _, plural, name, _] if resource := catalog.find(group, version, plural):
+            return not_found(resource, name)
+    return None

@@ -101,7 +101,11 @@ def field_selector(text: str, resource: Resource) -> Selector:
         path = match[1].strip()
         known = ("metadata.name", *(("metadata.namespace",) if resource.namespaced else ()), *resource.fields)
         if path not in known:
-            raise bad_request(f"field label not supported: {path}")
+            raise bad_request(
+                f"field label not supported: {path}"
+                if resource.fields or resource.custom
+                else f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            )
         tests.append((path, match[2] != "!=", re.sub(r"\\([\\,=])", r"\1", match[3])))
     if not tests:
         return everything

@@ -15,7 +15,7 @@ from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.handlers import Handlers, json_response
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.apiserver.requests import BODY_LIMIT
-from mxnet_operator.local.apiserver.routing import find_target
+from mxnet_operator.local.apiserver.routing import find_target, no_target
 from mxnet_operator.local.apiserver.statuses import NO_SUCH_PATH, StatusError, bad_request, unauthorized
 from mxnet_operator.local.apiserver.store import Store
 
@@ -124,6 +124,8 @@ class ApiServer:
             return document
         target = find_target(self.store.catalog, request.path)
         if target is None:
+            if refusal := no_target(self.store.catalog, request.path):
+                raise refusal
             return web.Response(status=404, text=f"{NO_SUCH_PATH}\n")
         return await self._handlers.handle(request, target)
 

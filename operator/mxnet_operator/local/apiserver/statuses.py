@@ -1,5 +1,7 @@
 """The refusals of a Kubernetes API server, word for word as kube-apiserver gives them (facts/clients.md, section 4)."""
 
+import dataclasses
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,8 +24,9 @@ def forbidden_field(field: str, detail: str) -> FieldError:
 
 def unsupported(field: str, value: object, supported: Iterable[str]) -> FieldError:
     """A field whose value isn't one of the few it may have."""
-    listed = ", ".join(f'"{each}"' for each in sorted(supported))
-    return FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
+    listed = ", ".join(f'"{each}"' for each in supported)
+    shown = json.dumps(value)
+    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {listed}")
 
 
 class StatusError(Exception):
@@ -42,9 +45,10 @@ class StatusError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": message,
-            "reason": reason,
             "code": code,
         }
+        if reason:
+            self.status["reason"] = reason
         if details is not None:
             self.status["details"] = details
 
@@ -70,6 +74,11 @@ def not_found(resource: Resource, name: str) -> StatusError:
     return StatusError(404, "NotFound", f'{resource.qualified_name} "{name}" not found', details)
 
 
+def nothing_there() -> StatusError:
+    """404: the group has no resource of that name, or the resource has no such part."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
+
 def already_exists(resource: Resource, name: str) -> StatusError:
     """409: the name is taken."""
     details = _details(name, resource, resource.plural)
@@ -90,6 +99,19 @@ def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> Stat
     details = _details(name, resource, resource.kind)
     details["causes"] = _causes(causes)
     return StatusError(422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {listed}', details)
+
+
+def invalid_kind(resource: Resource, name: str, kind: str) -> StatusError:
+    """422: an object of another kind, sent to a custom resource."""
+    cause = FieldError("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
+    return invalid(dataclasses.replace(resource, kind=kind), name, [cause])
+
+
+def invalid_patch(patched: Any, why: str) -> StatusError:
+    """422: what a patch makes of an object can't be read as one."""
+    text = json.dumps(patched, separators=(",", ":"))
+    cause = FieldError("patch", "FieldValueInvalid", f"Invalid value: {json.dumps(text)}: {why}")
+    return StatusError(422, "Invalid", f' "" is invalid: {cause.message}', {"causes": _causes([cause])})
 
 
 def invalid_options(kind: str, causes: Sequence[FieldError]) -> StatusError:

@@ -4,6 +4,7 @@ Time and randomness come from outside, so that a simulation can repeat itself. O
 read them, never change them.
 """
 
+import dataclasses
 import random
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -12,8 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mxnet_operator.api.structural import FieldError
+from mxnet_operator.api.structural import invalid as invalid_field
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver import validation
+from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
 from mxnet_operator.local.apiserver.json_values import Object, at, clone
 from mxnet_operator.local.apiserver.patch import patcher
@@ -26,11 +29,16 @@ from mxnet_operator.local.apiserver.statuses import (
     conflict,
     forbidden,
     invalid,
+    invalid_patch,
     not_found,
 )
 from mxnet_operator.local.apiserver.storage import Storage, name_of
 
+_LABEL_LENGTH = 63
+_SUFFIX_LENGTH = 5
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+_BINDINGS = dataclasses.replace(builtin.PODS, plural="pods/binding")
 _EVENT_LIFE = timedelta(hours=1)
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
 _LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
@@ -134,14 +142,13 @@ class Store:
         Raises:
             StatusError: 400, 403, 404 (its namespace), 409 or 422.
         """
-        obj, unknown = validation.decode(resource, clone(body))
-        on_unknown(unknown)
+        obj = _decoded(resource, body, on_unknown)
         metadata = obj["metadata"]
         if metadata.pop("resourceVersion", ""):
-            raise StatusError(500, "InternalError", "resourceVersion should not be set on objects to be created")
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if not metadata.get("name") and metadata.get("generateName"):
-            suffix = "".join(self._rng.choice(_SUFFIX_ALPHABET) for _ in range(5))
-            metadata["name"] = metadata["generateName"] + suffix
+            suffix = "".join(self._rng.choice(_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+            metadata["name"] = metadata["generateName"][: _LABEL_LENGTH - _SUFFIX_LENGTH] + suffix
         self._place(resource, namespace, metadata)
         for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields"):
             metadata.pop(field, None)
@@ -180,8 +187,10 @@ class Store:
             StatusError: 400, 404, 409 (it changed since it was read) or 422.
         """
         old = self.get(resource, namespace, name)
-        new, unknown = validation.decode(resource, clone(body))
-        on_unknown(unknown)
+        new = _decoded(resource, body, on_unknown)
+        if new["metadata"].get("uid") not in (None, "", old["metadata"]["uid"]):
+            seen = f"UID in precondition: {new['metadata']['uid']}, UID in object meta: {old['metadata']['uid']}"
+            raise conflict(resource, name, f"Precondition failed: {seen}")
         if resource.custom and not new["metadata"].get("resourceVersion"):
             detail = "Invalid value: 0: must be specified for an update"
             raise invalid(resource, name, [FieldError("metadata.resourceVersion", "FieldValueInvalid", detail)])
@@ -206,8 +215,14 @@ class Store:
         """
         apply = patcher(resource, media_type)
         old = self.get(resource, namespace, name)
-        new, unknown = validation.decode(resource, clone(apply(old, patch)))
-        on_unknown(unknown)
+        patched = apply(old, patch)
+        try:
+            new, unknown = validation.decode(resource, clone(patched))
+            on_unknown(unknown)
+        except DecodeError as error:
+            raise invalid_patch(patched, str(error)) from error
+        if new["metadata"].get("uid") not in (None, "", old["metadata"]["uid"]):
+            raise invalid(resource, name, [invalid_field("metadata.uid", new["metadata"]["uid"], "field is immutable")])
         return self._replace(resource, old, new, subresource, dry_run)
 
     def bind(self, namespace: str, name: str, body: Any) -> None:
@@ -217,6 +232,8 @@ class Store:
             StatusError: 400, 404, or 409 where the pod has a node or is being deleted.
         """
         pods = builtin.PODS
+        if at(body, "metadata", "name") != name:
+            raise bad_request("name in URL does not match name in Binding object")
         pod = self.get(pods, namespace, name)
         node = at(body, "target", "name")
         if not isinstance(node, str):
@@ -224,9 +241,9 @@ class Store:
         if wanted := at(body, "metadata", "uid"):
             self._check(pods, pod, wanted, None)
         if bound := at(pod, "spec", "nodeName"):
-            raise conflict(pods, name, f'pod {name} is already assigned to node "{bound}"')
+            raise conflict(_BINDINGS, name, f'pod {name} is already assigned to node "{bound}"')
         if at(pod, "metadata", "deletionTimestamp"):
-            raise conflict(pods, name, f"pod {name} is being deleted, cannot be assigned to a host")
+            raise conflict(_BINDINGS, name, f"pod {name} is being deleted, cannot be assigned to a host")
         condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(self.clock())}
         conditions = [each for each in at(pod, "status", "conditions", default=[]) if each["type"] != "PodScheduled"]
         status = pod["status"] | {"conditions": [*conditions, condition]}
@@ -272,7 +289,7 @@ class Store:
             metadata.pop("namespace", None)
             return
         if metadata.setdefault("namespace", namespace) != namespace:
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+            raise bad_request(_OTHER_NAMESPACE)
         found = self.get(builtin.NAMESPACES, "", namespace)
         if at(found, "metadata", "deletionTimestamp"):
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
@@ -281,19 +298,16 @@ class Store:
     def _replace(self, resource: Resource, old: Object, new: Object, subresource: str, dry_run: bool) -> Object:
         name = old["metadata"]["name"]
         metadata = new["metadata"]
-        for field in ("name", "namespace"):
-            if metadata.setdefault(field, old["metadata"].get(field)) != old["metadata"].get(field):
-                raise bad_request(
-                    f"the {field} of the object ({metadata[field]}) does not match the {field} on the URL "
-                    f"({old['metadata'].get(field)})"
-                )
+        if metadata.setdefault("name", name) != name:
+            raise bad_request(
+                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+            )
+        if metadata.setdefault("namespace", old["metadata"].get("namespace")) != old["metadata"].get("namespace"):
+            raise bad_request(_OTHER_NAMESPACE)
         if not resource.namespaced:
             metadata.pop("namespace", None)
         if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
             raise conflict(resource, name)
-        if metadata.get("uid") not in (None, "", old["metadata"]["uid"]):
-            seen = f"UID in precondition: {metadata['uid']}, UID in object meta: {old['metadata']['uid']}"
-            raise conflict(resource, name, f"Precondition failed: {seen}")
         new = _parts_written(resource, old, new, subresource)
         metadata = {key: value for key, value in new["metadata"].items() if key not in _FROM_SERVER}
         metadata |= {key: old["metadata"][key] for key in (*_FROM_SERVER, "resourceVersion") if key in old["metadata"]}
@@ -352,6 +366,16 @@ class Store:
                 raise conflict(resource, metadata["name"], why, kind=True)
 
 
+def _decoded(resource: Resource, body: Any, on_unknown: OnUnknown) -> Object:
+    try:
+        obj, unknown = validation.decode(resource, clone(body))
+        on_unknown(unknown)
+    except DecodeError as error:
+        kind = resource.kind
+        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {error}') from error
+    return obj
+
+
 def _parts_written(resource: Resource, old: Object, new: Object, subresource: str) -> Object:
     """The object that a write means: a write of status touches nothing else, any other leaves the status alone."""
     if subresource == "status":
@@ -378,7 +402,8 @@ def _grace(pod: Object, asked: int | None) -> int:
     running_out: int | None = pod["metadata"].get("deletionGracePeriodSeconds")
     if running_out is not None:
         return running_out if asked is None else min(asked, running_out)
-    return max(0, asked if asked is not None else at(pod, "spec", "terminationGracePeriodSeconds", default=30))
+    grace: int = asked if asked is not None else at(pod, "spec", "terminationGracePeriodSeconds", default=30)
+    return grace if grace >= 0 else 1
 
 
 def _established(crd: Mapping[str, Any], since: str) -> Object:

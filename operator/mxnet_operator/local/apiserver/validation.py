@@ -1,5 +1,6 @@
 """Whether an object may be stored: custom resources by their schema and rules, built-in ones by what clients notice."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,7 +17,14 @@ from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
-from mxnet_operator.local.apiserver.statuses import bad_request, forbidden_field, required, unsupported
+from mxnet_operator.local.apiserver.statuses import (
+    bad_request,
+    forbidden_field,
+    invalid_kind,
+    required,
+    unsupported,
+)
+from mxnet_operator.local.quantities import quantity
 
 Rules = Callable[[Any], list[FieldError]]
 
@@ -24,26 +32,51 @@ RULES: Mapping[tuple[str, str], Rules] = {(names.API_VERSION, names.KIND): valid
 """What a schema can't say, by apiVersion and kind: the Python twins of the CRD's CEL rules."""
 
 _HEADER = ("apiVersion", "kind", "metadata")
+_CONFIG_KEY_RULE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
 
 
 def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
     """The object in a request's body, with only the fields that its type has, and the paths of those dropped.
 
     Raises:
-        StatusError: 400 for what isn't an object of the resource's kind.
+        DecodeError: It can't be read as one of the resource's kind.
+        StatusError: 400 or 422 for what isn't an object of the resource's kind.
     """
     if not isinstance(body, dict):
         raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
-    for field, expected in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-        given = body.get(field)
-        if given != expected and not (given is None and not resource.custom):
-            raise bad_request(
-                f"the {field} in the data ({given}) does not match the expected {field} ({expected})"
-                if given
-                else f"Object '{'Kind' if field == 'kind' else field}' is missing in the body"
-            )
+    (_check_custom_kind if resource.custom else _check_kind)(resource, body)
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, **_without_nulls(resource, body)}
     return obj, _prune(resource, obj)
+
+
+def _check_kind(resource: Resource, body: Object) -> None:
+    api_version, kind = body.get("apiVersion") or resource.api_version, body.get("kind") or resource.kind
+    if api_version != resource.api_version:
+        why = f'no kind "{kind}" is registered for version "{api_version}"'
+    elif kind != resource.kind:
+        why = f"converting (v1.{kind}) to (core.{resource.kind}): unknown conversion"
+    else:
+        return
+    raise bad_request(f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: {why}')
+
+
+def _check_custom_kind(resource: Resource, body: Object) -> None:
+    kind, api_version = body.get("kind"), body.get("apiVersion") or ""
+    if not kind:
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"Object 'Kind' is missing in '{json.dumps(body)}'"
+        )
+    if api_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    if kind != resource.kind:
+        raise invalid_kind(resource, at(body, "metadata", "name", default=""), kind)
 
 
 def _without_nulls(resource: Resource, body: Object) -> Object:
@@ -55,14 +88,9 @@ def _without_nulls(resource: Resource, body: Object) -> Object:
 
 
 def _prune(resource: Resource, obj: Object) -> list[str]:
-    try:
-        if not resource.custom:
-            return builtin_types.decode(resource.kind, obj) if resource.kind in builtin_types.types() else []
-        unknown = builtin_types.decode("ObjectMeta", obj["metadata"])
-    except builtin_types.WrongTypeError as error:
-        raise bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: json: {error}'
-        ) from error
+    if not resource.custom:
+        return builtin_types.decode(resource.kind, obj) if resource.kind in builtin_types.types() else []
+    unknown = builtin_types.decode("ObjectMeta", obj["metadata"])
     content = {key: value for key, value in obj.items() if key not in _HEADER}
     unknown = [f"metadata.{path}" for path in unknown] + prune(dict(resource.schema or {}), content)
     apply_schema_defaults(dict(resource.schema or {}), content)
@@ -76,8 +104,7 @@ def errors(resource: Resource, obj: Object) -> list[FieldError]:
     """Every mistake of an object about to be stored."""
     found = list(metadata_errors(resource, obj))
     if rules := RULES.get((resource.api_version, resource.kind)):
-        said = {error.path for error in found}
-        return found + [error for error in rules(obj) if error.path not in said]
+        return found + [error for error in rules(obj) if error not in found]
     if resource.custom:
         return found + structural_errors(dict(resource.schema or {}), obj)
     checks = {PODS: _pod_errors, SERVICES: _service_errors, EVENTS: _event_errors, CONFIG_MAPS: _config_map_errors}
@@ -100,9 +127,9 @@ def _pod_errors(pod: Object) -> Iterator[FieldError]:
             yield from _container_errors(path, container, volumes)
     if (policy := spec.get("restartPolicy")) not in ("Always", "OnFailure", "Never"):
         yield unsupported("spec.restartPolicy", policy, ("Always", "OnFailure", "Never"))
-    for field, least in (("activeDeadlineSeconds", 1), ("terminationGracePeriodSeconds", 0)):
-        if field in spec and spec[field] < least:
-            yield invalid(f"spec.{field}", spec[field], f"must be greater than or equal to {least}")
+    deadline = spec.get("activeDeadlineSeconds", 1)
+    if not 1 <= deadline <= 2**31 - 1:
+        yield invalid("spec.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
     for field in ("hostname", "subdomain"):
         if spec.get(field) and not is_dns_label(spec[field]):
             yield dns_label_error(f"spec.{field}", spec[field])
@@ -121,19 +148,44 @@ def _list_name_errors(path: str, name: str, taken: list[str]) -> Iterator[FieldE
 def _container_errors(path: str, container: Object, volumes: list[str]) -> Iterator[FieldError]:
     if not container.get("image"):
         yield required(f"{path}.image")
+    for position, port in enumerate(container.get("ports") or ()):
+        # 0 is what a Go field holds that isn't set
+        yield from _port_errors(f"{path}.ports[{position}].containerPort", port.get("containerPort") or None)
     for position, variable in enumerate(container.get("env") or ()):
         if not variable.get("name"):
             yield required(f"{path}.env[{position}].name")
-        elif "=" in variable["name"] or not variable["name"].isprintable():
-            yield invalid(f"{path}.env[{position}].name", variable["name"], "a valid environment variable name")
-    for position, port in enumerate(container.get("ports") or ()):
-        yield from _port_errors(f"{path}.ports[{position}].containerPort", port.get("containerPort"))
+        elif "=" in variable["name"] or not (variable["name"].isascii() and variable["name"].isprintable()):
+            detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            yield invalid(f"{path}.env[{position}].name", variable["name"], detail)
     for position, mount in enumerate(container.get("volumeMounts") or ()):
         where = f"{path}.volumeMounts[{position}]"
         if not mount.get("mountPath"):
             yield required(f"{where}.mountPath")
         if mount.get("name") not in volumes:
             yield FieldError(f"{where}.name", "FieldValueNotFound", f'Not found: "{mount.get("name", "")}"')
+    yield from _resource_errors(f"{path}.resources", container.get("resources") or {})
+
+
+def _resource_errors(path: str, resources: Object) -> Iterator[FieldError]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            if _is_extended(name) and quantity(amount) % 1:
+                yield invalid(f"{path}.{field}[{name}]", amount, "must be an integer")
+    for name, amount in requests.items():
+        limit = limits.get(name)
+        if limit is None:
+            if _is_extended(name):
+                yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+        elif _is_extended(name) and quantity(amount) != quantity(limit):
+            yield invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
+        elif quantity(amount) > quantity(limit):
+            yield invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")
+
+
+def _is_extended(resource: str) -> bool:
+    """Whether it is a resource that a device plugin offers, such as nvidia.com/gpu."""
+    return "/" in resource and not resource.partition("/")[0].endswith("kubernetes.io")
 
 
 def _port_errors(path: str, port: int | None) -> Iterator[FieldError]:
@@ -167,11 +219,10 @@ def _config_map_errors(config_map: Object) -> Iterator[FieldError]:
     for field in ("data", "binaryData"):
         for key in config_map.get(field) or {}:
             if not key or len(key) > 253 or not key.replace("-", "a").replace("_", "a").replace(".", "a").isalnum():
-                detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-                yield invalid(f"{field}[{key}]", key, detail)
+                yield invalid(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
 
 
-_MUTABLE = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations")
+_MUTABLE = ("activeDeadlineSeconds", "tolerations")
 
 
 def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
@@ -199,7 +250,7 @@ def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
         )
     before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
     if before is not None and (after is None or after > before):
-        yield invalid("spec.activeDeadlineSeconds", after, f"must be less than or equal to previous value: {before}")
+        yield invalid("spec.activeDeadlineSeconds", after, "must be less than or equal to previous value")
 
 
 def _fixed(spec: Object) -> Object:

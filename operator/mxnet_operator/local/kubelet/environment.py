@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mxnet_operator.local.kubelet.quantities import container_requests, quantity
+from mxnet_operator.local.quantities import container_requests, quantity
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^()\s]+)\)")
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

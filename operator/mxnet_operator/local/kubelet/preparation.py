@@ -17,8 +17,8 @@ from mxnet_operator.local.kubelet.environment import ConfigError, ConfigMaps, ex
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 from mxnet_operator.local.kubelet.paths import Paths
-from mxnet_operator.local.kubelet.quantities import container_requests
 from mxnet_operator.local.kubelet.volumes import mounts
+from mxnet_operator.local.quantities import container_requests
 
 FAILFAST = Path(__file__).resolve().parents[1] / "failfast"
 """The folder of the hook that makes a failing worker end (its sitecustomize.py); nothing else may lie in it."""

@@ -1,0 +1,367 @@
+"""What every Kubernetes API server refuses, and in which words: the fixture `api` may be ours or a real one."""
+
+import json
+
+import pytest
+from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, config_map, event, mxjob, pod
+
+DNS_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+def one(**fields):
+    """The containers of a pod with one, which has these fields."""
+    return {"containers": [{"name": "a", "image": "a", **fields}]}
+
+
+def causes(answer):
+    assert answer.code == 422, answer.text
+    return [f"{cause['field']}: {cause['message']}" for cause in answer.body["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"containers": []}, ["spec.containers: Required value"]),
+        ({"containers": [{"name": "a"}]}, ["spec.containers[0].image: Required value"]),
+        ({"containers": [{"image": "a"}]}, ["spec.containers[0].name: Required value"]),
+        (
+            {"containers": [{"name": "A_b", "image": "a"}]},
+            [f'spec.containers[0].name: Invalid value: "A_b": {DNS_LABEL}'],
+        ),
+        ({"containers": [{"name": "a", "image": "a"}] * 2}, ['spec.containers[1].name: Duplicate value: "a"']),
+        (one(env=[{"value": "x"}]), ["spec.containers[0].env[0].name: Required value"]),
+        (
+            one(env=[{"name": "a=b"}]),
+            [
+                'spec.containers[0].env[0].name: Invalid value: "a=b": a valid environment variable name must consist '
+                "only of printable ASCII characters other than '='"
+            ],
+        ),
+        (one(ports=[{"containerPort": 0}]), ["spec.containers[0].ports[0].containerPort: Required value"]),
+        (
+            one(ports=[{"containerPort": 70000}]),
+            ["spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"],
+        ),
+        (
+            one(volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+            ['spec.containers[0].volumeMounts[0].name: Not found: "v"'],
+        ),
+        (
+            {"restartPolicy": "Sometimes"},
+            [
+                'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
+            ],
+        ),
+        (
+            {"activeDeadlineSeconds": 0},
+            ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"],
+        ),
+        ({"subdomain": "A"}, [f'spec.subdomain: Invalid value: "A": {DNS_LABEL}']),
+        (
+            one(resources={"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}),
+            ['spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'],
+        ),
+        (
+            one(resources={"limits": {"nvidia.com/gpu": "500m"}}),
+            [
+                'spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer',
+                'spec.containers[0].resources.requests[nvidia.com/gpu]: Invalid value: "500m": must be an integer',
+            ],
+        ),
+        (
+            one(resources={"requests": {"nvidia.com/gpu": "1"}}),
+            ["spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"],
+        ),
+        (
+            one(resources={"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "1"}}),
+            ['spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2'],
+        ),
+    ],
+)
+async def test_a_pod_that_could_never_run_is_refused(api, namespace, spec, expected):
+    found = causes(await api.post(PODS.format(namespace), pod("a", **spec)))
+    assert [each[: len(wanted)] for each, wanted in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"containers": "text"},
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container",
+        ),
+        (
+            {"containers": [{"name": 1}]},
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string",
+        ),
+        (
+            one(env=[{"name": "A", "value": 1}]),
+            "json: cannot unmarshal number into Go struct field EnvVar.spec.containers.env.value of type string",
+        ),
+        (one(resources={"limits": {"cpu": "lots"}}), QUANTITY),
+        (one(resources={"limits": {"cpu": "1 core"}}), QUANTITY),
+    ],
+)
+async def test_a_pod_of_wrong_types_is_a_bad_request(api, namespace, spec, expected):
+    answer = await api.post(PODS.format(namespace), pod("a", **spec))
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+    assert answer.body["message"] == f'Pod in version "v1" cannot be handled as a Pod: {expected}'
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"labels": {"a b": "c"}}, ['metadata.labels: Invalid value: "a b": name part must consist of']),
+        ({"labels": {"a": "b c"}}, ['metadata.labels: Invalid value: "b c": a valid label must be']),
+        (
+            {"ownerReferences": [{"kind": "MXJob"}]},
+            [
+                'metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
+                'metadata.ownerReferences.name: Invalid value: "": must not be empty',
+                'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
+            ],
+        ),
+        (
+            {
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
+                    for name in ("x", "y")
+                ]
+            },
+            [
+                'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"x","uid":"x",'
+                '"controller":true},{"apiVersion":"v1","kind":"Pod","name":"y","uid":"y","controller":true}]: Only one '
+                'reference can have Controller set to true. Found "true" in references for Pod/x and Pod/y'
+            ],
+        ),
+    ],
+)
+async def test_metadata_has_its_rules(api, namespace, metadata, expected):
+    for path, manifest in ((JOBS, mxjob("a")), (CONFIG_MAPS, config_map("a"))):
+        manifest["metadata"] |= metadata
+        found = causes(await api.post(path.format(namespace), manifest))
+        assert [each[: len(wanted)] for each, wanted in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"labels": {"a": 1}}, {"labels": []}, {"annotations": "x"}, {"ownerReferences": 1}]
+)
+async def test_metadata_of_wrong_types_is_a_bad_request(api, namespace, metadata):
+    for path, manifest in ((JOBS, mxjob("a")), (PODS, pod("a"))):
+        manifest["metadata"] |= metadata
+        assert (await api.post(path.format(namespace), manifest)).code == 400
+
+
+async def test_a_finalizer_has_a_qualified_name(api, namespace):
+    (found,) = causes(await api.post(JOBS.format(namespace), mxjob("a", finalizers=["a b"])))
+    assert found.startswith('metadata.finalizers: Invalid value: "a b": name part must consist of')
+
+
+@pytest.mark.parametrize("name", ["UPPER", "a_b", "-a", "a" * 254, "a..b"])
+async def test_a_name_is_a_dns_name(api, namespace, name):
+    for path, manifest in ((JOBS, mxjob(name)), (CONFIG_MAPS, config_map(name))):
+        assert causes(await api.post(path.format(namespace), manifest))[0].startswith("metadata.name: Invalid value")
+
+
+async def test_a_bad_name_of_a_job_is_told_by_the_server_and_by_the_rule(api, namespace):
+    server, rule = causes(await api.post(JOBS.format(namespace), mxjob("N_")))
+    assert server.startswith('metadata.name: Invalid value: "N_": a lowercase RFC 1123 subdomain must')
+    assert rule.startswith("metadata.name: Invalid value: must start with a lower-case letter")
+
+
+async def test_a_generated_name_is_cut_to_fit_a_label(api, namespace):
+    long = config_map("")
+    long["metadata"] = {"generateName": "g" * 70}
+    assert len((await api.post(CONFIG_MAPS.format(namespace), long)).ok()["metadata"]["name"]) == 63
+
+
+@pytest.mark.parametrize("raw", [b"{", b"", b"[1, 2]", b'"text"', b"null", b"\xff\xfe"])
+async def test_what_is_no_json_object_is_a_bad_request(api, namespace, raw):
+    answer = await api.ask("POST", JOBS.format(namespace), raw=raw)
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+
+
+async def test_a_form_is_not_read(api, namespace):
+    answer = await api.ask("POST", JOBS.format(namespace), raw=b"a=b", content_type="application/x-www-form-urlencoded")
+    assert (answer.code, answer.body["reason"]) == (415, "UnsupportedMediaType")
+
+
+@pytest.mark.parametrize(
+    ("validation", "code", "warned"),
+    [("Strict", 400, False), ("Warn", 201, True), ("", 201, True), ("Ignore", 201, False)],
+)
+async def test_unknown_fields_are_refused_told_or_dropped(api, namespace, validation, code, warned):
+    for path, kind, manifest in ((JOBS, "MXJob", mxjob("a")), (PODS, "Pod", pod("a"))):
+        manifest["spec"]["bogus"] = 1
+        asked = {"fieldValidation": validation} if validation else {}
+        answer = await api.post(path.format(namespace), manifest, **asked)
+        assert answer.code == code
+        if code == 400:
+            refusal = 'strict decoding error: unknown field "spec.bogus"'
+            assert answer.body["message"] == f'{kind} in version "v1" cannot be handled as a {kind}: {refusal}'
+        else:
+            assert "bogus" not in answer.body["spec"]
+        assert answer.headers.getall("Warning", []) == (['299 - "unknown field \\"spec.bogus\\""'] if warned else [])
+
+
+@pytest.mark.parametrize(
+    ("patch", "query", "why"),
+    [
+        ({"spec": {"bogus": 1}}, {"fieldValidation": "Strict"}, 'strict decoding error: unknown field "spec.bogus"'),
+        (
+            {"metadata": {"labels": {"a": 1}}},
+            {},
+            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
+        ),
+    ],
+)
+async def test_a_patch_to_what_can_not_be_read_is_invalid(api, namespace, patch, query, why):
+    path = f"{JOBS.format(namespace)}/a"
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    (cause,) = causes(await api.merge(path, patch, **query))
+    assert cause.startswith('patch: Invalid value: "{')
+    assert cause.endswith(f'}}": {why}')
+
+
+async def test_a_patch_moves_no_object(api, namespace):
+    path = f"{JOBS.format(namespace)}/a"
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    name = await api.merge(path, {"metadata": {"name": "b"}})
+    assert (name.code, name.body["message"]) == (
+        400,
+        "the name of the object (b) does not match the name on the URL (a)",
+    )
+    moved = await api.merge(path, {"metadata": {"namespace": "b"}})
+    assert (moved.code, moved.body["message"]) == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+    uid = await api.merge(path, {"metadata": {"uid": "b"}})
+    assert causes(uid)[0] == 'metadata.uid: Invalid value: "b": field is immutable'
+    kind = await api.merge(path, {"kind": "Pod"})
+    assert causes(kind) == ['kind: Invalid value: "Pod": must be MXJob']
+
+
+async def test_the_grace_of_a_pod_is_fixed_and_its_deadline_only_shrinks(api, namespace):
+    path = f"{PODS.format(namespace)}/a"
+    (await api.post(PODS.format(namespace), pod("a", activeDeadlineSeconds=5))).ok()
+    (grace,) = causes(await api.merge(path, {"spec": {"terminationGracePeriodSeconds": 5}}))
+    assert grace.startswith("spec: Forbidden: pod updates may not change fields other than")
+    assert causes(await api.merge(path, {"spec": {"activeDeadlineSeconds": 6}})) == [
+        "spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "message"),
+    [
+        (
+            "POST",
+            {"fieldValidation": "Bogus"},
+            'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Bogus": '
+            'supported values: "", "Ignore", "Strict", "Warn"',
+        ),
+        (
+            "POST",
+            {"dryRun": "Some"},
+            'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"',
+        ),
+        (
+            "GET",
+            {"resourceVersionMatch": "Bogus", "resourceVersion": "1"},
+            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Bogus": '
+            'supported values: "Exact", "NotOlderThan", ""',
+        ),
+        (
+            "GET",
+            {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
+            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
+            'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+        ),
+        (
+            "GET",
+            {"resourceVersionMatch": "Exact"},
+            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        ),
+    ],
+)
+async def test_options_that_do_not_exist_are_invalid(api, namespace, method, query, message):
+    answer = await api.ask(method, JOBS.format(namespace), mxjob("a") if method == "POST" else None, **query)
+    assert (answer.code, answer.body["reason"], answer.body["message"]) == (422, "Invalid", message)
+
+
+async def test_a_propagation_policy_that_does_not_exist_is_invalid(api, namespace):
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    answer = await api.delete(f"{JOBS.format(namespace)}/a", {"propagationPolicy": "Sideways"})
+    assert causes(answer) == [
+        'propagationPolicy: Unsupported value: "Sideways": '
+        'supported values: "Foreground", "Background", "Orphan", "nil"'
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": "x"},
+        {"resourceVersion": "x"},
+        {"continue": "x"},
+        {"watch": "1", "timeoutSeconds": "x"},
+        {"fieldSelector": "x"},
+    ],
+)
+async def test_a_query_that_makes_no_sense_is_a_bad_request(api, namespace, query):
+    assert (await api.get(JOBS.format(namespace), **query)).code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (PODS, "field label not supported: spec.bogus"),
+        (JOBS, "field label not supported: spec.bogus"),
+        (
+            CONFIG_MAPS,
+            '"spec.bogus" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+    ],
+)
+async def test_only_some_fields_can_be_selected_by(api, namespace, path, message):
+    answer = await api.get(path.format(namespace), fieldSelector="spec.bogus=1")
+    assert (answer.code, answer.body["message"]) == (400, message)
+
+
+async def test_a_new_object_has_no_resource_version(api, namespace):
+    answer = await api.post(JOBS.format(namespace), mxjob("a", resourceVersion="1"))
+    assert (answer.code, answer.body["message"]) == (500, "resourceVersion should not be set on objects to be created")
+    assert "reason" not in answer.body
+
+
+async def test_a_config_map_has_plain_keys(api, namespace):
+    wrong = config_map("a") | {"data": {"a b": "x"}}
+    assert causes(await api.post(CONFIG_MAPS.format(namespace), wrong)) == [
+        'data[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric characters, '
+        "'-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+        "regex used for validation is '[-._a-zA-Z0-9]+')"
+    ]
+
+
+async def test_an_event_is_about_something_in_its_namespace(api, namespace):
+    job = (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    stray = event("e", job)
+    stray["involvedObject"]["namespace"] = "kube-system"
+    assert (await api.post(EVENTS.format(namespace), stray)).code == 422
+
+
+async def test_the_first_namespaces_stay(api):
+    answer = await api.delete("/api/v1/namespaces/default")
+    assert (answer.code, answer.body["message"]) == (
+        403,
+        'namespaces "default" is forbidden: this namespace may not be deleted',
+    )
+
+
+async def test_plain_json_is_given_whatever_else_is_accepted(api, namespace):
+    for accept in ("application/json, */*", "*/*"):
+        answer = await api.ask("GET", JOBS.format(namespace), headers={"Accept": accept})
+        assert json.loads(answer.text)["kind"] == "MXJobList"
