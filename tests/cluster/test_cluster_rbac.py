@@ -3,7 +3,6 @@
 import asyncio
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from audit import Right, granted, requests_of
@@ -76,7 +75,7 @@ async def installed(ask):
 async def world(server):
     """The administrator's access, with which a test plays scheduler and kubelet; what it makes goes at the end."""
     async with real_api(server) as api:
-        yield World(SimpleNamespace(api=api), None)
+        yield World(api, None, server.kubeconfig())
         for path in (JOBS, PODS, EVENTS):
             (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
         for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:

@@ -85,7 +85,7 @@ class World:
 
     async def start(self, **options):
         if self.namespace != "default":
-            options.setdefault("namespace", self.namespace)
+            options.setdefault("namespaces", [self.namespace])
         controller = Controller(self.client, **options)
         self._controller = asyncio.create_task(controller.run())
         async with asyncio.timeout(SECONDS):
