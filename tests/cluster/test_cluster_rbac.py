@@ -19,6 +19,7 @@ from mxnet_operator.api import names
 pytestmark = pytest.mark.kubernetes
 
 ADMISSION = "OwnerReferencesPermissionEnforcement"
+CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 FOR_ADMISSION = {Right("kubeflow.org", "mxjobs/finalizers", "update")}
 """Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
 
@@ -206,6 +207,25 @@ async def test_the_files_of_the_base_work_one_by_one(ask):
             await ask("delete", "--timeout=60s", "-f", file)
 
 
+async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(installed, world, ask):
+    """With what docs/install.md says: the CRD and the roles for people, and two rights that `admin` lacks."""
+    base = MANIFESTS / "base"
+    overlay = MANIFESTS / "overlays" / "namespaced"
+    await ask("apply", "-f", base / "crd.yaml")
+    await ask("apply", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
+    grant = ["--namespace=default", "create"]
+    await ask(*grant, "rolebinding", "alice-admin", "--clusterrole=admin", "--user=alice")
+    await world.eventually(CLUSTER_ROLES, lambda found: "mxjobs" in str(found.get("admin", {}).get("rules")))
+    assert "is attempting to grant RBAC permissions" in await ask("apply", "-k", overlay, "--as=alice", fails=True)
+    status, finalizers = ("--resource=mxjobs.kubeflow.org/status", "--resource=mxjobs.kubeflow.org/finalizers")
+    for name, verb, resource in (("alice-status", "patch", status), ("alice-finalizers", "update", finalizers)):
+        await ask(*grant, "role", name, f"--verb={verb}", resource)
+        await ask(*grant, "rolebinding", name, f"--role={name}", "--user=alice")
+    assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
+    await ask("delete", "-k", overlay, "--as=alice", "--timeout=60s")
+    await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
+
+
 async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
     await installed("standalone")
     for role in ("edit", "view"):
@@ -214,7 +234,7 @@ async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(instal
     def aggregated(found):
         return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
 
-    await world.eventually("/apis/rbac.authorization.k8s.io/v1/clusterroles", aggregated)
+    await world.eventually(CLUSTER_ROLES, aggregated)
     may = ["auth", "can-i", "-n", "default"]
     assert "yes" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit")
     assert "yes" in await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view")

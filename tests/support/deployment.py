@@ -19,8 +19,8 @@ OVERLAYS = ("standalone", "namespaced")
 STOP_SECONDS = 20
 
 
-def rendered(overlay: str) -> list[dict[str, Any]]:
-    """The objects of an overlay."""
+def rendered(overlay: str | Path) -> list[dict[str, Any]]:
+    """The objects of an overlay: one of ours by name, or any by its folder."""
     command = [kubectl(), "kustomize", str(MANIFESTS / "overlays" / overlay)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """What kubectl makes of the overlays."""
 
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -82,6 +83,16 @@ def test_the_image_is_that_of_this_version(objects):
 
 def test_the_namespaced_overlay_has_nothing_of_the_clusters():
     assert of_kind(rendered("namespaced"), *CLUSTER_WIDE) == []
+
+
+def test_an_overlay_over_the_namespaced_one_can_choose_another_namespace(tmp_path):
+    below = os.path.relpath(MANIFESTS / "overlays" / "namespaced", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: team-a\nresources: [{below}]\n")
+    objects = rendered(tmp_path)
+    assert {each["metadata"]["namespace"] for each in objects} == {"team-a"}
+    assert {each["namespace"] for binding in of_kind(objects, "RoleBinding") for each in binding["subjects"]} == {
+        "team-a"
+    }
 
 
 def test_both_overlays_grant_the_controller_the_same_rights():
