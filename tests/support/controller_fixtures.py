@@ -25,8 +25,8 @@ PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 class RecordingClient(Client):
     """A client that notes what it writes."""
 
-    def __init__(self, credentials):
-        super().__init__(credentials)
+    def __init__(self, credentials, **options):
+        super().__init__(credentials, **options)
         self.writes = []
 
     async def create(self, path, *args, **kwargs):
@@ -58,13 +58,6 @@ def gang(name="digits"):
     return submitted(make_mxjob(name).gang())
 
 
-async def until(holds):
-    """Wait for something that happens in this process and that nothing announces."""
-    async with asyncio.timeout(SECONDS):
-        while not holds():  # noqa: ASYNC110 - there is no event to await
-            await asyncio.sleep(0.01)
-
-
 class World:
     """The API server, the user's access to it (`api`), and the controller, which can be stopped and started anew."""
 
@@ -72,24 +65,25 @@ class World:
         self.running = running
         self.api = running.api
         self.client = client
-        self._controller = None
+        self.controller = None
+        self._running = None
 
     @property
     def writes(self):
         return self.client.writes
 
     async def start(self, **options):
-        controller = Controller(self.client, **options)
-        self._controller = asyncio.create_task(controller.run())
+        self.controller = Controller(self.client, **options)
+        self._running = asyncio.create_task(self.controller.run())
         async with asyncio.timeout(SECONDS):
-            await controller.synced.wait()
+            await self.controller.synced.wait()
 
     async def stop(self):
-        if self._controller is not None:
-            self._controller.cancel()
-            (result,) = await asyncio.gather(self._controller, return_exceptions=True)
+        if self._running is not None:
+            self._running.cancel()
+            (result,) = await asyncio.gather(self._running, return_exceptions=True)
             assert isinstance(result, asyncio.CancelledError), result
-            self._controller = None
+            self._running = None
 
     async def submit(self, manifest, path=JOBS):
         return (await self.api.post(path, manifest)).ok()
