@@ -10,7 +10,8 @@ from mxnet_operator.controller.executor import IN_FLIGHT, Executor
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import MXJOBS, Reconciler, is_stale
+from mxnet_operator.controller.reconcile import Reconciler, is_stale
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.controller.watched import Watched
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import KubeError, WriteFencedError

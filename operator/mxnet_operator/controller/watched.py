@@ -12,7 +12,8 @@ from mxnet_operator.controller.observe import (
     project_pod,
     project_service,
 )
-from mxnet_operator.controller.reconcile import BY_OWNER, MXJOBS
+from mxnet_operator.controller.reconcile import BY_OWNER
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
