@@ -10,7 +10,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
 from mxnet_operator.controller.metrics import Metrics
-from mxnet_operator.controller.observer import ControllerObserver, JobEvent
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.lease import Elector
 
@@ -104,17 +103,17 @@ async def test_requests_that_were_never_answered_are_counted_as_such(tmp_path):
         await until(lambda: 'code="<error>"' in w.metrics.render("")[0].decode())
 
 
-def test_restarts_are_counted_by_the_difference_in_status():
-    heard = []
-
-    class Heard(ControllerObserver):
-        def job(self, namespace, event, times=1):
-            heard.append((namespace, event, times))
-
-    before = make_mxjob("a").status(restarts=1).condition("Created").obj().status
-    after = make_mxjob("a").status(restarts=3).condition("Created").condition("Restarting").obj().status
-    Heard().status_written("ns", before, after)
-    assert heard == [("ns", JobEvent.RESTARTED, 2)]
+async def test_restarts_are_counted_and_suspensions_are_not(tmp_path):
+    async with counted(tmp_path) as w:
+        await w.submit(submitted(make_mxjob("digits").worker(1).restart("OnFailure")))
+        await w.pods(1)
+        await w.move(["digits-worker-0"], "Failed", exit_code=3)
+        await w.eventually(JOBS, lambda jobs: jobs and jobs["digits"].get("status", {}).get("restarts") == 1)
+        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        job = await w.state("digits", "Suspended")
+        await until(lambda: w.controller.queue.working == 0 and not len(w.controller.queue))
+        assert w.scrape().value("training_operator_jobs_restarted_total", **JOB_LABELS) == 1
+        assert job["status"]["restarts"] >= 1
 
 
 async def test_who_leads_is_seen(tmp_path):
