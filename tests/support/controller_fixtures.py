@@ -25,8 +25,8 @@ PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 class RecordingClient(Client):
     """A client that notes what it writes."""
 
-    def __init__(self, credentials):
-        super().__init__(credentials)
+    def __init__(self, credentials, **options):
+        super().__init__(credentials, **options)
         self.writes = []
 
     async def create(self, path, *args, **kwargs):
@@ -58,13 +58,6 @@ def gang(name="digits"):
     return submitted(make_mxjob(name).gang())
 
 
-async def until(holds):
-    """Wait for something that happens in this process and that nothing announces."""
-    async with asyncio.timeout(SECONDS):
-        while not holds():  # noqa: ASYNC110 - there is no event to await
-            await asyncio.sleep(0.01)
-
-
 class World:
     """A namespace of an API server, the user's access to it (`api`), and the controller, which can be restarted."""
 
@@ -73,7 +66,9 @@ class World:
         self.client = client
         self.kubeconfig = kubeconfig
         self.namespace = namespace
-        self._controller = None
+        self.running = None
+        self.controller = None
+        self._task = None
 
     def path(self, path):
         """One of the paths above, in the namespace of this world."""
@@ -86,17 +81,17 @@ class World:
     async def start(self, **options):
         if self.namespace != "default":
             options.setdefault("namespaces", [self.namespace])
-        controller = Controller(self.client, **options)
-        self._controller = asyncio.create_task(controller.run())
+        self.controller = Controller(self.client, **options)
+        self._task = asyncio.create_task(self.controller.run())
         async with asyncio.timeout(SECONDS):
-            await controller.synced.wait()
+            await self.controller.synced.wait()
 
     async def stop(self):
-        if self._controller is not None:
-            self._controller.cancel()
-            (result,) = await asyncio.gather(self._controller, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            (result,) = await asyncio.gather(self._task, return_exceptions=True)
             assert isinstance(result, asyncio.CancelledError), result
-            self._controller = None
+            self._task = None
 
     async def submit(self, manifest, path=JOBS):
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
@@ -172,6 +167,7 @@ async def world(folder, *, start=True, **server_options):
         RecordingClient(load_credentials(str(running.kubeconfig))) as client,
     ):
         made = World(running.api, client, running.kubeconfig)
+        made.running = running
         try:
             if start:
                 await made.start()

@@ -86,7 +86,7 @@ def run(  # noqa: PLR0917 - options
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs that are looked at at a time.")
+        int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs that are worked on at once.")
     ] = 8,
     leader_elect: Annotated[
         bool,

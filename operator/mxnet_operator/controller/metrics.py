@@ -26,7 +26,7 @@ _JOB_COUNTERS: Final = {
     JobEvent.DELETED: "MXJobs seen to be deleted",
     JobEvent.SUCCESSFUL: "MXJobs that succeeded",
     JobEvent.FAILED: "MXJobs that failed",
-    JobEvent.RESTARTED: "Restarts of whole MXJobs",
+    JobEvent.RESTARTED: "Restarts of MXJobs",
 }
 
 
@@ -113,9 +113,9 @@ class Metrics(ControllerObserver):
         if result is Result.ERROR:
             self._errors.inc()
 
-    def job(self, namespace: str, event: JobEvent, times: int = 1) -> None:
+    def job(self, namespace: str, event: JobEvent) -> None:
         """Count what has become of a job."""
-        self._jobs[event].labels(namespace, FRAMEWORK).inc(times)
+        self._jobs[event].labels(namespace, FRAMEWORK).inc()
 
     def _counter(self, name: str, text: str, labels: dict[str, str]) -> Counter:
         return Counter(name, text, list(labels), registry=self.registry).labels(*labels.values())

@@ -34,7 +34,7 @@ class ControllerObserver(QueueObserver):
     def reconciled(self, result: Result) -> None:
         """A look at a job has ended."""
 
-    def job(self, namespace: str, event: JobEvent, times: int = 1) -> None:
+    def job(self, namespace: str, event: JobEvent) -> None:
         """Something has become of a job."""
 
     def status_written(self, namespace: str, old: MXJobStatus, new: MXJobStatus) -> None:
@@ -45,8 +45,8 @@ class ControllerObserver(QueueObserver):
         """
         if not old.conditions and new.conditions:
             self.job(namespace, JobEvent.CREATED)
-        if new.restarts > old.restarts:
-            self.job(namespace, JobEvent.RESTARTED, new.restarts - old.restarts)
+        if new.restarts > old.restarts and conditions.state_of(new.conditions) == conditions.RESTARTING:
+            self.job(namespace, JobEvent.RESTARTED)  # Suspension raises the number as well.
         if not conditions.is_terminal(old):
             ended = conditions.state_of(new.conditions)
             if ended == conditions.SUCCEEDED:

@@ -39,9 +39,10 @@ Spec = dict[str, Any]
 class LeaseTimes:
     """How long is waited for what, in seconds.
 
-    A leader that dies is replaced `duration` to `duration` + 1.2 x `retry_period` after its last renewal was seen; one
-    that stops in order, within 1.2 x `retry_period`. A leader stops leading `renew_deadline` after it sent its last
-    successful renewal. client-go's defaults (15, 10, 2) are longer, since losing the lease ends its processes.
+    A leader that dies is replaced `duration` after its last renewal was seen, which is at most 1.2 x `retry_period`
+    after it was made; one that stops in order, within 1.2 x `retry_period`. A leader stops leading `renew_deadline`
+    after it sent its last successful renewal. client-go's defaults (15, 10, 2) are longer, since losing the lease ends
+    its processes.
     """
 
     duration: int = 5
@@ -138,7 +139,8 @@ class Elector:
                 failures += 1
                 level = logging.WARNING if failures in {3, 30} or failures % 300 == 0 else logging.DEBUG
                 log.log(level, "the lease %s/%s can't be taken: %s", self._namespace, self.name, _in_words(error))
-            await asyncio.sleep(self._pause())
+            left = self._free_at() - self._clock()
+            await asyncio.sleep(min(self._pause(), left) if left > 0 else self._pause())
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         term = asyncio.create_task(lead(), name="term")
@@ -211,8 +213,11 @@ class Elector:
             self._observed, self._observed_at = spec, self._clock()
         if spec.get("holderIdentity") in {None, "", self.identity}:
             return True
-        duration = spec.get("leaseDurationSeconds") or self._times.duration
-        return self._clock() >= self._observed_at + duration
+        return self._clock() >= self._free_at()
+
+    def _free_at(self) -> float:
+        """When the lease may be taken, unless its record changes until then."""
+        return self._observed_at + (self._observed.get("leaseDurationSeconds") or self._times.duration)
 
     def _ours(self, lease: dict[str, Any]) -> Spec:
         """The record that says that we have it."""

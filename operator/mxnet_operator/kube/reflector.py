@@ -170,6 +170,7 @@ class Reflector(Generic[T]):
                 found.clear()
                 params = dict(self._params)
                 continue
+            self._silent_since = self._clock()
             for raw in page.items:
                 self._collect(found, frames.meta_of(raw), raw)
             if not page.metadata.continue_:

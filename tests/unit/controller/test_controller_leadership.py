@@ -4,7 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, RecordingClient, World, gang, until, world
+from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, RecordingClient, World, gang, world
+from waiting import until
 
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.credentials import load_credentials
@@ -50,7 +51,8 @@ class Election(World):
     """A world with several controllers."""
 
     def __init__(self, running, credentials):
-        super().__init__(running, None)
+        super().__init__(running.api, None, running.kubeconfig)
+        self.running = running
         self.credentials = credentials
         self.members = []
 

@@ -29,14 +29,21 @@ async def everything(w):
     return found
 
 
+async def leader_first(a, b):
+    """The two programs, in the order: the one that says that it leads, the other."""
+    tasks = [asyncio.create_task(program.says("leading")) for program in (a, b)]
+    done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    return (a, b) if tasks[0] in done else (b, a)
+
+
 async def test_a_paused_leader_is_replaced_and_does_no_harm_when_it_wakes_up(tmp_path):
     async with world(tmp_path, start=False) as w:
         kubeconfig = w.running.kubeconfig
         async with running_program(kubeconfig, *FAST) as a, running_program(kubeconfig, *FAST) as b:
-            await a.says("the caches are filled")
-            await b.says("the caches are filled")
-            await w.eventually(LEASE.rsplit("/", 1)[0], len)
-            paused, other = (a, b) if await says_first(a, b) else (b, a)
+            paused, other = await leader_first(a, b)
             await w.submit(submitted(make_mxjob("digits").scheduler().server(2).worker(WORKERS)))
             await w.eventually(PODS, lambda pods: len(pods) >= 5)
             paused.process.send_signal(signal.SIGSTOP)
@@ -67,16 +74,6 @@ async def test_a_paused_leader_is_replaced_and_does_no_harm_when_it_wakes_up(tmp
             await w.state("next", "Created")
 
 
-async def says_first(a, b):
-    """Whether it is `a` that leads: only one says so."""
-    tasks = [asyncio.create_task(program.says("leading")) for program in (a, b)]
-    done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
-    return tasks[0] in done
-
-
 async def test_a_killed_leader_is_replaced_and_a_stopped_one_at_once(tmp_path):
     async with world(tmp_path, start=False) as w:
         kubeconfig = w.running.kubeconfig
@@ -86,14 +83,14 @@ async def test_a_killed_leader_is_replaced_and_a_stopped_one_at_once(tmp_path):
                 await b.says("standing by")
                 a.process.kill()
                 await b.says("leading")
-                # An hour's lease: only one that is given back can be had in a test's time.
-                patient = ["--leader-elect-lease-duration=60m", "--leader-elect-retry-period=200ms"]
                 b.process.send_signal(signal.SIGTERM)
                 assert await b.end() == 0
+            # An hour's lease: only one that is given back can be had in a test's time.
+            patient = ["--leader-elect-lease-duration=60m", "--leader-elect-retry-period=200ms"]
             async with running_program(kubeconfig, *patient) as c, running_program(kubeconfig, *patient) as d:
-                await c.says("leading")
-                await d.says("standing by")
-                c.process.send_signal(signal.SIGTERM)
-                await d.says("leading")
+                leader, standby = await leader_first(c, d)
+                await standby.says("standing by")
+                leader.process.send_signal(signal.SIGTERM)
+                await standby.says("leading")
                 await w.submit(gang())
                 await w.pods(5)
