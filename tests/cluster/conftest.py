@@ -2,6 +2,9 @@
 
 import pytest
 from control_plane_fixtures import new_namespace, real_api
+from controller_fixtures import RecordingClient, World
+
+from mxnet_operator.kube.credentials import load_credentials
 
 
 @pytest.fixture
@@ -16,3 +19,14 @@ async def namespace(api):
     """A namespace of the test's own, in which pods can be created."""
     async with new_namespace(api, accounts=True) as name:
         yield name
+
+
+@pytest.fixture
+async def world(kubernetes, api, namespace):
+    """The namespace with a controller at work."""
+    kubeconfig = kubernetes.kubeconfig("controller")
+    async with RecordingClient(load_credentials(str(kubeconfig))) as client:
+        made = World(api, client, kubeconfig, namespace)
+        await made.start()
+        yield made
+        await made.stop()

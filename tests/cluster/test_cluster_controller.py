@@ -2,23 +2,11 @@
 
 import pytest
 from control_plane import USERS
-from controller_fixtures import JOBS, PODS, SERVICES, RecordingClient, World, gang
-
-from mxnet_operator.kube.credentials import load_credentials
+from controller_fixtures import JOBS, PODS, SERVICES, gang
 
 pytestmark = pytest.mark.kubernetes
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
-
-
-@pytest.fixture
-async def world(kubernetes, api, namespace):
-    kubeconfig = kubernetes.kubeconfig("controller")
-    async with RecordingClient(load_credentials(str(kubeconfig))) as client:
-        made = World(api, client, kubeconfig, namespace)
-        await made.start()
-        yield made
-        await made.stop()
 
 
 async def finished(world):

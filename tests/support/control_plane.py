@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
+"""A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, KWOK.
 
 RBAC and the admission plugins that are on by default are on. All files lie in one folder, all ports are chosen free,
 and what was started is stopped by its process id.
@@ -23,11 +23,14 @@ import yaml
 READY_SECONDS = 120
 STOP_SECONDS = 20
 POLL_SECONDS = 0.05
+STAGES = Path(__file__).resolve().parents[1] / "tools" / "kwok" / "stages.yaml"
+FAKE_NODES = "type=kwok"
 ADMIN = "admin"
 USERS = {  # token and user name, id and groups: each program has the rights that a real cluster gives it
     ADMIN: (ADMIN, "system:masters"),
     "controller-manager": ("system:kube-controller-manager", ""),
     "scheduler": ("system:kube-scheduler", ""),
+    "kwok": ("kwok", "system:masters"),
     "controller": ("mxnet-operator", "system:masters"),
 }
 _AUDIT_POLICY = {
@@ -226,6 +229,14 @@ def _controllers(programs: Programs, server: Server) -> None:
         **common,
     )
     programs.start("kube-scheduler", kubeconfig=server.kubeconfig("scheduler"), **common)
+    programs.start(
+        "kwok",
+        kubeconfig=server.kubeconfig("kwok"),
+        config=STAGES,
+        manage_all_nodes="false",
+        manage_nodes_with_label_selector=FAKE_NODES,
+        node_lease_duration_seconds=40,
+    )
 
 
 def _established(server: Server, crd: Mapping[str, Any]) -> bool:

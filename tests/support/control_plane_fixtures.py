@@ -14,14 +14,18 @@ import aiohttp
 import pytest
 from apiserver_fixtures import Api
 from control_plane import Server, control_plane
-from kubernetes_programs import CONTROL_PLANE, MissingProgramError, programs, programs_or_skip
+from kubernetes_programs import CONTROL_PLANE, MissingProgramError, missing, programs, programs_or_skip
 
 from mxnet_operator.api.crd import custom_resource_definition
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what the collected tests need."""
-    if not session.config.option.collectonly and any(item.get_closest_marker("kubernetes") for item in session.items):
+    config = session.config
+    if config.option.collectonly or not any(item.get_closest_marker("kubernetes") for item in session.items):
+        return
+    if absent := missing(CONTROL_PLANE):
+        config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
         with contextlib.suppress(MissingProgramError):  # the tests say it
             programs(CONTROL_PLANE)
 

@@ -1,7 +1,7 @@
 """Where tests find the programs of Kubernetes: KUBEBUILDER_ASSETS, then the user's cache, then built with Go.
 
-They are built once, from the modules that tests/tools/kubernetes pins, and kept outside the work tree, in the user's
-cache, under the hash of go.sum. Building all from nothing takes about six minutes on two cores.
+They are built once, from the modules that tests/tools pins, and kept outside the work tree, in the user's cache, under
+the hash of their module's go.sum. Building all from nothing takes about six minutes on two cores.
 """
 
 import functools
@@ -11,26 +11,57 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 import pytest
 
-MODULE = Path(__file__).resolve().parents[1] / "tools" / "kubernetes"
-VERSION = (1, 36, 3)
-PACKAGES = {
-    "etcd": "go.etcd.io/etcd/server/v3",
-    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-}
-CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
 BUILD_SECONDS = 3600
+# without a version in it, clients can't parse what the API server says of itself
+_VERSION = {"gitVersion": "v1.36.3", "gitMajor": 1, "gitMinor": 36}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A go.mod of ours with one family of programs: their dependencies agree."""
+
+    name: str
+    stamps: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where its go.mod is."""
+        return TOOLS / self.name
+
+    @property
+    def cache(self) -> Path:
+        """Where its programs are kept."""
+        key = hashlib.sha256((self.folder / "go.sum").read_bytes()).hexdigest()[:16]
+        return Path(platformdirs.user_cache_dir("mxjob")) / "tools" / key
+
+
+KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
+KWOK = Module("kwok")
+PACKAGES = {
+    "etcd": (KUBERNETES, "go.etcd.io/etcd/server/v3"),
+    "kube-apiserver": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kube-controller-manager": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kube-scheduler": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-scheduler"),
+    "kubectl": (KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
+    "kwok": (KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
+}
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
 
 class MissingProgramError(Exception):
     """A program that can't be had here, and why."""
+
+
+def missing(names: Collection[str]) -> list[str]:
+    """Which of the programs would have to be built."""
+    return [name for name in names if _ready(name) is None]
 
 
 def programs(names: Collection[str]) -> dict[str, str]:
@@ -39,11 +70,11 @@ def programs(names: Collection[str]) -> dict[str, str]:
     Raises:
         MissingProgramError: One is nowhere and can't be built.
     """
-    found = {name: path for name in names if (path := _ready(name))}
-    missing = [name for name in names if name not in found]
-    if missing and (why_not := _build(tuple(missing))):
-        raise MissingProgramError(f"{', '.join(missing)}: {why_not}")
-    return found | {name: str(_cache() / name) for name in missing}
+    for module in (KUBERNETES, KWOK):
+        wanted = tuple(name for name in missing(names) if PACKAGES[name][0] is module)
+        if wanted and (why_not := _build(module, wanted)):
+            raise MissingProgramError(f"{', '.join(wanted)}: {why_not}")
+    return {name: str(_ready(name)) for name in names}
 
 
 def programs_or_skip(names: Collection[str]) -> dict[str, str]:
@@ -51,52 +82,40 @@ def programs_or_skip(names: Collection[str]) -> dict[str, str]:
     try:
         return programs(names)
     except MissingProgramError as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
+        why_not = str(error)
+    if os.environ.get("CI"):
+        pytest.fail(why_not, pytrace=False)
+    pytest.skip(why_not)
 
 
-def _ready(name: str) -> str | None:
+def _ready(name: str) -> Path | None:
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     places = [Path(assets) / name] if assets else []
-    return next((str(place) for place in (*places, _cache() / name) if place.exists()), None)
-
-
-def _cache() -> Path:
-    key = hashlib.sha256((MODULE / "go.sum").read_bytes()).hexdigest()[:16]
-    return Path(platformdirs.user_cache_dir("mxjob")) / "tools" / key
+    return next((place for place in (*places, PACKAGES[name][0].cache / name) if place.exists()), None)
 
 
 @functools.cache  # what can't be built isn't tried again for every test
-def _build(names: tuple[str, ...]) -> str:
+def _build(module: Module, names: tuple[str, ...]) -> str:
     """Build the programs into the cache; says why not, or nothing."""
     if shutil.which("go") is None:
-        return f"not in KUBEBUILDER_ASSETS or {_cache()}, and no Go to build with"
-    _cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=_cache(), prefix="building-") as folder:
-        command = ["go", "build", "-o", f"{folder}/", "-ldflags", _stamps(), *(PACKAGES[name] for name in names)]
+        return f"not in KUBEBUILDER_ASSETS or {module.cache}, and no Go to build with"
+    module.cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=module.cache, prefix="building-") as folder:
+        packages = [PACKAGES[name][1] for name in names]
+        command = ["go", "build", "-o", f"{folder}/", "-ldflags", f"-s -w {module.stamps}", *packages]
         try:
             done = subprocess.run(
-                command, cwd=MODULE, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
+                command, cwd=module.folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
             return f"not built within {BUILD_SECONDS} s"
         if done.returncode != 0:
             return f"could not be built: {done.stderr[-2000:]}"
-        for name in names:  # a rename, so that nobody ever starts half a program
-            (Path(folder) / _file_name(PACKAGES[name])).replace(_cache() / name)
+        for name, package in zip(names, packages, strict=True):  # a rename: nobody ever starts half a program
+            (Path(folder) / _file_name(package)).replace(module.cache / name)
     return ""
 
 
 def _file_name(package: str) -> str:
     """What `go build` calls a package's program: its last element that isn't a version."""
-    return [part for part in package.split("/") if part != "v3"][-1]
-
-
-def _stamps() -> str:
-    """The linker's flags that tell the programs their version: without them clients can't parse it."""
-    major, minor, patch = VERSION
-    stamps = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor}
-    return " ".join(
-        ["-s", "-w", *(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamps.items())]
-    )
+    return package.removesuffix("/v3").rpartition("/")[2]

@@ -1,0 +1,74 @@
+"""Jobs on the fake nodes of KWOK, where the real scheduler places their pods."""
+
+import asyncio
+
+import pytest
+from builders import make_mxjob
+from controller_fixtures import PODS, submitted
+
+pytestmark = pytest.mark.kubernetes
+
+NODES = "/api/v1/nodes"
+SECONDS = 60
+GPU = "nvidia.com/gpu"
+
+
+def node(name, **resources):
+    allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110", **resources}
+    return {
+        "metadata": {"name": name, "labels": {"type": "kwok"}},
+        "status": {"allocatable": allocatable, "capacity": allocatable},
+    }
+
+
+def job(*, gpus, exit_codes):
+    """A scheduler, a server and two workers with so many GPUs each, whose pods end with these codes, by type."""
+    limits = {"limits": {GPU: str(gpus)}} if gpus else {}
+    builder = make_mxjob("digits").scheduler().server().worker(2, resources=limits)
+    for replica_type, code in exit_codes.items():
+        builder.template_metadata(replica_type, annotations={"test.mxjob/exit-code": str(code)})
+    return submitted(builder)
+
+
+@pytest.fixture
+async def nodes(api):
+    for manifest in (node("plain"), node("with-gpus", **{GPU: "2"})):
+        (await api.post(NODES, manifest)).ok()
+    untainted = set()
+    async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:
+        while len(untainted) < 2:  # kube-controller-manager lets pods onto a node once it is ready
+            found = (await events.next())["object"]
+            conditions = found["status"].get("conditions", [])
+            ready = any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
+            if ready and not found["spec"].get("taints"):
+                untainted.add(found["metadata"]["name"])
+    yield
+    for name in ("plain", "with-gpus"):
+        (await api.delete(f"{NODES}/{name}")).ok()
+
+
+async def test_workers_are_placed_where_the_gpus_are(world, nodes):
+    await world.submit(job(gpus=1, exit_codes={"Scheduler": 0, "Server": 0, "Worker": 0}))
+    done = await world.state("digits", "Succeeded")
+    assert done["status"]["completedIndexes"]["Worker"] == "0-1"
+    pods = (await world.api.get(world.path(PODS))).ok()["items"]
+    placed = {pod["spec"]["nodeName"] for pod in pods if "-worker-" in pod["metadata"]["name"]}
+    assert placed == {"with-gpus"}
+
+
+async def test_a_worker_that_fails_on_its_node_fails_the_job(world, nodes):
+    await world.submit(job(gpus=0, exit_codes={"Worker": 3}))
+    failed = await world.state("digits", "Failed")
+    assert "code 3" in failed["status"]["conditions"][-1]["message"]
+
+
+async def test_what_fits_no_node_waits_in_the_schedulers_own_words(world, nodes):
+    await world.submit(job(gpus=4, exit_codes={}))
+
+    def waiting(pods):
+        conditions = pods.get("digits-worker-0", {}).get("status", {}).get("conditions", [])
+        return [each for each in conditions if each["type"] == "PodScheduled" and each["status"] == "False"]
+
+    (condition,) = waiting(await world.eventually(PODS, waiting))
+    assert condition["reason"] == "Unschedulable"
+    assert f"Insufficient {GPU}" in condition["message"]
