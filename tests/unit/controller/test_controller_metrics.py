@@ -38,7 +38,8 @@ async def counted(tmp_path, **options):
         running_server(tmp_path) as running,
         RecordingClient(load_credentials(str(running.kubeconfig)), observer=metrics.requested) as client,
     ):
-        w = World(running, client)
+        w = World(running.api, client, running.kubeconfig)
+        w.running = running
         try:
             await w.start(observer=metrics, **options)
             metrics.watch(w.controller)
