@@ -6,6 +6,7 @@ and what was started is stopped by its process id.
 
 import contextlib
 import json
+import secrets
 import socket
 import ssl
 import subprocess
@@ -25,8 +26,9 @@ STOP_SECONDS = 20
 POLL_SECONDS = 0.05
 STAGES = Path(__file__).resolve().parents[1] / "tools" / "kwok" / "stages.yaml"
 FAKE_NODES = "type=kwok"
+ETCD, ETCD_PEERS = "unix://etcd:1", "unix://etcd:2"
 ADMIN = "admin"
-USERS = {  # token and user name, id and groups: each program has the rights that a real cluster gives it
+USERS = {  # their names to the server, and groups: each program has the rights that a real cluster gives it
     ADMIN: (ADMIN, "system:masters"),
     "controller-manager": ("system:kube-controller-manager", ""),
     "scheduler": ("system:kube-scheduler", ""),
@@ -48,10 +50,15 @@ class Server:
     url: str
     authority: Path
     folder: Path
-    token: str = ADMIN
+    tokens: Mapping[str, str]
+
+    @property
+    def token(self) -> str:
+        """The administrator's."""
+        return self.tokens[ADMIN]
 
     def kubeconfig(self, user: str = ADMIN, token: str | None = None) -> Path:
-        """A kubeconfig for one user, by its token (for those of USERS: their name)."""
+        """A kubeconfig for one of USERS, or for whoever has the token."""
         path = self.folder / f"{user}.kubeconfig"
         cluster = {"server": self.url, "certificate-authority": str(self.authority)}
         config = {
@@ -59,7 +66,7 @@ class Server:
             "kind": "Config",
             "current-context": "test",
             "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": user, "user": {"token": token or user}}],
+            "users": [{"name": user, "user": {"token": token or self.tokens[user]}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": user, "namespace": "default"}}],
         }
         path.write_text(yaml.safe_dump(config))
@@ -134,7 +141,7 @@ class Programs:
         while True:
             for program in self.started:
                 program.check()
-            with contextlib.suppress(OSError):  # refused, not listening yet
+            with contextlib.suppress(OSError):  # not listening yet, or an answer that is a refusal
                 if answer := ready():
                     return answer
             if time.monotonic() > give_up:
@@ -149,6 +156,8 @@ def control_plane(
 ) -> Iterator[Server]:
     """A control plane that serves `crds`, its API server started with these flags too; it ends with the context.
 
+    `folder` is for its files, and nobody else's to read.
+
     The CRDs come before kube-controller-manager: its garbage collector looks for new kinds only every 30 s.
     """
     programs = Programs(paths, folder)
@@ -159,7 +168,8 @@ def control_plane(
         for crd in crds:
             programs.wait(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _established(server, crd))
         _controllers(programs, server)
-        programs.wait("a service account", lambda: has_service_account(server, "default"))
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        programs.wait("a service account", lambda: server.ask("GET", account))
         yield server
     finally:
         for program in reversed(programs.started):
@@ -168,17 +178,15 @@ def control_plane(
 
 def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
     folder = programs.folder
-    client_port, peer_port, port = _free_ports(3)
-    etcd = f"http://127.0.0.1:{client_port}"
-    peers = f"http://127.0.0.1:{peer_port}"
+    # sockets in our own folder: etcd asks nobody who they are
     programs.start(
         "etcd",
         data_dir=folder / "etcd",
-        listen_client_urls=etcd,
-        advertise_client_urls=etcd,
-        listen_peer_urls=peers,
-        initial_advertise_peer_urls=peers,
-        initial_cluster=f"default={peers}",
+        listen_client_urls=ETCD,
+        advertise_client_urls=ETCD,
+        listen_peer_urls=ETCD_PEERS,
+        initial_advertise_peer_urls=ETCD_PEERS,
+        initial_cluster=f"default={ETCD_PEERS}",
         unsafe_no_fsync="true",
         log_level="warn",
     )
@@ -189,14 +197,16 @@ def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
     accounts = authority.issue_cert("service-accounts")
     for name, keys in (("server.key", certificate), ("accounts.key", accounts)):
         keys.private_key_pem.write_to_path(folder / name)
-    rows = [f'{token},{name},{name},"{groups}"' for token, (name, groups) in USERS.items()]
+    tokens = {user: secrets.token_urlsafe() for user in USERS}
+    rows = [f'{tokens[user]},{name},{name},"{groups}"' for user, (name, groups) in USERS.items()]
     (folder / "tokens.csv").write_text("\n".join(rows) + "\n")
     (folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
-    for secret in ("server.key", "accounts.key", "tokens.csv"):
-        (folder / secret).chmod(0o600)
+    for private in ("server.key", "accounts.key", "tokens.csv"):
+        (folder / private).chmod(0o600)
+    port = _free_port()
     programs.start(
         "kube-apiserver",
-        etcd_servers=etcd,
+        etcd_servers=ETCD,
         bind_address="127.0.0.1",
         advertise_address="127.0.0.1",
         secure_port=port,
@@ -213,7 +223,7 @@ def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
         audit_log_path=folder / "audit.log",
         **flags,
     )
-    server = Server(f"https://127.0.0.1:{port}", folder / "ca.pem", folder)
+    server = Server(f"https://127.0.0.1:{port}", folder / "ca.pem", folder, tokens)
     programs.wait("kube-apiserver", lambda: server.ask("GET", "/readyz") == "ok")
     return server
 
@@ -246,17 +256,7 @@ def _established(server: Server, crd: Mapping[str, Any]) -> bool:
     return bool(names)
 
 
-def has_service_account(server: Server, namespace: str) -> bool:
-    """Whether pods can be created in a namespace: the default account is there."""
-    try:
-        return bool(server.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
-    except urllib.error.HTTPError:
-        return False
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
