@@ -151,14 +151,18 @@ class Programs:
 
 
 @contextlib.contextmanager
-def control_plane(paths: Mapping[str, str], folder: Path, crds: Collection[dict[str, Any]]) -> Iterator[Server]:
-    """A control plane that serves `crds`, with its files in `folder`, nobody else's to read; it ends with the context.
+def control_plane(
+    paths: Mapping[str, str], folder: Path, crds: Collection[dict[str, Any]], **api_server_flags: object
+) -> Iterator[Server]:
+    """A control plane that serves `crds`, its API server started with these flags too; it ends with the context.
+
+    `folder` is for its files, and nobody else's to read.
 
     The CRDs come before kube-controller-manager: its garbage collector looks for new kinds only every 30 s.
     """
     programs = Programs(paths, folder)
     try:
-        server = _api_server(programs)
+        server = _api_server(programs, api_server_flags)
         for crd in crds:
             server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
         for crd in crds:
@@ -172,7 +176,7 @@ def control_plane(paths: Mapping[str, str], folder: Path, crds: Collection[dict[
             program.stop()
 
 
-def _api_server(programs: Programs) -> Server:
+def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
     folder = programs.folder
     # sockets in our own folder: etcd asks nobody who they are
     programs.start(
@@ -217,6 +221,7 @@ def _api_server(programs: Programs) -> Server:
         endpoint_reconciler_type="none",
         audit_policy_file=folder / "audit.yaml",
         audit_log_path=folder / "audit.log",
+        **flags,
     )
     server = Server(f"https://127.0.0.1:{port}", folder / "ca.pem", folder, tokens)
     programs.wait("kube-apiserver", lambda: server.ask("GET", "/readyz") == "ok")

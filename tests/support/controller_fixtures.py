@@ -1,6 +1,9 @@
 """A controller at work on an API server, local or real, whose pods a test moves through their phases by hand."""
 
 import asyncio
+import json
+import os
+import sys
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -16,13 +19,14 @@ PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
 EVENTS = "/api/v1/namespaces/default/events"
 SECONDS = 30
+PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 
 
 class RecordingClient(Client):
     """A client that notes what it writes."""
 
-    def __init__(self, credentials):
-        super().__init__(credentials)
+    def __init__(self, credentials, **options):
+        super().__init__(credentials, **options)
         self.writes = []
 
     async def create(self, path, *args, **kwargs):
@@ -62,7 +66,9 @@ class World:
         self.client = client
         self.kubeconfig = kubeconfig
         self.namespace = namespace
-        self._controller = None
+        self.running = None
+        self.controller = None
+        self._task = None
 
     def path(self, path):
         """One of the paths above, in the namespace of this world."""
@@ -74,18 +80,18 @@ class World:
 
     async def start(self, **options):
         if self.namespace != "default":
-            options.setdefault("namespace", self.namespace)
-        controller = Controller(self.client, **options)
-        self._controller = asyncio.create_task(controller.run())
+            options.setdefault("namespaces", [self.namespace])
+        self.controller = Controller(self.client, **options)
+        self._task = asyncio.create_task(self.controller.run())
         async with asyncio.timeout(SECONDS):
-            await controller.synced.wait()
+            await self.controller.synced.wait()
 
     async def stop(self):
-        if self._controller is not None:
-            self._controller.cancel()
-            (result,) = await asyncio.gather(self._controller, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            (result,) = await asyncio.gather(self._task, return_exceptions=True)
             assert isinstance(result, asyncio.CancelledError), result
-            self._controller = None
+            self._task = None
 
     async def submit(self, manifest, path=JOBS):
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
@@ -161,9 +167,56 @@ async def world(folder, *, start=True, **server_options):
         RecordingClient(load_credentials(str(running.kubeconfig))) as client,
     ):
         made = World(running.api, client, running.kubeconfig)
+        made.running = running
         try:
             if start:
                 await made.start()
             yield made
         finally:
             await made.stop()
+
+
+class Program:
+    """`mxnet-operator run` as a process of its own, with free ports; its log is read as it comes."""
+
+    def __init__(self, process):
+        self.process = process
+        self.lines = []
+
+    async def says(self, part):
+        """The line of the log that has this in its message, and all before it; only lines not yet read count."""
+        async with asyncio.timeout(SECONDS):
+            while line := await self.process.stderr.readline():
+                self.lines.append(json.loads(line))
+                if part in self.lines[-1]["message"]:
+                    return self.lines[-1]["message"]
+        raise AssertionError(f"it ended without saying {part!r}: {self.lines}")
+
+    async def end(self):
+        """The exit code, once it has ended by itself, and the whole log."""
+        async with asyncio.timeout(SECONDS):
+            _, rest = await self.process.communicate()
+        self.lines.extend(json.loads(line) for line in rest.splitlines())
+        return self.process.returncode
+
+
+@asynccontextmanager
+async def running_program(kubeconfig, *arguments, **environment):
+    addresses = ["--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"]
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        "run",
+        "--log-format",
+        "json",
+        *addresses,
+        *arguments,
+        env=os.environ | {"KUBECONFIG": str(kubeconfig)} | environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield Program(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()

@@ -12,6 +12,7 @@ from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+    from mxnet_operator.kube.observers import RequestObserver
 
 
 def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
@@ -54,8 +55,12 @@ class Target:
 
 
 @contextlib.asynccontextmanager
-async def connect(target: Target) -> "AsyncIterator[Client]":
+async def connect(
+    target: Target, *, max_connections: int = 100, observer: "RequestObserver | None" = None
+) -> "AsyncIterator[Client]":
     """A client of the server that the options, the environment or the default kubeconfig name.
+
+    `observer` hears of every request.
 
     Raises:
         CommandError: there is no such server, it can't be reached, or it refuses a request made in the body of the
@@ -78,7 +83,7 @@ async def connect(target: Target) -> "AsyncIterator[Client]":
         except CredentialsError as error:
             raise CommandError(str(error), code=Exit.API) from error
     try:
-        async with Client(credentials) as client:
+        async with Client(credentials, max_connections=max_connections, observer=observer) as client:
             yield client
     except ApiUnavailable as error:
         raise CommandError(

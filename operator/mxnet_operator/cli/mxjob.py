@@ -1,13 +1,12 @@
 """`mxjob`: the command line for people."""
 
-import importlib.metadata
 from typing import Annotated
 
 import typer
 
 from mxnet_operator.cli import local, logs, run, validate
-from mxnet_operator.cli.errors import Exit, leave, run_app
-from mxnet_operator.cli.terminal import write_line
+from mxnet_operator.cli.errors import run_app
+from mxnet_operator.cli.version import show_version
 
 app = typer.Typer(
     name="mxjob",
@@ -27,20 +26,11 @@ app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.add_typer(local.app, name="local")
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
-        try:
-            number = importlib.metadata.version("mxnet-operator")
-        except importlib.metadata.PackageNotFoundError:
-            number = "of a checkout that is not installed"
-        write_line(f"mxjob {number}")
-        leave(Exit.OK)
-
-
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=show_version("mxjob"), is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None: ...
 

@@ -1,16 +1,24 @@
 """`mxnet-operator`: what runs in a cluster: the controller, and the definition of its resource."""
 
 import asyncio
+import re
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 import typer
 import yaml
 
-from mxnet_operator.cli.connection import ContextOption, KubeconfigOption, Target, connect
+from mxnet_operator.cli.connection import ContextOption, KubeconfigOption, Target
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
-from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.terminal import write_line
+from mxnet_operator.cli.version import show_version
+
+_ENV: Final = "MXNET_OPERATOR_"
+_ELECTION: Final = "Leader election"
+_ADDRESSES: Final = "Addresses"
+_LOG: Final = "Log"
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
 
 app = typer.Typer(
     name="mxnet-operator",
@@ -42,36 +50,171 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+def _seconds(text: str | float) -> float:
+    """A duration as the Kubernetes components take it; a number alone is seconds."""
+    found = _DURATION.fullmatch(str(text))
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no duration: write 15s, 1.5s, 500ms or 1m")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=show_version("mxnet-operator"), is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None: ...
+
+
 @app.command()
 def run(  # noqa: PLR0917 - options
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     namespace: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--namespace",
             "-n",
             metavar="NAME",
-            help="Run the jobs of this namespace only; default: all.",
+            envvar=f"{_ENV}NAMESPACES",
+            help="Run the jobs of this namespace only, which takes a Role there and no ClusterRole; may be repeated, or"
+            " name several with commas. Default: all namespaces.",
             show_default=False,
         ),
     ] = None,
-    log_level: Annotated[LogLevel, typer.Option(help="The least that is logged.")] = LogLevel.INFO,
-    log_format: Annotated[LogFormat, typer.Option(help="Lines for people, or one JSON object per line.")] = (
-        LogFormat.TEXT
-    ),
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Jobs that are looked at at a time.")] = 8,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs that are worked on at once.")
+    ] = 8,
+    leader_elect: Annotated[
+        bool,
+        typer.Option(
+            "--leader-elect/--no-leader-elect",
+            envvar=f"{_ENV}LEADER_ELECT",
+            help="Act only while holding the Lease; of several, one acts and the others stand by with warm caches.",
+            rich_help_panel=_ELECTION,
+        ),
+    ] = True,
+    lease_name: Annotated[
+        str,
+        typer.Option(
+            "--leader-elect-resource-name",
+            metavar="NAME",
+            envvar=f"{_ENV}LEADER_ELECT_RESOURCE_NAME",
+            help="The Lease; operators for different namespaces need one each.",
+            rich_help_panel=_ELECTION,
+        ),
+    ] = "mxnet-operator",
+    lease_namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--leader-elect-resource-namespace",
+            metavar="NAME",
+            envvar=f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE",
+            help="Where the Lease is. Default: the pod's own namespace, or the kubeconfig context's.",
+            show_default=False,
+            rich_help_panel=_ELECTION,
+        ),
+    ] = None,
+    lease_duration: Annotated[
+        float,
+        typer.Option(
+            "--leader-elect-lease-duration",
+            parser=_seconds,
+            metavar="DURATION",
+            envvar=f"{_ENV}LEADER_ELECT_LEASE_DURATION",
+            help="How long the others wait for a renewal before they take over; whole seconds.",
+            show_default="5s",
+            rich_help_panel=_ELECTION,
+        ),
+    ] = 5,
+    renew_deadline: Annotated[
+        float,
+        typer.Option(
+            "--leader-elect-renew-deadline",
+            parser=_seconds,
+            metavar="DURATION",
+            envvar=f"{_ENV}LEADER_ELECT_RENEW_DEADLINE",
+            help="How long after its last renewal a leader still acts; less than the lease duration.",
+            show_default="3.5s",
+            rich_help_panel=_ELECTION,
+        ),
+    ] = 3.5,
+    retry_period: Annotated[
+        float,
+        typer.Option(
+            "--leader-elect-retry-period",
+            parser=_seconds,
+            metavar="DURATION",
+            envvar=f"{_ENV}LEADER_ELECT_RETRY_PERIOD",
+            help="Time between renewals, and between attempts to take the Lease.",
+            show_default="1s",
+            rich_help_panel=_ELECTION,
+        ),
+    ] = 1,
+    metrics_address: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-bind-address",
+            metavar="HOST:PORT",
+            envvar=f"{_ENV}METRICS_BIND_ADDRESS",
+            help="Where /metrics is served, over plain HTTP; :PORT is every address of the machine, 0 turns it off.",
+            show_default="127.0.0.1:8080; in a pod :8080",
+            rich_help_panel=_ADDRESSES,
+        ),
+    ] = None,
+    health_address: Annotated[
+        str | None,
+        typer.Option(
+            "--health-probe-bind-address",
+            metavar="HOST:PORT",
+            envvar=f"{_ENV}HEALTH_PROBE_BIND_ADDRESS",
+            help="Where /readyz, /livez and /healthz are served; written as above.",
+            show_default="127.0.0.1:8081; in a pod :8081",
+            rich_help_panel=_ADDRESSES,
+        ),
+    ] = None,
+    log_level: Annotated[
+        LogLevel, typer.Option(envvar=f"{_ENV}LOG_LEVEL", help="The least that is logged.", rich_help_panel=_LOG)
+    ] = LogLevel.INFO,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(
+            envvar=f"{_ENV}LOG_FORMAT",
+            help="Lines for people, or one JSON object per line.",
+            rich_help_panel=_LOG,
+        ),
+    ] = LogFormat.TEXT,
 ) -> None:
     """Run the jobs of a cluster until SIGTERM or Ctrl-C; the log goes to standard error.
 
     The API server is that of --kubeconfig, $KUBECONFIG or ~/.kube/config, or in a pod without these, that of the pod's
     own cluster. A server that is away is waited for. Stopping leaves jobs running; the next start takes them up again.
+
+    Several may run for one cluster: they elect one that acts. Each flag can be given by the environment variable named
+    with it; a flag goes before its variable. Durations are written 15s, 1.5s, 500ms or 1m.
     """
     with extra_needed("controller"):
+        from mxnet_operator.cli import operate  # noqa: PLC0415
         from mxnet_operator.controller.log_format import configure_logging  # noqa: PLC0415
 
+    election = None
+    if leader_elect:
+        times = operate.lease_times(lease_duration, renew_deadline, retry_period)
+        election = operate.Election(name=lease_name, namespace=lease_namespace, times=times)
+    options = operate.Options(
+        target=Target(kubeconfig, context),
+        namespaces=operate.names_in(namespace or ()),
+        workers=workers,
+        election=election,
+        metrics=operate.address(metrics_address, 8080),
+        health=operate.address(health_address, 8081),
+    )
     configure_logging(log_level.value, log_format.value)
-    asyncio.run(_run(Target(kubeconfig, context, namespace), workers))
+    asyncio.run(operate.operate(options))
+    leave(Exit.OK)
 
 
 @app.command()
@@ -80,21 +223,6 @@ def crd() -> None:
     from mxnet_operator.api.crd import custom_resource_definition  # noqa: PLC0415
 
     write_line(yaml.safe_dump(custom_resource_definition(), sort_keys=False).rstrip())
-
-
-async def _run(target: Target, workers: int) -> None:
-    from mxnet_operator.controller.controller import Controller  # noqa: PLC0415
-
-    with first_signal() as asked_to_stop:
-        async with connect(target) as client:
-            running = asyncio.create_task(Controller(client, target.namespace, workers=workers).run())
-            either: set[asyncio.Future[Any]] = {running, asked_to_stop}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not asked_to_stop.done():
-                await running  # Raises what it died of.
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-    leave(Exit.OK)
 
 
 def main() -> None:

@@ -44,13 +44,13 @@ class Outcome:
 
 
 class Executor:
-    """Does what plans say; one for all jobs, so that the limit on requests under way is for all of them."""
+    """Does what plans say, for all jobs of its caches, so that the limit on requests under way is for all of them."""
 
-    def __init__(self, client: Client, writes: OwnWrites) -> None:
-        """`writes` learns the version of everything written."""
+    def __init__(self, client: Client, writes: OwnWrites, in_flight: asyncio.Semaphore | None = None) -> None:
+        """`writes` learns the version of everything written; `in_flight` is for executors that share their limit."""
         self._client = client
         self._writes = writes
-        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
+        self._in_flight = in_flight or asyncio.Semaphore(IN_FLIGHT)
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
         """Carry out the actions for a job with defaults: Services first, that pods find names, then all the rest."""

@@ -25,6 +25,8 @@ BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
 """When the caches lag behind our writes; their next event brings the job back earlier."""
 
+StatusObserver = Callable[[str, MXJobStatus, MXJobStatus], None]
+
 log = logging.getLogger(__name__)
 
 
@@ -49,15 +51,22 @@ class Reconciler:
         services: Indexer[Child[ServiceView]],
         writes: OwnWrites,
         *,
+        executor: Executor | None = None,
+        recorder: EventRecorder | None = None,
+        on_status: StatusObserver | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """The caches are read, never waited for; `pods` and `services` have the index BY_OWNER."""
+        """The caches are read, never waited for; `pods` and `services` have the index BY_OWNER.
+
+        `on_status` hears of each status that was written, with the job's namespace and the status before it.
+        """
         self._client = client
         self._jobs, self._pods, self._services = jobs, pods, services
         self._writes = writes
         self._now = now
-        self._executor = Executor(client, writes)
-        self._recorder = EventRecorder(client, now)
+        self._executor = executor or Executor(client, writes)
+        self._recorder = recorder or EventRecorder(client, now)
+        self._on_status = on_status
         self._valid: dict[str, tuple[str, int]] = {}
 
     async def reconcile(self, key: str) -> timedelta | None:
@@ -108,6 +117,8 @@ class Reconciler:
             path = MXJOBS.path(job.namespace, job.name, "status")
             stored = await self._client.patch(path, body)
             self._writes.record(f"{job.namespace}/{job.name}", MXJOBS, stored)
+            if self._on_status is not None:
+                self._on_status(job.namespace, old, decided.status)
         for event in decided.events:
             await self._recorder.record(job, event)
 

@@ -1,7 +1,8 @@
 """The verbs of the Kubernetes API: decoded JSON in and out, raw bytes for watches and logs."""
 
 import contextlib
-from collections.abc import AsyncGenerator, MutableSequence
+import copy
+from collections.abc import AsyncGenerator, Callable, MutableSequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -9,6 +10,7 @@ import msgspec
 
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.observers import RequestObserver
 from mxnet_operator.kube.transport import Params, Request, Transport
 
 __all__ = [
@@ -45,9 +47,11 @@ class Client:
         connect_timeout: float = 10.0,
         request_timeout: float = 60.0,
         max_connections: int = 100,
+        observer: RequestObserver | None = None,
     ) -> None:
         """Timeouts are in seconds; nothing connects before the first request."""
-        self._transport = Transport(credentials, connect_timeout, request_timeout, max_connections)
+        self._transport = Transport(credentials, connect_timeout, request_timeout, max_connections, observer)
+        self._may_write: Callable[[], bool] | None = None
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
@@ -69,6 +73,15 @@ class Client:
     def namespace(self) -> str:
         """The namespace that the credentials name for who doesn't say one."""
         return self._transport.credentials.namespace
+
+    def fenced(self, may_write: Callable[[], bool]) -> Self:
+        """This client, same connections, whose writes raise WriteFencedError while `may_write` says no.
+
+        It is asked right before each attempt is sent, a repetition after 429 included.
+        """
+        fenced = copy.copy(self)
+        fenced._may_write = may_write
+        return fenced
 
     async def get(self, path: str, params: Params | None = None) -> dict[str, Any]:
         """One object, or whatever else the path answers with."""
@@ -99,8 +112,7 @@ class Client:
         warnings: MutableSequence[str] | None = None,
     ) -> dict[str, Any]:
         """PATCH an object; returns it as stored."""
-        request = Request("PATCH", path, params or {}, msgspec.json.encode(body), content_type)
-        return _decode(await self._transport.request(request, warnings=warnings))
+        return await self._write("PATCH", path, body, params, warnings, content_type=content_type)
 
     async def replace(
         self,
@@ -169,9 +181,12 @@ class Client:
         body: Any,
         params: Params | None,
         warnings: MutableSequence[str] | None,
+        *,
+        content_type: str = "application/json",
     ) -> dict[str, Any]:
         data = None if body is None else msgspec.json.encode(body)
-        return _decode(await self._transport.request(Request(method, path, params or {}, data), warnings=warnings))
+        request = Request(method, path, params or {}, data, content_type, self._may_write)
+        return _decode(await self._transport.request(request, warnings=warnings))
 
 
 def _decode(body: bytes) -> dict[str, Any]:

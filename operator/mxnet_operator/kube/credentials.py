@@ -46,13 +46,13 @@ def load_credentials(kubeconfig: str | None = None, context: str | None = None) 
     """
     paths = kubeconfig or os.environ.get("KUBECONFIG")
     in_cluster = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
-    if paths is None and in_cluster and context is None and not Path(_DEFAULT_KUBECONFIG).expanduser().exists():
+    if paths is None and in_cluster and context is None and not _expanded(_DEFAULT_KUBECONFIG).exists():
         return _in_cluster()
     return _from_kubeconfig(paths or _DEFAULT_KUBECONFIG, context)
 
 
 def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
-    if not any(Path(p).expanduser().is_file() for p in paths.split(os.pathsep) if p):
+    if not any(_expanded(p).is_file() for p in paths.split(os.pathsep) if p):
         raise NoKubeconfigError(
             f"no kubeconfig at {paths}: name one with --kubeconfig or the environment variable KUBECONFIG"
         )
@@ -77,6 +77,11 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
         return _credentials(
             configuration, chosen.get("namespace") or "default", lambda: _from_kubeconfig(paths, context)
         )
+
+
+def _expanded(path: str) -> Path:
+    """The path with its ~ replaced; as it is for a user without a home (a container's bare number)."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises where there is no home
 
 
 def _in_cluster() -> Credentials:

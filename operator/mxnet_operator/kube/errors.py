@@ -20,6 +20,10 @@ class ApiUnavailable(KubeError):  # noqa: N818 - the name says a state of the se
     """The server can't be reached, or the connection broke: whether a write was carried out is unknown."""
 
 
+class WriteFencedError(KubeError):
+    """This process may not write now, so nothing was sent: it has lost the lease that allows it to."""
+
+
 class ApiError(KubeError):
     """The server answered with an error: the fields of its Status, `code` being the HTTP status.
 

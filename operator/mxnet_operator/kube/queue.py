@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mxnet_operator.kube.backoff import Backoff
+from mxnet_operator.kube.observers import QueueObserver
 
 DEFAULT_BACKOFF: Final = Backoff(first=0.1, longest=60.0)
 
@@ -19,13 +20,21 @@ class WorkQueue:
     return: whoever works on it decides anew when to look again.
     """
 
-    def __init__(self, backoff: Backoff = DEFAULT_BACKOFF, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        backoff: Backoff = DEFAULT_BACKOFF,
+        clock: Callable[[], float] = time.monotonic,
+        observer: QueueObserver | None = None,
+    ) -> None:
         """An empty queue; `backoff` is for `add_rate_limited`."""
         self._backoff = backoff
         self._clock = clock
+        self._observer = observer or QueueObserver()
         self._ready: deque[str] = deque()
-        self._wanted: set[str] = set()
-        self._working: set[str] = set()
+        self._wanted: dict[str, float] = {}
+        """The keys to be looked at, and since when."""
+        self._working: dict[str, float] = {}
+        """The keys that workers have, and since when."""
         self._failures: dict[str, int] = {}
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
@@ -36,11 +45,21 @@ class WorkQueue:
         """Keys that wait for a worker now."""
         return len(self._ready)
 
+    @property
+    def working(self) -> int:
+        """Keys that workers have now."""
+        return len(self._working)
+
+    def longest_work(self) -> float:
+        """Seconds for which the slowest worker has had its key; 0 where none has one."""
+        return self._clock() - min(self._working.values()) if self._working else 0.0
+
     def add(self, key: str) -> None:
         """Look at the key as soon as a worker is free."""
         if key in self._wanted:
             return
-        self._wanted.add(key)
+        self._wanted[key] = self._clock()
+        self._observer.added()
         if key not in self._working:
             self._ready.append(key)
             self._wake_one()
@@ -61,6 +80,7 @@ class WorkQueue:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(failures)
         self.add_after(key, delay)
+        self._observer.retried()
         return delay
 
     def forget(self, key: str) -> None:
@@ -79,17 +99,26 @@ class WorkQueue:
                     self._wake_one()  # it was woken and can't work: somebody else should
                 raise
         key = self._ready.popleft()
-        self._wanted.discard(key)
-        self._working.add(key)
+        now = self._clock()
+        self._observer.taken(now - self._wanted.pop(key))
+        self._working[key] = now
         self._due.pop(key, None)
         return key
 
     def done(self, key: str) -> None:
         """The worker has finished with the key."""
-        self._working.discard(key)
+        self._observer.finished(self._clock() - self._working.pop(key))
         if key in self._wanted:
             self._ready.append(key)
             self._wake_one()
+
+    def clear(self) -> None:
+        """Forget every key, delay and failure, but for what workers have: they still say `done`."""
+        self._ready.clear()
+        self._wanted.clear()
+        self._failures.clear()
+        self._due.clear()
+        self._arm()
 
     def promote_due(self) -> None:
         """Make ready what is due; the queue's own timer calls this."""

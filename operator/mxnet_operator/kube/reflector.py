@@ -58,6 +58,7 @@ class Reflector(Generic[T]):
         """Nothing is asked of the server before `run`. Times are in seconds."""
         self.cache = cache
         self.resource = resource
+        self.namespace = namespace
         self.synced = asyncio.Event()
         self._client = client
         self._project = project
@@ -71,22 +72,25 @@ class Reflector(Generic[T]):
         self._streams_lists = True
         self._version = ""
         self._failures = 0
-        self._last_heard = clock()
+        self._last_heard = self._silent_since = clock()
 
     def seconds_since_last_event(self) -> float:
-        """How long the server has been silent; beyond the idle timeout, something is stuck."""
+        """How long nothing has been heard from the server, for whatever reason; it sends a bookmark every minute."""
         return self._clock() - self._last_heard
+
+    def seconds_of_silence(self) -> float:
+        """How long a server that we were connected to has said nothing.
+
+        A server that can't be reached, or that answers with errors, isn't silent. Beyond some idle timeouts, connecting
+        anew doesn't help any more, or this reflector itself is stuck.
+        """
+        return self._clock() - self._silent_since
 
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
             try:
-                if self._version:
-                    await self._watch()
-                elif self._streams_lists:
-                    await self._list_by_watch()
-                else:
-                    await self._list()
+                await self._attempt()
             except ApiError as error:
                 if error.code == _GONE and self._version:
                     log.info("%s: the watch fell behind, listing again: %s", self.resource, error)
@@ -94,6 +98,19 @@ class Reflector(Generic[T]):
                 await self._pause(error)
             except (KubeError, msgspec.MsgspecError) as error:
                 await self._pause(error)
+
+    async def _attempt(self) -> None:
+        began = self._clock()
+        try:
+            if self._version:
+                await self._watch()
+            elif self._streams_lists:
+                await self._list_by_watch()
+            else:
+                await self._list()
+        finally:
+            if self._clock() - began < self._idle_timeout:  # It ended for another reason than the server's silence.
+                self._silent_since = self._clock()
 
     async def _pause(self, error: Exception) -> None:
         self._failures += 1
@@ -103,7 +120,7 @@ class Reflector(Generic[T]):
         await asyncio.sleep(delay)
 
     def _heard(self) -> None:
-        self._last_heard = self._clock()
+        self._last_heard = self._silent_since = self._clock()
         if self._failures >= 3:
             log.info("%s: the server is back", self.resource)
         self._failures = 0
@@ -153,6 +170,7 @@ class Reflector(Generic[T]):
                 found.clear()
                 params = dict(self._params)
                 continue
+            self._silent_since = self._clock()
             for raw in page.items:
                 self._collect(found, frames.meta_of(raw), raw)
             if not page.metadata.continue_:

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, MutableSequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,8 @@ import tenacity
 import yarl
 
 from mxnet_operator.kube.credentials import Credentials
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, WriteFencedError
+from mxnet_operator.kube.observers import RequestObserver
 
 Params = Mapping[str, str | int | bool]
 
@@ -41,15 +42,23 @@ class Request:
     params: Params
     body: bytes | None = None
     content_type: str = "application/json"
+    may_send: Callable[[], bool] | None = None
+    """Asked right before each attempt; where it says no, the request fails with WriteFencedError."""
 
 
 class Transport:
     """The connection pool. Timeouts are in seconds; nothing connects before the first request."""
 
     def __init__(
-        self, credentials: Credentials, connect_timeout: float, request_timeout: float, max_connections: int
+        self,
+        credentials: Credentials,
+        connect_timeout: float,
+        request_timeout: float,
+        max_connections: int,
+        observer: RequestObserver | None = None,
     ) -> None:
         """Take everything that a pool is made of; `open` makes it."""
+        self._observer = observer or _ignore
         self.credentials = credentials
         self._timeout = aiohttp.ClientTimeout(total=request_timeout, connect=connect_timeout)
         self._max_connections = max_connections
@@ -132,9 +141,28 @@ class Transport:
         headers = dict(await self._authorization())
         if request.body is not None:
             headers["Content-Type"] = request.content_type
+        if request.may_send is not None and not request.may_send():
+            raise WriteFencedError(f"{request.method} {request.path} was not sent: the lease is lost")
+        url = yarl.URL(self.credentials.server + request.path, encoded=True)
+        outcome = "<error>"  # client-go's word for no answer at all
+        try:
+            reply = await self._request(request, url, headers, timeout)
+            outcome = str(reply.status)
+        finally:
+            self._observer(request.method, url.authority, outcome)
+        return reply
+
+    async def _request(
+        self,
+        request: Request,
+        url: yarl.URL,
+        headers: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> aiohttp.ClientResponse:
+        assert self._session is not None  # noqa: S101 - `_send` has looked
         return await self._session.request(
             request.method,
-            yarl.URL(self.credentials.server + request.path, encoded=True),
+            url,
             params={k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in request.params.items()},
             data=request.body,
             headers=headers,
@@ -164,6 +192,10 @@ class Transport:
                     return False
                 self._auth_until = 0.0
         return True
+
+
+def _ignore(method: str, host: str, code: str) -> None:
+    """Nobody counts."""
 
 
 def _in_words(error: Exception) -> str:

@@ -184,6 +184,6 @@ async def test_a_controller_of_one_namespace_leaves_the_others_alone(tmp_path):
         (await w.api.post("/api/v1/namespaces", {"metadata": {"name": "mine"}})).ok()
         await w.submit(gang("theirs"))
         await w.submit(gang("ours") | {"metadata": {"name": "ours"}}, JOBS.replace("default", "mine"))
-        await w.start(namespace="mine")
+        await w.start(namespaces=["mine"])
         await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 5)
         assert await w.names(PODS) == []

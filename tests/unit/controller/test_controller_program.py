@@ -1,18 +1,14 @@
 """The program `mxnet-operator`: run against an API server until a signal, and print the CRD."""
 
 import asyncio
-import json
 import os
 import signal
-import sys
 
 import pytest
 import yaml
-from controller_fixtures import gang, world
+from controller_fixtures import JOBS, PODS, PROGRAM, gang, running_program, world
 
 from mxnet_operator.api.crd import custom_resource_definition
-
-PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 
 
 async def start(*arguments, **environment):
@@ -27,18 +23,41 @@ async def start(*arguments, **environment):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_it_runs_jobs_and_ends_in_order_on_a_signal(tmp_path, number):
-    async with world(tmp_path, start=False) as w:
-        program = await start("run", "--log-format", "json", KUBECONFIG=str(w.kubeconfig))
+    async with world(tmp_path, start=False) as w, running_program(w.running.kubeconfig) as program:
         await w.submit(gang())
         await w.pods(5)
-        program.send_signal(number)
+        program.process.send_signal(number)
+        assert await program.end() == 0
+        assert program.lines
+        assert not [line for line in program.lines if line["level"] in {"warning", "error"}]
+
+
+async def test_an_address_that_is_taken_is_named_with_the_flag_to_choose_another(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        taken = f"127.0.0.1:{w.running.port}"
+        program = await start("run", "--metrics-bind-address", taken, KUBECONFIG=str(w.running.kubeconfig))
         async with asyncio.timeout(30):
-            out, err = await program.communicate()
-        assert program.returncode == 0, err.decode()
-        assert out == b""
-        lines = [json.loads(line) for line in err.decode().splitlines()]
-        assert lines
-        assert not [line for line in lines if line["level"] in {"warning", "error"}]
+            _, err = await program.communicate()
+        assert program.returncode == 1
+        assert f"metrics can't be served at {taken}: Address already in use" in err.decode()
+        assert "--metrics-bind-address" in err.decode()
+
+
+async def test_without_leader_election_it_asks_for_no_lease_and_several_namespaces_are_run(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        for name in ("one", "two", "three"):
+            (await w.api.post("/api/v1/namespaces", {"metadata": {"name": name}})).ok()
+        only = ["--no-leader-elect", "--namespace", "one,two"]
+        async with running_program(w.running.kubeconfig, *only) as program:
+            await program.says("running jobs")
+            for name in ("three", "one", "two"):
+                job = gang(name)
+                job["metadata"]["namespace"] = name
+                await w.submit(job, JOBS.replace("default", name))
+            for name in ("one", "two"):
+                await w.eventually(PODS.replace("default", name), lambda pods: len(pods) == 5)
+            assert await w.names(PODS.replace("default", "three")) == []
+            assert (await w.api.get("/apis/coordination.k8s.io/v1/leases")).ok()["items"] == []
 
 
 async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):

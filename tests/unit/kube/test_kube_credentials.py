@@ -142,6 +142,16 @@ def test_a_pod_without_a_service_account_is_told_so(monkeypatch):
         load_credentials()
 
 
+def test_a_user_without_a_home_has_no_kubeconfig_there(monkeypatch):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 2**31)  # nobody's: as in a container
+    with pytest.raises(NoKubeconfigError):
+        load_credentials()
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    with pytest.raises(CredentialsError, match="service account"):
+        load_credentials()
+
+
 def test_the_environments_proxy_is_used_but_never_for_this_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.invalid:3128")
     monkeypatch.delenv("NO_PROXY", raising=False)

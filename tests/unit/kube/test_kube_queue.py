@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mxnet_operator.kube.backoff import Backoff
+from mxnet_operator.kube.observers import QueueObserver
 from mxnet_operator.kube.queue import WorkQueue
 
 
@@ -110,3 +111,50 @@ async def test_failures_double_the_delay_until_they_are_forgotten(queue):
 
 def test_the_delay_stays_finite_after_any_number_of_failures():
     assert Backoff(first=0.1, longest=30.0).delay(100_000) <= 30.0
+
+
+class Heard(QueueObserver):
+    def __init__(self):
+        self.all = []
+
+    def added(self):
+        self.all.append("added")
+
+    def taken(self, waited):
+        self.all.append(("taken", waited))
+
+    def finished(self, worked):
+        self.all.append(("finished", worked))
+
+    def retried(self):
+        self.all.append("retried")
+
+
+async def test_an_observer_hears_of_each_step_and_how_long_it_took(clock):
+    heard = Heard()
+    queue = WorkQueue(clock=clock, observer=heard)
+    queue.add("a")
+    queue.add("a")  # one wish, however often it is uttered
+    clock.now += 2
+    key = await queue.get()
+    clock.now += 3
+    assert (queue.working, queue.longest_work()) == (1, 3)
+    queue.add_rate_limited(key)
+    queue.done(key)
+    assert heard.all == ["added", ("taken", 2), "retried", ("finished", 3)]
+    assert (queue.working, queue.longest_work()) == (0, 0)
+
+
+async def test_a_cleared_queue_has_forgotten_all_but_what_workers_have(queue, clock):
+    for key in ("a", "b"):
+        queue.add(key)
+    assert await queue.get() == "a"
+    queue.add_after("later", 5)
+    queue.add_rate_limited("failing")
+    queue.clear()
+    clock.now += 100
+    queue.promote_due()
+    assert len(queue) == 0
+    queue.add("a")
+    queue.done("a")
+    assert await queue.get() == "a"

@@ -17,6 +17,7 @@ from scripted_api import (
     scripted_api,
     stream,
 )
+from waiting import until
 
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
@@ -185,3 +186,19 @@ async def test_the_time_since_the_server_was_heard_is_known():
         await f.synced()
         now[0] += 42
         assert f.reflector.seconds_since_last_event() == 42
+
+
+async def test_a_server_that_can_not_be_reached_or_refuses_is_not_silent():
+    now = [100.0]
+    async with following(hang_up(), refuse(503, "ServiceUnavailable"), clock=lambda: now[0]) as f:
+        now[0] += 400
+        await until(lambda: len(f.api.asked) == 3)
+        assert f.reflector.seconds_of_silence() == 0
+        assert f.reflector.seconds_since_last_event() == 400
+
+
+async def test_silence_goes_on_when_a_watch_that_was_left_for_it_is_silent_again():
+    idle = 0.05
+    async with following(stream(bookmark(9, initial_end=True)), stream(), stream(), idle_timeout=idle) as f:
+        await until(lambda: len(f.api.asked) == 4)  # three were left for their silence
+        assert f.reflector.seconds_of_silence() >= 3 * idle

@@ -1,0 +1,119 @@
+"""What `mxnet-operator run` does: a controller, its election and its HTTP servers, until a signal."""
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from mxnet_operator.cli.connection import Target, connect
+from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.controller.controller import Controller
+from mxnet_operator.controller.endpoints import Address, Handler, health_pages, metrics_pages, served
+from mxnet_operator.controller.health import Health
+from mxnet_operator.controller.metrics import Metrics
+from mxnet_operator.kube.lease import Elector, LeaseTimes
+
+_CONNECTIONS = 100
+_CONNECTIONS_PER_NAMESPACE = 3
+"""One for each watch, all the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Election:
+    """Which Lease is taken part in; no namespace means the one of the credentials."""
+
+    name: str
+    namespace: str | None
+    times: LeaseTimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the flags say; no election means that this process always leads."""
+
+    target: Target
+    namespaces: tuple[str, ...]
+    workers: int
+    election: Election | None
+    metrics: Address | None
+    health: Address | None
+
+
+def lease_times(duration: float, renew_deadline: float, retry_period: float) -> LeaseTimes:
+    """The times of an election, if they fit together.
+
+    Raises:
+        typer.BadParameter: they don't.
+    """
+    if not duration.is_integer():
+        raise typer.BadParameter(f"the lease duration is kept in whole seconds, not as {duration:g} s")
+    try:
+        return LeaseTimes(int(duration), renew_deadline, retry_period)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def address(given: str | None, default_port: int) -> Address | None:
+    """Where to listen: as given, else on loopback, or in a pod on every address, since the kubelet comes from outside.
+
+    Raises:
+        typer.BadParameter: what was given is no address.
+    """
+    if given is None:
+        return Address(None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1", default_port)
+    try:
+        return Address.parse(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def names_in(values: Iterable[str]) -> tuple[str, ...]:
+    """The names in a flag that may be given several times and hold several, each once and in their order."""
+    return tuple(dict.fromkeys(name for value in values for name in re.split(r"[,\s]+", value) if name))
+
+
+async def operate(options: Options) -> None:
+    """Run the controller until a signal asks to stop; the lease is given back then."""
+    metrics = Metrics()
+    connections = _CONNECTIONS + _CONNECTIONS_PER_NAMESPACE * len(options.namespaces)
+    with first_signal() as asked_to_stop:
+        async with (
+            connect(options.target, max_connections=connections, observer=metrics.requested) as client,
+            contextlib.AsyncExitStack() as servers,
+        ):
+            elector = None
+            if options.election is not None:
+                election = options.election
+                elector = Elector(client, election.namespace or client.namespace, election.name, times=election.times)
+            controller = Controller(
+                client, options.namespaces, workers=options.workers, elector=elector, observer=metrics
+            )
+            metrics.watch(controller)
+            await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, metrics_pages(metrics))
+            pages = health_pages(Health(controller, client))
+            await _serve(servers, "health", "--health-probe-bind-address", options.health, pages)
+            running = asyncio.create_task(controller.run())
+            either: set[asyncio.Future[Any]] = {running, asked_to_stop}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not asked_to_stop.done():
+                await running  # Raises what it died of.
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def _serve(
+    servers: contextlib.AsyncExitStack, what: str, flag: str, where: Address | None, pages: Mapping[str, Handler]
+) -> None:
+    try:
+        await servers.enter_async_context(served(what, where, pages))
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise CommandError(
+            f"{what} can't be served at {where}: {reason}", hint=f"choose another address with {flag}, or 0 for none"
+        ) from error

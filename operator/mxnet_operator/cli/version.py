@@ -1,0 +1,22 @@
+"""`--version`, of both programs."""
+
+import importlib.metadata
+from collections.abc import Callable
+
+from mxnet_operator.cli.errors import Exit, leave
+from mxnet_operator.cli.terminal import write_line
+
+
+def show_version(program: str) -> Callable[[bool], None]:
+    """The callback of the option: print the program's name and version, and end."""
+
+    def show(asked: bool) -> None:
+        if asked:
+            try:
+                number = importlib.metadata.version("mxnet-operator")
+            except importlib.metadata.PackageNotFoundError:
+                number = "of a checkout that is not installed"
+            write_line(f"{program} {number}")
+            leave(Exit.OK)
+
+    return show

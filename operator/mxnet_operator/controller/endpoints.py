@@ -1,0 +1,90 @@
+"""The controller's two HTTP servers: metrics for Prometheus, and health for a kubelet's probes."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from mxnet_operator.controller.health import Health
+from mxnet_operator.controller.metrics import Metrics
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen, as Go writes it: `:8080` is every address of the machine, port 0 any that is free."""
+
+    host: str | None
+    port: int
+
+    def __str__(self) -> str:
+        """As it is written."""
+        host = self.host or ""
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Address | None":
+        """The address that a flag names; None for `0`, which means not to listen.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if text == "0":
+            return None
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535 or (":" in host and not host.startswith("[")):
+            raise ValueError(f"{text!r} is no address: write HOST:PORT, :PORT for every address, or 0 for none")
+        return cls(host.strip("[]") or None, int(port))
+
+
+def metrics_pages(metrics: Metrics) -> Mapping[str, Handler]:
+    """`/metrics`."""
+
+    async def show(request: web.Request) -> web.Response:
+        body, content_type = metrics.render(request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    return {"/metrics": show}
+
+
+def health_pages(health: Health) -> Mapping[str, Handler]:
+    """`/readyz`, `/livez`, and `/healthz`, controller-runtime's name for the latter: `ok`, or 503 and what is wrong."""
+
+    def page(check: Callable[[], Awaitable[str]]) -> Handler:
+        async def show(_: web.Request) -> web.Response:
+            wrong = await check()
+            return web.Response(text=f"{wrong or 'ok'}\n", status=503 if wrong else 200)
+
+        return show
+
+    alive = page(health.liveness)
+    return {"/readyz": page(health.readiness), "/livez": alive, "/healthz": alive}
+
+
+@contextlib.asynccontextmanager
+async def served(what: str, address: Address | None, pages: Mapping[str, Handler]) -> AsyncIterator[int | None]:
+    """Serve pages at an address, over plain HTTP; gives the port, or None where there is no address.
+
+    Raises:
+        OSError: the address can't be had.
+    """
+    if address is None:
+        yield None
+        return
+    app = web.Application()
+    for path, handler in pages.items():
+        app.router.add_get(path, handler)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, address.host, address.port).start()
+        host, port = runner.addresses[0][:2]
+        log.info("%s at http://%s:%d%s", what, f"[{host}]" if ":" in host else host, port, next(iter(pages)))
+        yield port
+    finally:
+        await runner.cleanup()

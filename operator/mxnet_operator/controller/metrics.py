@@ -1,0 +1,175 @@
+"""What the controller counts, for Prometheus: controller-runtime's and training-operator's names where they fit."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from mxnet_operator.api import names
+from mxnet_operator.controller.controller import Controller
+from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
+
+CONTROLLER: Final = names.OPERATOR_NAME
+FRAMEWORK: Final = "mxnet"
+"""training-operator's label for MXJobs."""
+
+# Seconds. controller-runtime's own, less those below a tenth of a millisecond, which no Python code takes.
+_QUEUE_BUCKETS: Final = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
+_RECONCILE_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+_JOB_COUNTERS: Final = {
+    JobEvent.CREATED: "MXJobs taken up: their first status was written",
+    JobEvent.DELETED: "MXJobs seen to be deleted",
+    JobEvent.SUCCESSFUL: "MXJobs that succeeded",
+    JobEvent.FAILED: "MXJobs that failed",
+    JobEvent.RESTARTED: "Restarts of MXJobs",
+}
+
+
+class Metrics(ControllerObserver):
+    """Counts what a controller and its client say; `render` adds what can be read off them at the time."""
+
+    def __init__(self) -> None:
+        """Everything at zero."""
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # Go's clients have none, and each would double the number of series.
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        queue = {"name": CONTROLLER, "controller": CONTROLLER}
+        self._adds = self._counter("workqueue_adds_total", "Jobs that came to be wanted", queue)
+        self._retries = self._counter("workqueue_retries_total", "Jobs that come again after a failure", queue)
+        self._waited = self._histogram(
+            "workqueue_queue_duration_seconds", "How long jobs wait for a worker", queue, _QUEUE_BUCKETS
+        )
+        self._worked = self._histogram(
+            "workqueue_work_duration_seconds", "How long workers have a job", queue, _QUEUE_BUCKETS
+        )
+        controller = {"controller": CONTROLLER}
+        self._reconcile_time = self._histogram(
+            "controller_runtime_reconcile_time_seconds", "How long looks at a job take", controller, _RECONCILE_BUCKETS
+        )
+        reconciles = Counter(
+            "controller_runtime_reconcile_total",
+            "Looks at a job, by how they ended",
+            [*controller, "result"],
+            registry=self.registry,
+        )
+        self._reconciles = {result: reconciles.labels(CONTROLLER, result.value) for result in Result}
+        self._errors = self._counter(
+            "controller_runtime_reconcile_errors_total", "Looks at a job that failed", controller
+        )
+        self._requests = Counter(
+            "rest_client_requests_total",
+            "Requests to the API server, by status code; <error> is no answer",
+            ["code", "method", "host"],
+            registry=self.registry,
+        )
+        self._jobs = {
+            event: Counter(
+                f"training_operator_jobs_{event.value}_total",
+                text,
+                ["job_namespace", "framework"],
+                registry=self.registry,
+            )
+            for event, text in _JOB_COUNTERS.items()
+        }
+
+    def watch(self, controller: Controller) -> None:
+        """Read this controller's gauges too, whenever somebody asks."""
+        self.registry.register(_Gauges(controller))
+
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """All metrics in the format that an Accept header asks for, and its content type."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
+
+    def requested(self, method: str, host: str, code: str) -> None:
+        """Count a request, as the client tells it."""
+        self._requests.labels(code, method, host).inc()
+
+    def added(self) -> None:
+        """Count a key that came to be wanted."""
+        self._adds.inc()
+
+    def taken(self, waited: float) -> None:
+        """Count how long a key waited, in seconds."""
+        self._waited.observe(waited)
+
+    def finished(self, worked: float) -> None:
+        """Count how long a worker had a key, in seconds: a look at a job is all that it does with it."""
+        self._worked.observe(worked)
+        self._reconcile_time.observe(worked)
+
+    def retried(self) -> None:
+        """Count a key that comes again after a failure."""
+        self._retries.inc()
+
+    def reconciled(self, result: Result) -> None:
+        """Count how a look at a job ended."""
+        self._reconciles[result].inc()
+        if result is Result.ERROR:
+            self._errors.inc()
+
+    def job(self, namespace: str, event: JobEvent) -> None:
+        """Count what has become of a job."""
+        self._jobs[event].labels(namespace, FRAMEWORK).inc()
+
+    def _counter(self, name: str, text: str, labels: dict[str, str]) -> Counter:
+        return Counter(name, text, list(labels), registry=self.registry).labels(*labels.values())
+
+    def _histogram(self, name: str, text: str, labels: dict[str, str], buckets: Iterable[float]) -> Histogram:
+        made = Histogram(name, text, list(labels), buckets=tuple(buckets), registry=self.registry)
+        return made.labels(*labels.values())
+
+
+class _Gauges(Collector):
+    """What is read off a controller when somebody asks; nothing keeps a copy of it."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges."""
+        queue = self._controller.queue
+        yield _gauge(
+            "workqueue_depth", "Jobs that wait for a worker", len(queue), name=CONTROLLER, controller=CONTROLLER
+        )
+        yield _gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How long the slowest worker has had its job",
+            queue.longest_work(),
+            name=CONTROLLER,
+            controller=CONTROLLER,
+        )
+        yield _gauge(
+            "controller_runtime_active_workers", "Workers that have a job", queue.working, controller=CONTROLLER
+        )
+        yield _gauge(
+            "controller_runtime_max_concurrent_reconciles", "Workers", self._controller.workers, controller=CONTROLLER
+        )
+        if (elector := self._controller.elector) is not None:
+            yield _gauge(
+                "leader_election_master_status", "1 while this process leads, else 0", elector.leads, name=elector.name
+            )
+        labels = ["resource", "namespace"]
+        silence = GaugeMetricFamily(
+            "mxnet_operator_watch_last_event_seconds",
+            "Seconds since anything was heard of a resource; the server sends a bookmark every minute",
+            labels=labels,
+        )
+        sizes = GaugeMetricFamily("mxnet_operator_cache_objects", "Objects in the cache of a resource", labels=labels)
+        for reflector in self._controller.reflectors:
+            where = [str(reflector.resource), reflector.namespace or ""]
+            silence.add_metric(where, reflector.seconds_since_last_event())
+            sizes.add_metric(where, len(reflector.cache))
+        yield silence
+        yield sizes
+
+
+def _gauge(metric: str, text: str, value: float, /, **labels: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric, text, labels=list(labels))
+    family.add_metric(list(labels.values()), float(value))
+    return family

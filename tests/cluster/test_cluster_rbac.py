@@ -1,0 +1,241 @@
+"""The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from audit import Right, granted, requests_of
+from builders import make_mxjob
+from control_plane import control_plane
+from control_plane_fixtures import real_api
+from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, SERVICES, World, submitted
+from deployment import MANIFESTS, OVERLAYS, one, rendered, roles_of_controller, started, user_name
+from kubectl import kubectl
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+
+from mxnet_operator.api import names
+
+pytestmark = pytest.mark.kubernetes
+
+ADMISSION = "OwnerReferencesPermissionEnforcement"
+CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+FOR_ADMISSION = {Right("kubeflow.org", "mxjobs/finalizers", "update")}
+"""Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A control plane that checks owner references as OpenShift's does.
+
+    It streams no lists, as servers before 1.32: there the controller needs `list` besides `watch`.
+    """
+    paths = programs_or_skip(CONTROL_PLANE)
+    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name:
+        flags = {"enable_admission_plugins": ADMISSION, "feature_gates": "WatchList=false"}
+        with control_plane(paths, Path(name), [], **flags) as running:
+            yield running
+
+
+@pytest.fixture
+def ask(server):
+    """kubectl as the administrator; returns what it prints."""
+
+    async def run(*arguments, fails=False):
+        command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+        async with asyncio.timeout(120):
+            out, err = await process.communicate()
+        assert (process.returncode != 0) is fails, (arguments, out, err)
+        return out.decode() + err.decode()
+
+    return run
+
+
+@pytest.fixture
+async def installed(ask):
+    """Installs an overlay as an administrator would; it is uninstalled after the test."""
+    done = []
+
+    async def install(overlay):
+        if overlay == "namespaced":
+            await ask("apply", "-f", MANIFESTS / "base" / "crd.yaml")
+        await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
+        done.append(overlay)
+        await ask("wait", "--for=condition=Established", "--timeout=60s", "crd/mxjobs.kubeflow.org")
+        return rendered(overlay)
+
+    yield install
+    for overlay in done:
+        await ask("delete", "-k", MANIFESTS / "overlays" / overlay, "--timeout=60s")
+    await ask("delete", "--ignore-not-found", "--timeout=60s", "-f", MANIFESTS / "base" / "crd.yaml")
+
+
+@pytest.fixture
+async def world(server):
+    """The administrator's access, with which a test plays scheduler and kubelet; what it makes goes at the end."""
+    async with real_api(server) as api:
+        yield World(api, None, server.kubeconfig())
+        for path in (JOBS, PODS, EVENTS):
+            (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
+        for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
+            (await api.delete(f"{SERVICES}/{service['metadata']['name']}")).ok()
+
+
+async def start_on_a_node(world, pods):
+    """Say what scheduler and kubelet would."""
+    for name in pods:
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        (await world.api.post(f"{PODS}/{name}/binding", binding)).ok()
+    await world.move(pods, "Running")
+
+
+async def gone(world, path, name):
+    """Wait until an object that existed does so no more."""
+    collection = (await world.api.get(path)).ok()
+    query = {"resourceVersion": collection["metadata"]["resourceVersion"], "fieldSelector": f"metadata.name={name}"}
+    if any(item["metadata"]["name"] == name for item in collection["items"]):
+        async with asyncio.timeout(SECONDS), world.api.watch(path, **query) as events:
+            while (await events.next())["type"] != "DELETED":
+                pass
+
+
+async def squat(world, path, manifest):
+    """Make an object whose name a job needs."""
+    (await world.api.post(path, manifest)).ok()
+
+
+def container():
+    return {"name": "mxnet", "image": "i"}
+
+
+async def a_job_whose_names_are_taken(world):
+    """Another's Service is in the way, then another's pod; both go, and the job goes on."""
+    service = {"metadata": {"name": "taken-mx"}, "spec": {"ports": [{"port": 80}]}}
+    pod = {"metadata": {"name": "taken-worker-0"}, "spec": {"containers": [container()]}}
+    await squat(world, SERVICES, service)
+    await squat(world, PODS, pod)
+    await world.submit(submitted(make_mxjob("taken").worker(1)))
+    await world.event("FailedCreateService", count=2)
+    (await world.api.delete(f"{SERVICES}/taken-mx")).ok()
+    await world.event("FailedCreatePod")
+    (await world.api.delete(f"{PODS}/taken-worker-0", {"gracePeriodSeconds": 0})).ok()
+    await world.eventually(PODS, lambda pods: "ownerReferences" in pods.get("taken-worker-0", {}).get("metadata", {}))
+
+
+async def a_job_that_fails(world):
+    """One worker fails; of the others one runs, and is stopped, and one was never placed, and is deleted."""
+    await world.submit(submitted(make_mxjob("fails").worker(3)))
+    await world.eventually(PODS, lambda pods: all(f"fails-worker-{index}" in pods for index in range(3)))
+    await start_on_a_node(world, ["fails-worker-0", "fails-worker-1"])
+    await world.move(["fails-worker-0"], "Failed", exit_code=1)
+    await world.state("fails", "Failed")
+    await gone(world, PODS, "fails-worker-2")
+    one_of_them = "fails-worker-1"
+    await world.eventually(
+        PODS, lambda pods: pods.get(one_of_them, {"spec": {}})["spec"].get("activeDeadlineSeconds") == 1
+    )
+
+
+async def a_job_that_is_cleaned_up(world):
+    """Its pods and Services go when it has succeeded, and then so does the job."""
+    job = make_mxjob("done").worker(1).run_policy(cleanPodPolicy="All", ttlSecondsAfterFinished=1)
+    await world.submit(submitted(job))
+    await world.eventually(PODS, lambda pods: "done-worker-0" in pods)
+    await world.move(["done-worker-0"], "Running")
+    await world.move(["done-worker-0"], "Succeeded", exit_code=0)
+    await gone(world, PODS, "done-worker-0")
+    await gone(world, SERVICES, "done-mx")
+    await gone(world, JOBS, "done")
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
+    server, installed, world, overlay, tmp_path
+):
+    objects = await installed(overlay)
+    with started(server, objects, tmp_path):
+        await a_job_whose_names_are_taken(world)
+        await a_job_that_fails(world)
+        await a_job_that_is_cleaned_up(world)
+
+    requests = requests_of(server, user_name(objects))
+    assert [request for request in requests if request.code in {401, 403}] == []
+    rights = granted(roles_of_controller(objects)) - FOR_ADMISSION
+    asked = {request.right for request in requests}
+    assert {"needless": sorted(map(str, rights - asked)), "missing": sorted(map(str, asked - rights))} == {
+        "needless": [],
+        "missing": [],
+    }
+    if overlay == "namespaced":
+        assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
+
+
+async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
+    server, installed, world, ask, tmp_path
+):
+    objects = await installed("namespaced")
+    role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
+    index = next(i for i, rule in enumerate(role["rules"]) if rule["resources"] == ["mxjobs/finalizers"])
+    patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
+    await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
+    with started(server, objects, tmp_path):
+        await world.submit(submitted(make_mxjob("refused").worker(1)))
+        event = await world.event("FailedCreateService")
+    assert "cannot set blockOwnerDeletion" in event["message"]
+
+
+async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
+    await installed("standalone")
+    pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
+    assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
+
+
+async def test_the_files_of_the_base_work_one_by_one(ask):
+    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "deployment.yaml")]
+    for file in files:
+        await ask("create", "-f", file)
+    try:
+        for each in rendered("standalone"):
+            metadata = each["metadata"]
+            where = [f"--namespace={metadata['namespace']}"] if "namespace" in metadata else []
+            await ask("get", each["kind"].lower(), metadata["name"], *where)
+    finally:
+        for file in reversed(files):
+            await ask("delete", "--timeout=60s", "-f", file)
+
+
+async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(installed, world, ask):
+    """With what docs/install.md says: the CRD and the roles for people, and two rights that `admin` lacks."""
+    base = MANIFESTS / "base"
+    overlay = MANIFESTS / "overlays" / "namespaced"
+    await ask("apply", "-f", base / "crd.yaml")
+    await ask("apply", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
+    grant = ["--namespace=default", "create"]
+    await ask(*grant, "rolebinding", "alice-admin", "--clusterrole=admin", "--user=alice")
+    await world.eventually(CLUSTER_ROLES, lambda found: "mxjobs" in str(found.get("admin", {}).get("rules")))
+    assert "is attempting to grant RBAC permissions" in await ask("apply", "-k", overlay, "--as=alice", fails=True)
+    status, finalizers = ("--resource=mxjobs.kubeflow.org/status", "--resource=mxjobs.kubeflow.org/finalizers")
+    for name, verb, resource in (("alice-status", "patch", status), ("alice-finalizers", "update", finalizers)):
+        await ask(*grant, "role", name, f"--verb={verb}", resource)
+        await ask(*grant, "rolebinding", name, f"--role={name}", "--user=alice")
+    assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
+    await ask("delete", "-k", overlay, "--as=alice", "--timeout=60s")
+    await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
+
+
+async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
+    await installed("standalone")
+    for role in ("edit", "view"):
+        await ask("-n", "default", "create", "rolebinding", f"may-{role}", f"--clusterrole={role}", f"--user={role}")
+
+    def aggregated(found):
+        return all("mxjobs" in str(found.get(role, {}).get("rules")) for role in ("edit", "view", "admin"))
+
+    await world.eventually(CLUSTER_ROLES, aggregated)
+    may = ["auth", "can-i", "-n", "default"]
+    assert "yes" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit")
+    assert "yes" in await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view")
+    assert "no" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True)

@@ -1,0 +1,99 @@
+"""The manifests that deploy the controller, as kubectl renders them, and the controller as its Deployment starts it."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from control_plane import Server
+from kubectl import kubectl
+
+OPERATOR = Path(__file__).parents[2] / "operator"
+MANIFESTS = OPERATOR / "manifests"
+OVERLAYS = ("standalone", "namespaced")
+STOP_SECONDS = 20
+
+
+def rendered(overlay: str | Path) -> list[dict[str, Any]]:
+    """The objects of an overlay: one of ours by name, or any by its folder."""
+    command = [kubectl(), "kustomize", str(MANIFESTS / "overlays" / overlay)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def of_kind(objects: Iterable[dict[str, Any]], *kinds: str) -> list[dict[str, Any]]:
+    """Those of these kinds."""
+    return [each for each in objects if each["kind"] in kinds]
+
+
+def one(objects: Iterable[dict[str, Any]], kind: str) -> dict[str, Any]:
+    """The only one of a kind."""
+    (found,) = of_kind(objects, kind)
+    return found
+
+
+def roles_of_controller(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The Roles and ClusterRoles that are bound to the controller's ServiceAccount."""
+    account = one(objects, "ServiceAccount")["metadata"]
+    subject = {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
+    bindings = of_kind(objects, "RoleBinding", "ClusterRoleBinding")
+    bound = {(b["roleRef"]["kind"], b["roleRef"]["name"]) for b in bindings if subject in b["subjects"]}
+    return [r for r in of_kind(objects, "Role", "ClusterRole") if (r["kind"], r["metadata"]["name"]) in bound]
+
+
+def user_name(objects: list[dict[str, Any]]) -> str:
+    """What the API server calls the controller's ServiceAccount."""
+    account = one(objects, "ServiceAccount")["metadata"]
+    return f"system:serviceaccount:{account['namespace']}:{account['name']}"
+
+
+def token_of(server: Server, objects: list[dict[str, Any]]) -> str:
+    """A token of the controller's ServiceAccount, as the kubelet asks for one."""
+    account = one(objects, "ServiceAccount")["metadata"]
+    path = f"/api/v1/namespaces/{account['namespace']}/serviceaccounts/{account['name']}/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    token: str = server.ask("POST", path, request)["status"]["token"]
+    return token
+
+
+@contextlib.contextmanager
+def started(server: Server, objects: list[dict[str, Any]], folder: Path) -> Iterator[None]:
+    """The controller with its Deployment's arguments and its ServiceAccount's token, until the context ends."""
+    namespace = one(objects, "ServiceAccount")["metadata"]["namespace"]
+    kubeconfig = server.kubeconfig(f"mxnet-operator-{namespace}", token_of(server, objects))
+    config = yaml.safe_load(kubeconfig.read_text())
+    config["contexts"][0]["context"]["namespace"] = namespace
+    kubeconfig.write_text(yaml.safe_dump(config))
+    log = folder / "controller.log"
+    command = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator", *arguments(objects, namespace)]
+    with log.open("wb") as output:
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
+    try:
+        try:
+            yield
+        except BaseException:
+            print(log.read_text())
+            raise
+        assert process.poll() is None, log.read_text()
+        process.terminate()
+        assert process.wait(STOP_SECONDS) == 0, log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def arguments(objects: list[dict[str, Any]], namespace: str) -> list[str]:
+    """The Deployment's arguments; the addresses are loopback's, with any free ports."""
+    text = json.dumps(one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"])
+    for theirs, ours in ((":8080", "127.0.0.1:0"), (":8081", "127.0.0.1:0"), ("$(POD_NAMESPACE)", namespace)):
+        text = text.replace(theirs, ours)
+    decoded: list[str] = json.loads(text)
+    return decoded

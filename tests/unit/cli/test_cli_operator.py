@@ -1,0 +1,144 @@
+"""`mxnet-operator run`: flags, their environment variables, refusals, and docs/operate.md, which says the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
+
+from mxnet_operator.cli import mxnet_operator, operate
+from mxnet_operator.cli.mxnet_operator import app
+from mxnet_operator.controller.controller import DEFAULT_WORKERS, Controller
+from mxnet_operator.controller.endpoints import Address
+from mxnet_operator.controller.metrics import Metrics
+from mxnet_operator.controller.observer import JobEvent
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.lease import Elector, LeaseTimes
+
+PAGE = Path(__file__).parents[3] / "docs" / "operate.md"
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the command up to where it would go to work; gives the options that it would work with."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    def invoke(*arguments, **environment):
+        seen = []
+
+        async def note(options):
+            seen.append(options)
+
+        monkeypatch.setattr(operate, "operate", note)
+        monkeypatch.setattr("mxnet_operator.controller.log_format.configure_logging", lambda *_: None)
+        command = typer.main.get_command(app)
+        result = CliRunner().invoke(command, ["run", *arguments], env={"COLUMNS": "200", **environment})
+        return seen[0] if seen else result
+
+    return invoke
+
+
+def test_the_defaults_are_those_of_the_code(run):
+    options = run()
+    assert options.namespaces == ()
+    assert options.workers == DEFAULT_WORKERS
+    assert options.election == operate.Election(name="mxnet-operator", namespace=None, times=LeaseTimes())
+    assert (options.metrics, options.health) == (Address("127.0.0.1", 8080), Address("127.0.0.1", 8081))
+
+
+def test_in_a_pod_it_listens_on_every_address(run):
+    options = run(KUBERNETES_SERVICE_HOST="10.0.0.1")
+    assert (options.metrics, options.health) == (Address(None, 8080), Address(None, 8081))
+
+
+def test_flags_are_taken(run):
+    options = run(
+        *("--namespace", "a,b", "-n", "c", "-n", "a", "--workers=3", "--leader-elect-resource-name=mine"),
+        *("--leader-elect-resource-namespace=ops", "--leader-elect-lease-duration=1m"),
+        *("--leader-elect-renew-deadline=1.5s", "--leader-elect-retry-period=500ms"),
+        *("--metrics-bind-address=0", "--health-probe-bind-address=:9000"),
+    )
+    assert (options.namespaces, options.workers) == (("a", "b", "c"), 3)
+    assert options.election == operate.Election(name="mine", namespace="ops", times=LeaseTimes(60, 1.5, 0.5))
+    assert (options.metrics, options.health) == (None, Address(None, 9000))
+
+
+def test_environment_variables_are_taken_and_flags_go_before_them(run):
+    options = run(
+        "--workers=4",
+        MXNET_OPERATOR_WORKERS="5",
+        MXNET_OPERATOR_NAMESPACES="a,b c",
+        MXNET_OPERATOR_LEADER_ELECT="false",
+        MXNET_OPERATOR_METRICS_BIND_ADDRESS="[::1]:1",
+    )
+    assert (options.workers, options.namespaces, options.election) == (4, ("a", "b", "c"), None)
+    assert options.metrics == Address("::1", 1)
+
+
+@pytest.mark.parametrize(
+    ("flag", "says"),
+    [
+        ("--metrics-bind-address=8080", "is no address"),
+        ("--leader-elect-lease-duration=soon", "is no duration"),
+        ("--leader-elect-lease-duration=2.5s", "whole seconds"),
+        ("--leader-elect-lease-duration=3s", "less than the lease duration"),
+        ("--leader-elect-retry-period=3s", "no time to renew"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(run, flag, says):
+    result = run(flag)
+    assert result.exit_code == 2
+    assert says in re.sub(r"[\s│]+", " ", result.output)
+
+
+def section(name):
+    return PAGE.read_text("utf-8").split(f"<!-- {name}: ", 1)[1].split("-->\n", 1)[1].split("<!-- end", 1)[0]
+
+
+def flags_table():
+    """The flags of `run` as the page shows them."""
+    rows = ["| flag | variable | default | |", "|---|---|---|---|"]
+    for option in typer.main.get_command(app).commands["run"].params:
+        if not option.envvar:
+            continue
+        flags = ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
+        shown = option.show_default if isinstance(option.show_default, str) else option.default
+        default = {None: "", True: "on", False: "off"}.get(shown, str(getattr(shown, "value", shown)))
+        rows.append(f"| {flags} | `{option.envvar}` | {default} | {option.help} |")
+    return "\n".join(rows) + "\n"
+
+
+def test_the_page_has_every_flag_as_help_says_it():
+    assert section("flags") == flags_table(), f"put this into docs/operate.md:\n{flags_table()}"
+
+
+def test_every_flag_but_those_of_kubectl_has_a_variable_of_its_name():
+    for option in typer.main.get_command(app).commands["run"].params:
+        if option.name not in {"kubeconfig", "context", "help", "namespace"}:
+            flag = option.opts[0]
+            assert option.envvar == "MXNET_OPERATOR_" + flag.removeprefix("--").replace("-", "_").upper()
+
+
+async def test_the_page_has_every_metric_with_its_labels():
+    metrics = Metrics()
+    client = Client(None)
+    metrics.watch(Controller(client, elector=Elector(client, "default", "mxnet-operator")))
+    metrics.requested("GET", "host", "200")
+    for event in JobEvent:
+        metrics.job("default", event)
+    served = {}
+    for family in text_string_to_metric_families(metrics.render("")[0].decode()):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+        served[name] = labels
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in section("metrics").splitlines()[2:]]
+    written = {name.strip("`"): {label for label in labels.split(", ") if label} for name, labels, _ in rows}
+    assert written == served
+
+
+def test_the_version_is_printed():
+    result = CliRunner().invoke(typer.main.get_command(mxnet_operator.app), ["--version"])
+    assert result.exit_code == 0
+    assert result.output.startswith("mxnet-operator ")

@@ -1,0 +1,155 @@
+"""What /metrics says after a job's life, by the names that dashboards for Kubernetes controllers look for."""
+
+from contextlib import asynccontextmanager
+
+import aiohttp
+from apiserver_fixtures import running_server
+from builders import make_mxjob
+from controller_fixtures import JOBS, RecordingClient, World, gang, running_program, submitted, world
+from prometheus_client.parser import text_string_to_metric_families
+from waiting import until
+
+from mxnet_operator.controller.metrics import Metrics
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.kube.lease import Elector
+
+JOB_LABELS = {"job_namespace": "default", "framework": "mxnet"}
+
+
+class Scrape:
+    """The samples of one reading."""
+
+    def __init__(self, text):
+        self.families = {family.name: family for family in text_string_to_metric_families(text)}
+        self.samples = [sample for family in self.families.values() for sample in family.samples]
+
+    def value(self, name, /, **labels):
+        """The sum over the samples with these labels."""
+        found = [s.value for s in self.samples if s.name == name and labels.items() <= s.labels.items()]
+        assert found, (name, labels)
+        return sum(found)
+
+
+@asynccontextmanager
+async def counted(tmp_path, **options):
+    """A world whose controller counts."""
+    metrics = Metrics()
+    async with (
+        running_server(tmp_path) as running,
+        RecordingClient(load_credentials(str(running.kubeconfig)), observer=metrics.requested) as client,
+    ):
+        w = World(running.api, client, running.kubeconfig)
+        w.running = running
+        try:
+            await w.start(observer=metrics, **options)
+            metrics.watch(w.controller)
+            w.metrics = metrics
+            w.scrape = lambda: Scrape(metrics.render("")[0].decode())
+            yield w
+        finally:
+            await w.stop()
+
+
+async def test_a_jobs_life_is_counted(tmp_path):
+    async with counted(tmp_path) as w:
+        await w.submit(gang())
+        pods = await w.pods(5)
+        await w.run_to_success(pods)
+        await w.state("digits", "Succeeded")
+        await w.submit(submitted(make_mxjob("bad").worker(1)))
+        await w.pods(6)
+        await w.move(["bad-worker-0"], "Failed", exit_code=3)
+        await w.state("bad", "Failed")
+        (await w.api.delete(f"{JOBS}/digits", {"propagationPolicy": "Background"})).ok()
+        await until(lambda: "deleted_total{" in w.metrics.render("")[0].decode())
+        await until(lambda: w.controller.queue.working == 0 and not len(w.controller.queue))
+        seen = w.scrape()
+        for event, count in (("created", 2), ("successful", 1), ("failed", 1), ("deleted", 1)):
+            assert seen.value(f"training_operator_jobs_{event}_total", **JOB_LABELS) == count, event
+        assert seen.value("workqueue_depth") == 0
+        looks = seen.value("controller_runtime_reconcile_total", controller="mxjob-controller")
+        assert looks == seen.value("controller_runtime_reconcile_time_seconds_count")
+        assert looks == seen.value("workqueue_adds_total") == seen.value("workqueue_queue_duration_seconds_count")
+        assert seen.value("controller_runtime_reconcile_errors_total") == seen.value(
+            "controller_runtime_reconcile_total", result="error"
+        )
+        host = f"127.0.0.1:{w.running.port}"
+        pods_created = seen.value("rest_client_requests_total", method="POST", code="201", host=host)
+        assert pods_created == len([write for write in w.writes if write[0] == "POST"])
+        assert seen.value("mxnet_operator_cache_objects", resource="mxjobs.kubeflow.org") == 1
+        assert seen.value("mxnet_operator_watch_last_event_seconds", resource="pods") >= 0
+        assert seen.value("process_resident_memory_bytes") > 0
+
+
+async def test_jobs_are_not_counted_again_by_a_restarted_controller(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        await w.start()
+        await w.submit(gang())
+        await w.pods(5)
+        await w.state("digits", "Created")
+        await w.stop()
+        metrics = Metrics()
+        await w.start(observer=metrics)
+        await until(lambda: "success" in str(Scrape(metrics.render("")[0].decode()).samples))
+        await w.submit(gang("next"))
+        await w.state("next", "Created")
+        await until(lambda: "job_namespace" in metrics.render("")[0].decode())
+        seen = Scrape(metrics.render("")[0].decode())
+        assert seen.value("training_operator_jobs_created_total", **JOB_LABELS) == 1
+
+
+async def test_requests_that_were_never_answered_are_counted_as_such(tmp_path):
+    async with counted(tmp_path) as w:
+        await w.running.server.stop()
+        await until(lambda: 'code="<error>"' in w.metrics.render("")[0].decode())
+
+
+async def test_restarts_are_counted_and_suspensions_are_not(tmp_path):
+    async with counted(tmp_path) as w:
+        await w.submit(submitted(make_mxjob("digits").worker(1).restart("OnFailure")))
+        await w.pods(1)
+        await w.move(["digits-worker-0"], "Failed", exit_code=3)
+        await w.eventually(JOBS, lambda jobs: jobs and jobs["digits"].get("status", {}).get("restarts") == 1)
+        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        job = await w.state("digits", "Suspended")
+        await until(lambda: w.controller.queue.working == 0 and not len(w.controller.queue))
+        assert w.scrape().value("training_operator_jobs_restarted_total", **JOB_LABELS) == 1
+        assert job["status"]["restarts"] >= 1
+
+
+async def test_who_leads_is_seen(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        metrics, elector = Metrics(), Elector(w.client, "default", "mxnet-operator")
+        await w.start(observer=metrics, elector=elector)
+        metrics.watch(w.controller)
+
+        def leads():
+            return Scrape(metrics.render("")[0].decode()).value("leader_election_master_status", name="mxnet-operator")
+
+        await until(lambda: leads() == 1)
+        await w.stop()
+        assert leads() == 0
+
+
+async def test_the_program_serves_metrics_and_health_where_it_says(tmp_path):
+    async with world(tmp_path, start=False) as w, running_program(w.running.kubeconfig) as program:
+        metrics = (await program.says("metrics at ")).removeprefix("metrics at ")
+        health = (await program.says("health at ")).removeprefix("health at ").removesuffix("/readyz")
+        await program.says("leading")
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20)) as session:
+
+            async def get(url):
+                async with session.get(url) as reply:
+                    return reply.status, reply.headers["Content-Type"], await reply.text()
+
+            status, kind, text = await get(metrics)
+            assert (status, kind.split(";")[0]) == (200, "text/plain")
+            assert Scrape(text).value("leader_election_master_status") == 1
+            for path in ("/readyz", "/livez", "/healthz"):
+                assert await get(health + path) == (200, "text/plain; charset=utf-8", "ok\n")
+            assert (await get(health + "/metrics"))[0] == 404
+            await w.running.server.stop()
+            status, _, text = await get(f"{health}/readyz")
+            assert status == 503
+            assert "API server" in text
+            assert (await get(f"{health}/livez"))[0] == 200

@@ -1,0 +1,123 @@
+"""What kubectl makes of the overlays."""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from audit import granted
+from deployment import MANIFESTS, OVERLAYS, of_kind, one, rendered, roles_of_controller
+
+from mxnet_operator.api.crd import custom_resource_definition
+
+ROOT = Path(__file__).parents[3]
+LARGEST_ANNOTATION = 256 * 1024
+"""Bytes of all annotations of an object: `kubectl apply` keeps the whole manifest in one."""
+CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"}
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def objects(request):
+    return rendered(request.param)
+
+
+def pod_spec(objects):
+    return one(objects, "Deployment")["spec"]["template"]["spec"]
+
+
+def test_every_object_fits_the_annotation_that_kubectl_apply_keeps_it_in(objects):
+    assert max(len(json.dumps(each)) for each in objects) < LARGEST_ANNOTATION / 4
+
+
+def test_all_that_refers_to_the_controllers_account_means_the_one_that_is_installed(objects):
+    account = one(objects, "ServiceAccount")["metadata"]
+    subject = {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
+    assert pod_spec(objects)["serviceAccountName"] == account["name"]
+    assert [each["subjects"] for each in of_kind(objects, "RoleBinding", "ClusterRoleBinding")] == [[subject]] * 2
+    namespaces = {each["metadata"].get("namespace") for each in objects if each["kind"] not in CLUSTER_WIDE}
+    assert namespaces == {account["namespace"]}
+
+
+def test_the_container_runs_as_nobody_with_a_read_only_root_and_no_capabilities(objects):
+    pod = pod_spec(objects)
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_probes_metrics_and_arguments_name_the_same_ports(objects):
+    (container,) = pod_spec(objects)["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert f"--metrics-bind-address=:{ports['metrics']}" in container["args"]
+    assert f"--health-probe-bind-address=:{ports['health']}" in container["args"]
+    assert container["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "health"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "health"}
+    service = one(objects, "Service")
+    assert [port["targetPort"] for port in service["spec"]["ports"]] == ["metrics"]
+    assert (
+        service["spec"]["selector"].items()
+        <= one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"].items()
+    )
+
+
+def test_requests_and_limits_are_set(objects):
+    (container,) = pod_spec(objects)["containers"]
+    assert {name: set(amounts) for name, amounts in container["resources"].items()} == {
+        "requests": {"cpu", "memory"},
+        "limits": {"cpu", "memory"},
+    }
+
+
+def test_the_image_is_that_of_this_version(objects):
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    (container,) = pod_spec(objects)["containers"]
+    assert container["image"] == f"mxnet-operator:{version}"
+
+
+def test_the_namespaced_overlay_has_nothing_of_the_clusters():
+    assert of_kind(rendered("namespaced"), *CLUSTER_WIDE) == []
+
+
+def test_an_overlay_over_the_namespaced_one_can_choose_another_namespace(tmp_path):
+    below = os.path.relpath(MANIFESTS / "overlays" / "namespaced", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: team-a\nresources: [{below}]\n")
+    objects = rendered(tmp_path)
+    assert {each["metadata"]["namespace"] for each in objects} == {"team-a"}
+    assert {each["namespace"] for binding in of_kind(objects, "RoleBinding") for each in binding["subjects"]} == {
+        "team-a"
+    }
+
+
+def test_both_overlays_grant_the_controller_the_same_rights():
+    cluster_wide, namespaced = (granted(roles_of_controller(rendered(overlay))) for overlay in OVERLAYS)
+    assert cluster_wide == namespaced
+
+
+def test_the_namespaced_controller_looks_at_its_own_namespace_only():
+    (container,) = pod_spec(rendered("namespaced"))["containers"]
+    assert "--namespace=$(POD_NAMESPACE)" in container["args"]
+    (variable,) = container["env"]
+    assert (variable["name"], variable["valueFrom"]) == (
+        "POD_NAMESPACE",
+        {"fieldRef": {"fieldPath": "metadata.namespace"}},
+    )
+
+
+def test_the_standalone_overlay_installs_the_crd_as_the_code_defines_it():
+    assert one(rendered("standalone"), "CustomResourceDefinition") == custom_resource_definition()
+
+
+def test_no_rule_is_for_everything(objects):
+    assert "*" not in json.dumps([role["rules"] for role in of_kind(objects, "Role", "ClusterRole")])
+
+
+def test_each_file_of_the_base_is_in_its_kustomization():
+    names = yaml.safe_load((MANIFESTS / "base" / "kustomization.yaml").read_text())["resources"]
+    assert names == ["crd.yaml", "rbac.yaml", "deployment.yaml"]
