@@ -110,11 +110,15 @@ async def test_restarts_are_counted_and_suspensions_are_not(tmp_path):
         await w.pods(1)
         await w.move(["digits-worker-0"], "Failed", exit_code=3)
         await w.eventually(JOBS, lambda jobs: jobs and jobs["digits"].get("status", {}).get("restarts") == 1)
-        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
-        job = await w.state("digits", "Suspended")
+        await w.submit(submitted(make_mxjob("paused").worker(1)))
+        await w.state("paused", "Created")
+        await w.move(["paused-worker-0"], "Running")
+        await w.state("paused", "Running")
+        (await w.api.merge(f"{JOBS}/paused", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        job = await w.state("paused", "Suspended")
+        assert job["status"]["restarts"] == 1
         await until(lambda: w.controller.queue.working == 0 and not len(w.controller.queue))
         assert w.scrape().value("training_operator_jobs_restarted_total", **JOB_LABELS) == 1
-        assert job["status"]["restarts"] >= 1
 
 
 async def test_who_leads_is_seen(tmp_path):
