@@ -17,9 +17,13 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 PODS_SCHEDULED: Final = "PodsScheduled"
 """False while the scheduler finds no node for some pods (ours); absent if it always found one."""
+REPLICA_FAILURE: Final = "ReplicaFailure"
+"""True while the API server refuses a pod or Service of the job, with its own message; a Deployment's word for it."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
+REASON_FAILED_CREATE: Final = "FailedCreate"
+REASON_CREATED: Final = "PodsCreated"
 REASON_RESUMED: Final = "MXJobResumed"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
 

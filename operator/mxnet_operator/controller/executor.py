@@ -36,7 +36,13 @@ class Outcome:
     def __init__(self) -> None:
         """Nothing went wrong yet."""
         self.events: dict[Event, None] = {}
+        self.refused: Event | None = None
         self.error: KubeError | None = None
+
+    def refuse(self, kind: str, message: str) -> None:
+        """Note that a child can't be created as things are, and have it told."""
+        self.tell(f"FailedCreate{kind}", message)
+        self.refused = self.refused or Event("Warning", f"FailedCreate{kind}", message)
 
     def tell(self, reason: str, message: str) -> None:
         """Have a warning told, once however often it comes."""
@@ -99,8 +105,8 @@ class Executor:
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         if owner != job.metadata.uid:
-            outcome.tell(
-                f"FailedCreate{manifest['kind']}",
+            outcome.refuse(
+                manifest["kind"],
                 f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or name the'
                 " job otherwise",
             )
@@ -148,7 +154,7 @@ def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outc
     outcome.error = outcome.error or error
     namespace_is_going = any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes", ()))
     if not error.is_transient and error.code != 404 and not namespace_is_going:
-        outcome.tell(f"FailedCreate{manifest['kind']}", f"Error creating: {error.message}")
+        outcome.refuse(manifest["kind"], f"Error creating: {error.message}")
 
 
 def _key(job: MXJob) -> str:

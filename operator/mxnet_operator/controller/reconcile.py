@@ -19,7 +19,7 @@ from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, plan, refuse
+from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, creation_refused, plan, refuse
 
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
@@ -102,6 +102,10 @@ class Reconciler:
             await self._conclude(job.metadata, job.status, decided)
             return decided.requeue_after
         outcome = await self._executor.carry_out(with_defaults(job), decided.actions)
+        if outcome.refused is not None:
+            told = creation_refused(decided.status or job.status, outcome.refused, self._now())
+            if told.conditions != job.status.conditions:
+                decided = msgspec.structs.replace(decided, status=told)
         await self._conclude(job.metadata, job.status, decided)
         for event in outcome.events:
             await self._recorder.record(job.metadata, event)

@@ -3,6 +3,6 @@
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.observed import Observed, PodView, ServiceView
-from mxnet_operator.plan.refusal import refuse
+from mxnet_operator.plan.refusal import creation_refused, refuse
 
-__all__ = ["Observed", "Plan", "PodView", "ServiceView", "plan", "refuse"]
+__all__ = ["Observed", "Plan", "PodView", "ServiceView", "creation_refused", "plan", "refuse"]

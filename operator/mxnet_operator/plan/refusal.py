@@ -1,4 +1,8 @@
-"""What becomes of a stored job that is no valid MXJob (it is older than the CRD's rules): Failed, and why."""
+"""What a job says when it, or what it is made of, is refused.
+
+A stored job that is no valid MXJob (it is older than the CRD's rules) has Failed. One whose pod or Service the API
+server refuses (a quota, a bad template, a name that is taken) goes on trying, and says so meanwhile.
+"""
 
 from datetime import datetime
 
@@ -21,3 +25,11 @@ def refuse(name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetim
         status, state=conditions.state_of(current), conditions=current, completion_time=now
     )
     return Plan(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
+
+
+def creation_refused(status: MXJobStatus, refusal: Event, now: datetime) -> MXJobStatus:
+    """The status of a job one of whose children could not be created, for the reason that the event gives."""
+    current = conditions.set_condition(
+        status.conditions, conditions.REPLICA_FAILURE, conditions.REASON_FAILED_CREATE, refusal.message, now
+    )
+    return msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current))

@@ -34,6 +34,10 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         now,
     )
     current = with_placement(current, replicas, now)
+    if not any(replica.outcome is Outcome.MISSING for replica in replicas):
+        current = conditions.set_false(
+            current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now
+        )
     if all(replica.started for replica in replicas):
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now

@@ -123,6 +123,8 @@ async def test_a_pod_of_somebody_else_under_our_name_is_left_alone_and_told_of(t
         assert "digits-worker-0" in event["message"]
         assert event["type"] == "Warning"
         assert (await w.api.get(f"{PODS}/digits-worker-0")).ok()["metadata"]["uid"] == uid
+        jobs = await w.eventually(JOBS, lambda jobs: replica_failure(jobs.get("digits", {}))[0] == "True")
+        assert '"digits-worker-0" exists already' in replica_failure(jobs["digits"])[1]
         await w.event("FailedCreatePod", count=2)
         assert len([e for e in (await w.api.get(EVENTS)).ok()["items"] if e["reason"] == "FailedCreatePod"]) == 1
         (await w.api.delete(f"{PODS}/digits-worker-0", {"gracePeriodSeconds": 0})).ok()
@@ -130,6 +132,13 @@ async def test_a_pod_of_somebody_else_under_our_name_is_left_alone_and_told_of(t
             PODS, lambda pods: len(pods) == 5 and all("labels" in p["metadata"] for p in pods.values())
         )
         assert pods["digits-worker-0"]["metadata"]["uid"] != uid
+        await w.eventually(JOBS, lambda jobs: replica_failure(jobs.get("digits", {}))[0] == "False")
+
+
+def replica_failure(job):
+    """Status and message of the condition ReplicaFailure."""
+    found = [c for c in job.get("status", {}).get("conditions", ()) if c["type"] == "ReplicaFailure"]
+    return (found[0]["status"], found[0]["message"]) if found else ("", "")
 
 
 async def test_a_pod_that_the_server_refuses_is_told_of_in_the_servers_words(tmp_path):
@@ -137,7 +146,8 @@ async def test_a_pod_that_the_server_refuses_is_told_of_in_the_servers_words(tmp
         await w.submit(submitted(make_mxjob("bad").worker(2).template(names.WORKER, nodeSelector="no map")))
         event = await w.event("FailedCreatePod")
         assert "nodeSelector" in event["message"]
-        await w.state("bad", "Created")
+        bad = await w.state("bad", "Created")
+        assert replica_failure(bad) == ("True", event["message"])
 
 
 async def test_what_the_server_warns_of_becomes_an_event(tmp_path):
