@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from apiserver_fixtures import Api
 from control_plane import Server, control_plane
+from kubectl import kubectl_on_path
 from kubernetes_programs import CONTROL_PLANE, MissingProgramError, missing, programs, programs_or_skip
 
 from mxnet_operator.api.crd import custom_resource_definition
@@ -22,12 +23,14 @@ from mxnet_operator.api.crd import custom_resource_definition
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what the collected tests need."""
     config = session.config
-    if config.option.collectonly or not any(item.get_closest_marker("kubernetes") for item in session.items):
+    if config.option.collectonly:
         return
-    if absent := missing(CONTROL_PLANE):
+    on_kubernetes = any(item.get_closest_marker("kubernetes") for item in session.items)
+    wanted = (*(CONTROL_PLANE if on_kubernetes else ()), *(() if kubectl_on_path() else ("kubectl",)))
+    if absent := missing(wanted):
         config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
         with contextlib.suppress(MissingProgramError):  # the tests say it
-            programs(CONTROL_PLANE)
+            programs(wanted)
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,12 @@ OLDEST = (1, 32)
 
 def kubectl() -> str:
     """The path of a kubectl of version 1.32 or newer; skips or fails the test where there is none."""
-    return _on_path() or programs_or_skip(["kubectl"])["kubectl"]
+    return kubectl_on_path() or programs_or_skip(["kubectl"])["kubectl"]
 
 
 @functools.cache
-def _on_path() -> str | None:
+def kubectl_on_path() -> str | None:
+    """The path of the one on PATH, if it is new enough."""
     found = shutil.which("kubectl")
     return found if found and _version(found) >= OLDEST else None
 
