@@ -155,3 +155,13 @@ async def test_a_log_that_breaks_off_is_no_complete_answer(running, api):
     (await api.post(PODS.format("default"), pod("p", node="n"))).ok()
     with pytest.raises(aiohttp.ClientError):
         await api.get(f"{PODS.format('default')}/p/log")
+
+
+async def test_a_client_that_leaves_while_it_is_answered_is_no_error(api, caplog, monkeypatch):
+    def gone(*_):
+        raise ConnectionResetError("Cannot write to closing transport")  # as aiohttp says it of a response
+
+    monkeypatch.setattr(handlers, "json_response", gone)
+    with pytest.raises(aiohttp.ClientError):
+        await api.get(PATH)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

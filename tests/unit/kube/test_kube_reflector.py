@@ -105,7 +105,7 @@ async def test_a_server_that_refuses_streamed_lists_is_asked_for_pages():
 
 async def test_a_server_that_never_ends_the_initial_events_is_asked_for_pages():
     whole = {"metadata": {"resourceVersion": "7"}, "items": [make_object("a", 1)]}
-    async with following(stream(added("a", 1)), answer(whole), initial_timeout=0.05) as f:
+    async with following(stream(added("a", 1)), answer(whole), initial_timeout=0.5) as f:
         await f.told((None, "a@1"))
 
 

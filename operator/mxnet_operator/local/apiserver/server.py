@@ -104,8 +104,14 @@ class ApiServer:
             return response
         except RecursionError:
             return json_response(bad_request("the body is nested too deeply").status, 400)
-        except (ConnectionError, web.HTTPException):
+        except web.HTTPException:
             raise
+        except ConnectionError as error:
+            # The client left while it was being answered, or a stream broke off: what follows reaches nobody.
+            _log.debug("%s %s: %s", request.method, request.path, error)
+            if request.transport is not None:
+                request.transport.close()
+            return web.Response()
         except Exception:
             _log.exception("%s %s failed", request.method, request.path)
             failure = StatusError(500, "InternalError", "Internal error occurred: see the log of the local cluster")
