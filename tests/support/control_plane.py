@@ -166,7 +166,7 @@ def control_plane(paths: Mapping[str, str], folder: Path, crds: Collection[dict[
 
 def _api_server(programs: Programs) -> Server:
     folder = programs.folder
-    client_port, peer_port, port = _free_ports(3)
+    client_port, peer_port, port = free_ports(3)
     etcd = f"http://127.0.0.1:{client_port}"
     peers = f"http://127.0.0.1:{peer_port}"
     programs.start(
@@ -251,7 +251,8 @@ def has_service_account(server: Server, namespace: str) -> bool:
         return False
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """So many ports of loopback that nothing listens on."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -1,6 +1,7 @@
 """The real Kubernetes control plane of a test run: started when the first test needs it, stopped after the last.
 
-Tests that need it are marked `kubernetes`. Its programs are built before the first test, not on a test's clock.
+Tests that need it are marked `kubernetes`, with the names of further programs that they need. All are built before the
+first test, not on a test's clock.
 """
 
 import asyncio
@@ -22,12 +23,15 @@ from mxnet_operator.api.crd import custom_resource_definition
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what the collected tests need."""
     config = session.config
-    if config.option.collectonly or not any(item.get_closest_marker("kubernetes") for item in session.items):
+    markers = [marker for item in session.items if (marker := item.get_closest_marker("kubernetes"))]
+    if config.option.collectonly or not markers:
         return
-    if absent := missing(CONTROL_PLANE):
+    needed = {*CONTROL_PLANE, *(name for marker in markers for name in marker.args)}
+    if absent := missing(needed):
         config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
-        with contextlib.suppress(MissingProgramError):  # the tests say it
-            programs(CONTROL_PLANE)
+        for name in absent:
+            with contextlib.suppress(MissingProgramError):  # the tests say it
+                programs([name])
 
 
 @pytest.fixture(scope="session")
