@@ -54,6 +54,7 @@ generate: $(VENV)/.installed ## Write the files that are generated from code (th
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.
 	@$(UV_LOCK) --upgrade pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	@echo 'uv>=0.7' | $(UV_LOCK) --upgrade - -o requirements/uv.txt
+	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
 
 .PHONY: clean
 clean: ## Stop this checkout's cluster and delete what was installed and built.
