@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from builders import make_mxjob
+from cluster_fixtures import MXJOB
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import JOBS, PODS, SERVICES, RecordingClient, World, submitted
@@ -57,7 +58,12 @@ MADE = {  # the jobs, and the state in which 1.8.1 leaves each
         "Failed",
     ),
     "tuning": (tuning(), "Created"),
+    "misspelt": (submitted(gang("misspelt").run_policy(cleanPodPolicy="none")), "Running"),
 }
+
+
+def run(command, stdin=None):
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
 
 
 class Problems(logging.Handler):
@@ -81,8 +87,7 @@ class Cluster(World):
         self.uids = {}
 
     def kubectl(self, *args, stdin=None):
-        command = [kubectl(), f"--kubeconfig={self.kubeconfig}", *args]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        return run([kubectl(), f"--kubeconfig={self.kubeconfig}", *args], stdin)
 
     async def leave(self, name, state):
         """Wait until 1.8.1 has brought a job so far."""
@@ -106,7 +111,9 @@ async def run_by_the_peer(server, cluster):
             await cluster.submit(manifest)
         for name, (_, state) in MADE.items():
             await cluster.leave(name, state)
-        await cluster.eventually(PODS, lambda pods: running_or_over(pods, {"running", "tuning", "paused"}, 4 + 3 + 4))
+        await cluster.eventually(
+            PODS, lambda pods: running_or_over(pods, {"running", "tuning", "paused", "misspelt"}, 4 + 3 + 4 + 4)
+        )
         (await cluster.api.merge(f"{JOBS}/paused", {"spec": {"runPolicy": {"suspend": True}}})).ok()
         await cluster.leave("paused", "Suspended")
         await cluster.eventually(PODS, lambda pods: not any(pod.startswith("paused-") for pod in pods))
@@ -173,6 +180,14 @@ async def test_its_webhook_refuses_every_change_once_it_is_stopped(cluster):
     assert MXJOB_WEBHOOK in refused.stderr
 
 
+async def test_what_our_crd_would_refuse_is_found_beforehand(cluster):
+    stored = cluster.kubectl("get", "mxjobs", "-A", "-o", "yaml").stdout
+    checked = run([*MXJOB, "validate", "-"], stored)
+    wrong = [line for line in checked.stdout.splitlines() if ": ok: " not in line]
+    assert len(wrong) == 1, checked
+    assert 'spec.runPolicy.cleanPodPolicy: Unsupported value: "none"' in wrong[0]
+
+
 async def test_the_pods_of_a_running_job_stay_and_it_succeeds(taken_over):
     assert len(taken_over.uids["running"]) == 4
     state = await taken_over.state("running", "Running")
@@ -225,6 +240,12 @@ async def test_what_is_over_keeps_its_status_and_never_runs_again(taken_over, na
     await taken_over.state(after, "Succeeded")  # a controller that would run the other one again would have by now
     assert await taken_over.uids_of(name) == {}
     assert (await taken_over.api.get(f"{JOBS}/{name}")).ok()["status"] == job["status"]
+
+
+async def test_a_job_that_is_not_valid_any_more_fails_in_clear_words_and_its_pods_are_let_be(taken_over):
+    job = await taken_over.state("misspelt", "Failed")
+    assert "cleanPodPolicy" in job["status"]["conditions"][-1]["message"]
+    assert await taken_over.uids_of("misspelt") == taken_over.uids["misspelt"]
 
 
 async def test_a_deleted_job_takes_along_what_the_other_operator_made(taken_over):
