@@ -56,6 +56,7 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 	@echo 'uv>=0.7' | $(UV_LOCK) --upgrade - -o requirements/uv.txt
 	@$(UV_LOCK) --upgrade -c requirements/dev.txt pyproject.toml --extra controller -o requirements/controller.txt
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
+	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
 
 .PHONY: clean
 clean: ## Stop this checkout's cluster and delete what was installed and built.

@@ -5,34 +5,23 @@ import asyncio
 import pytest
 from builders import make_mxjob
 from controller_fixtures import PODS, submitted
+from fake_nodes import NODES, ending, fake_node
 
 pytestmark = pytest.mark.kubernetes
 
-NODES = "/api/v1/nodes"
 SECONDS = 60
 GPU = "nvidia.com/gpu"
-
-
-def node(name, **resources):
-    allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110", **resources}
-    return {
-        "metadata": {"name": name, "labels": {"type": "kwok"}},
-        "status": {"allocatable": allocatable, "capacity": allocatable},
-    }
 
 
 def job(*, gpus, exit_codes):
     """A scheduler, a server and two workers with so many GPUs each, whose pods end with these codes, by type."""
     limits = {"limits": {GPU: str(gpus)}} if gpus else {}
-    builder = make_mxjob("digits").scheduler().server().worker(2, resources=limits)
-    for replica_type, code in exit_codes.items():
-        builder.template_metadata(replica_type, annotations={"test.mxjob/exit-code": str(code)})
-    return submitted(builder)
+    return submitted(ending(make_mxjob("digits").scheduler().server().worker(2, resources=limits), **exit_codes))
 
 
 @pytest.fixture
 async def nodes(api):
-    for manifest in (node("plain"), node("with-gpus", **{GPU: "2"})):
+    for manifest in (fake_node("plain"), fake_node("with-gpus", **{GPU: "2"})):
         (await api.post(NODES, manifest)).ok()
     untainted = set()
     async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:

@@ -87,6 +87,12 @@ class JobBuilder:
                 "lastTransitionTime": since,
             }
         )
+        status["state"] = conditions.job_state({"status": {"conditions": status["conditions"]}})
+        return self
+
+    def without_state(self) -> "JobBuilder":
+        """As training-operator 1.8.1 writes it."""
+        del self._manifest["status"]["state"]
         return self
 
     def deleted(self) -> "JobBuilder":

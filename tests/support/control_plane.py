@@ -203,7 +203,7 @@ def _api_server(programs: Programs, flags: Mapping[str, object]) -> Server:
     (folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
     for private in ("server.key", "accounts.key", "tokens.csv"):
         (folder / private).chmod(0o600)
-    port = _free_port()
+    port = free_ports(1)[0]
     programs.start(
         "kube-apiserver",
         etcd_servers=ETCD,
@@ -256,7 +256,18 @@ def _established(server: Server, crd: Mapping[str, Any]) -> bool:
     return bool(names)
 
 
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
+def has_service_account(server: Server, namespace: str) -> bool:
+    """Whether pods can be created in a namespace: the default account is there."""
+    try:
+        return bool(server.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
+    except urllib.error.HTTPError:
+        return False
+
+
+def free_ports(count: int) -> list[int]:
+    """So many ports of loopback that nothing listens on."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

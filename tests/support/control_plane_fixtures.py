@@ -1,6 +1,7 @@
 """The real Kubernetes control plane of a test run: started when the first test needs it, stopped after the last.
 
-Tests that need it are marked `kubernetes`. Its programs are built before the first test, not on a test's clock.
+Tests that need it are marked `kubernetes`, with the names of further programs that they need. All are built before the
+first test, not on a test's clock.
 """
 
 import asyncio
@@ -25,12 +26,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
         return
-    on_kubernetes = any(item.get_closest_marker("kubernetes") for item in session.items)
-    wanted = (*(CONTROL_PLANE if on_kubernetes else ()), *(() if kubectl_on_path() else ("kubectl",)))
+    markers = [marker for item in session.items if (marker := item.get_closest_marker("kubernetes"))]
+    wanted = {name for marker in markers for name in (*CONTROL_PLANE, *marker.args)}
+    if not kubectl_on_path():
+        wanted.add("kubectl")
     if absent := missing(wanted):
         config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
-        with contextlib.suppress(MissingProgramError):  # the tests say it
-            programs(wanted)
+        for name in absent:
+            with contextlib.suppress(MissingProgramError):  # the tests say it
+                programs([name])
 
 
 @pytest.fixture(scope="session")

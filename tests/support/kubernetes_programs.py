@@ -6,6 +6,7 @@ the hash of their module's go.sum. Building all from nothing takes about six min
 
 import functools
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -44,6 +45,7 @@ class Module:
 
 KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
 KWOK = Module("kwok")
+TRAINING_OPERATOR = Module("training-operator")
 PACKAGES = {
     "etcd": (KUBERNETES, "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -51,6 +53,7 @@ PACKAGES = {
     "kube-scheduler": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kubectl": (KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
     "kwok": (KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
+    "training-operator": (TRAINING_OPERATOR, "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
@@ -70,7 +73,7 @@ def programs(names: Collection[str]) -> dict[str, str]:
     Raises:
         MissingProgramError: One is nowhere and can't be built.
     """
-    for module in (KUBERNETES, KWOK):
+    for module in (KUBERNETES, KWOK, TRAINING_OPERATOR):
         wanted = tuple(name for name in missing(names) if PACKAGES[name][0] is module)
         if wanted and (why_not := _build(module, wanted)):
             raise MissingProgramError(f"{', '.join(wanted)}: {why_not}")
@@ -86,6 +89,23 @@ def programs_or_skip(names: Collection[str]) -> dict[str, str]:
     if os.environ.get("CI"):
         pytest.fail(why_not, pytrace=False)
     pytest.skip(why_not)
+
+
+def source_of(name: str) -> Path:
+    """The folder of the source module that a program comes from, as Go downloaded it.
+
+    Raises:
+        MissingProgramError: Go isn't here, or couldn't download it.
+    """
+    module, package = PACKAGES[name]
+    if shutil.which("go") is None:
+        raise MissingProgramError(f"the source of {name}: no Go to download it with")
+    path = "/".join(package.split("/")[:3])
+    command = ["go", "mod", "download", "-json", path]
+    done = subprocess.run(command, cwd=module.folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MissingProgramError(f"the source of {name}: {done.stdout}{done.stderr}")
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def _ready(name: str) -> Path | None:

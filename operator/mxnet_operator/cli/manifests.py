@@ -42,7 +42,7 @@ class Document:
 
 
 def read_documents(source: str) -> list[Document]:
-    """Every document in a file, or in stdin for `-`; empty documents are passed over, as kubectl does.
+    """Every document in a file, or in stdin for `-`, and every item of a List; empty documents are passed over.
 
     Raises:
         CommandError: it can't be read, is no YAML (with the line), or has nothing in it.
@@ -50,7 +50,7 @@ def read_documents(source: str) -> list[Document]:
     text = _read(source)
     name = "stdin" if source == "-" else source
     try:
-        found = [(content, node) for content, node in _load(text) if content is not None]
+        loaded = [(content, node) for content, node in _load(text) if content is not None]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
@@ -59,6 +59,7 @@ def read_documents(source: str) -> list[Document]:
         raise CommandError(f"{name}: not valid YAML: {error}", code=Exit.USAGE) from error
     except (RecursionError, ValueError) as error:
         raise CommandError(f"{name}: can't be read: {error}", code=Exit.USAGE) from error
+    found = [item for content, node in loaded for item in _items(content, node)]
     if not found:
         raise CommandError(f"{name}: nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
     return [Document(name, position, content, node) for position, (content, node) in enumerate(found, start=1)]
@@ -69,6 +70,15 @@ def _load(text: str) -> Iterator[tuple[Any, Any]]:
     while loader.check_node():
         node: Any = loader.get_node()
         yield loader.construct_document(node), node
+
+
+def _items(content: Any, node: Any) -> list[tuple[Any, Any]]:
+    """What a List holds, as `kubectl get` writes it; any other document is itself."""
+    is_list = isinstance(content, dict) and str(content.get("kind")).endswith("List")
+    if not is_list or not isinstance(content.get("items"), list):
+        return [(content, node)]
+    nodes = next(value for key, value in node.value if key.value == "items")
+    return list(zip(content["items"], nodes.value, strict=True))
 
 
 def _read(source: str) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.types import MXJob
+from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.replicas import Outcome, Replica
 
@@ -23,8 +23,13 @@ def next_deadline(job: MXJob, replicas: tuple[Replica, ...], *, tearing_down: bo
     return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
 
 
+def start_time(status: MXJobStatus) -> datetime | None:
+    """Since when the job is active: a suspended one is not, though training-operator 1.8.1 left its startTime there."""
+    return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
+
+
 def _active(job: MXJob) -> Deadline | None:
-    seconds, start = job.spec.run_policy.active_deadline_seconds, job.status.start_time
+    seconds, start = job.spec.run_policy.active_deadline_seconds, start_time(job.status)
     if seconds is None or start is None:
         return None
     name = job.metadata.name

@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Literal
 
+import msgspec
+
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus
@@ -83,7 +85,12 @@ def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
     left = time_to_live(job, now)
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
-    return Plan(actions=clean_up(job, observed), requeue_after=left)
+    return Plan(actions=clean_up(job, observed), status=_with_state(job.status), requeue_after=left)
+
+
+def _with_state(status: MXJobStatus) -> MXJobStatus | None:
+    """The status of a job that training-operator 1.8.1 finished, with the one word that `kubectl get` shows."""
+    return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
 def _told(event_type: Literal["Normal", "Warning"], status: MXJobStatus) -> Plan:

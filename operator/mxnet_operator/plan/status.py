@@ -12,6 +12,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.attempt import torn_down
+from mxnet_operator.plan.deadlines import start_time
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.observed import Observed
@@ -42,7 +43,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
         )
-    return _with_conditions(status, current, replicas, start_time=status.start_time or now)
+    return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
 def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
@@ -57,7 +58,7 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         now,
     )
     return msgspec.structs.replace(
-        raised, conditions=current, state=conditions.state_of(current), start_time=raised.start_time or now
+        raised, conditions=current, state=conditions.state_of(current), start_time=start_time(raised) or now
     )
 
 
@@ -91,9 +92,11 @@ def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, n
 def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:
     """How long the new status may wait to be written: zero for a changed condition, None where nothing is new.
 
+    A job that training-operator 1.8.1 made has conditions and no state: that is new, too.
+
     Only finished replicas are worth a write of their own: once their pods are collected nothing else tells of them.
     """
-    if old.conditions != new.conditions:
+    if (old.state, old.conditions) != (new.state, new.conditions):
         return timedelta(0)
     if old.completed_indexes == new.completed_indexes:
         return None
@@ -122,7 +125,7 @@ def _with_conditions(
     status: MXJobStatus,
     current: tuple[Condition, ...],
     replicas: tuple[Replica, ...],
-    start_time: datetime,
+    started: datetime,
 ) -> MXJobStatus:
     types = list(dict.fromkeys(replica.type for replica in replicas))
     done = {
@@ -137,7 +140,7 @@ def _with_conditions(
         conditions=current,
         replica_statuses={replica_type: _count(replicas, replica_type) for replica_type in types},
         completed_indexes={replica_type: indexes for replica_type, indexes in done.items() if indexes},
-        start_time=start_time,
+        start_time=started,
     )
 
 

@@ -39,7 +39,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
     current = conditions.created(status.conditions, name, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
-    if current == status.conditions:
+    if current == status.conditions and status.state and status.start_time is None:
         return Plan(actions=deletions)
     suspended = msgspec.structs.replace(
         status,

@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -61,6 +62,14 @@ def test_other_kinds_are_skipped_with_a_note_on_stderr(run):
     assert code == 0
     assert out == "stdin (document 2): ok: MXJob good\n"
     assert err == "stdin (document 1): skipped: kind ConfigMap is not checked\n"
+
+
+def test_the_items_of_a_list_are_checked_one_by_one(run):
+    item = textwrap.indent(GOOD, "    ")[3:]
+    jobs = f"apiVersion: v1\nkind: List\nitems:\n  -{item}  -{item.replace('jobMode', 'mode')}"
+    code, out, _ = run("validate", "-", stdin=jobs)
+    assert code == 2
+    assert out.startswith("stdin (document 1): ok: MXJob good\nstdin:15: spec.jobMode: Required value\n")
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(run):

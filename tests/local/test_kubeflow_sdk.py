@@ -1,0 +1,27 @@
+"""The last official Python SDK against this controller, with pods that run."""
+
+from cluster_fixtures import DIGITS_IMAGE
+from kubeflow_sdk import life_of_a_job
+
+POD_NAMES = ["sdk-scheduler-0", "sdk-server-0", "sdk-worker-0", "sdk-worker-1"]
+
+
+def test_the_sdk_follows_a_training_from_its_creation_to_its_deletion(local_cluster):
+    script = ("python", "train.py", "--kv-store", "dist_sync", "--epochs", "1")
+    seen = life_of_a_job(local_cluster.kubeconfig, "sdk", DIGITS_IMAGE, *script)
+    assert seen["running"][-1] == "Running"
+    assert seen["conditions"] == {"Created": "True", "Running": "False", "Succeeded": "True"}
+    states = ("created", "still running", "restarting", "succeeded", "failed")
+    assert [seen[each] for each in states] == [True, False, False, True, False]
+    assert seen["replica statuses"] == {"Scheduler": 1, "Server": 1, "Worker": 2}
+    assert seen["took"] > 0
+    assert seen["workers asked for"] == 2
+    assert "sdk" in seen["listed"]
+    assert (seen["pods"], seen["masters"], seen["worker 1"]) == (POD_NAMES, ["sdk-server-0"], ["sdk-worker-1"])
+    assert sorted(seen["logs"]) == ["sdk-worker-0", "sdk-worker-1"]
+    assert all("Epoch[0] Validation-accuracy=" in log for log in seen["logs"].values())
+    assert any("successfully completed" in event for event in seen["events"]["mxjob/sdk"])
+    assert "Validation-accuracy=" in seen["followed"]["sdk-worker-0"]
+    assert seen["labels"] == {"team": "vision"}
+    assert local_cluster.kubectl("wait", "--for=delete", "mxjob/sdk", "--timeout=60s").returncode == 0
+    assert local_cluster.get("pods", "-l", "training.kubeflow.org/job-name=sdk")["items"] == []

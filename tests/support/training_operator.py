@@ -1,0 +1,88 @@
+"""The peer, training-operator 1.8.1: its manifests, and its program at work on a control plane."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import trustme
+import yaml
+from control_plane import Programs, Server, free_ports
+from kubernetes_programs import programs_or_skip, source_of
+
+NAMESPACE = "kubeflow"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+WEBHOOK = "validator.training-operator.kubeflow.org"
+MXJOB_WEBHOOK = "validator.mxjob.training-operator.kubeflow.org"
+# compiled in: without files there, which are its webhooks' certificate, the program doesn't start
+_CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
+
+
+@functools.cache
+def _manifests(path: str) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        yaml.load_all((source_of("training-operator") / "manifests/base" / path).read_text(), yaml.CSafeLoader)
+    )
+
+
+def its_crd() -> dict[str, Any]:
+    """Its CRD of MXJob."""
+    (crd,) = _manifests("crds/kubeflow.org_mxjobs.yaml")
+    return crd
+
+
+def its_webhooks() -> dict[str, Any]:
+    """Its ValidatingWebhookConfiguration, as its overlays install it."""
+    (found,) = _manifests("webhook/manifests.yaml")
+    webhooks = [
+        each | {"clientConfig": {"service": each["clientConfig"]["service"] | {"namespace": NAMESPACE}}}
+        for each in found["webhooks"]
+    ]
+    return found | {"metadata": {"name": WEBHOOK}, "webhooks": webhooks}
+
+
+@contextlib.contextmanager
+def training_operator(server: Server) -> Iterator[None]:
+    """The program at work on the MXJobs of a cluster.
+
+    Nothing there forwards a Service's traffic to it, so its webhook for MXJobs, which refuses nothing, is not asked.
+    """
+    server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    secret = {"metadata": {"name": "training-operator-webhook-cert"}}
+    server.ask("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", secret)
+    webhooks = its_webhooks()
+    others = [each for each in webhooks["webhooks"] if each["name"] != MXJOB_WEBHOOK]
+    server.ask("POST", WEBHOOKS, webhooks | {"webhooks": others})
+    programs = Programs(programs_or_skip(["training-operator"]), server.folder)
+    (port,) = free_ports(1)
+    with _certificates():
+        programs.start(
+            "training-operator",
+            kubeconfig=server.kubeconfig(),
+            enable_scheme="mxjob",
+            metrics_bind_address="0",
+            health_probe_bind_address="0",
+            webhook_server_port=port,
+        )
+        try:
+            yield
+            for program in programs.started:
+                program.check()
+        finally:
+            for program in programs.started:
+                program.stop()
+
+
+@contextlib.contextmanager
+def _certificates() -> Iterator[None]:
+    certificate = trustme.CA().issue_cert("localhost")
+    _CERTIFICATES.mkdir(parents=True, exist_ok=True)
+    files = {"tls.crt": certificate.cert_chain_pems[0], "tls.key": certificate.private_key_pem}
+    for name, content in files.items():
+        content.write_to_path(_CERTIFICATES / name)
+    try:
+        yield
+    finally:
+        for name in files:
+            (_CERTIFICATES / name).unlink(missing_ok=True)
