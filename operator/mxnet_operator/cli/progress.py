@@ -18,16 +18,20 @@ _NAME_AND_STATE = 24
 """Characters of the progress line that come first."""
 
 
-def replicas_text(job: dict[str, Any]) -> str:
-    """The replicas that are up or done, of those asked for: `scheduler 1/1, worker 0/2`."""
+def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Of each type the replicas that are up or done, and those asked for, in the order in which they are made."""
     statuses = (job.get("status") or {}).get("replicaStatuses") or {}
     here = {
         names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
         for key, status in statuses.items()
     }
     asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    kinds = (kind for kind in names.REPLICA_TYPES if kind in asked)
-    return ", ".join(f"{kind.lower()} {here.get(kind, 0)}/{asked[kind]}" for kind in kinds)
+    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if kind in asked}
+
+
+def replicas_text(job: dict[str, Any]) -> str:
+    """The replicas that are up or done, of those asked for: `scheduler 1/1, worker 0/2`."""
+    return ", ".join(f"{kind.lower()} {ready}/{wanted}" for kind, (ready, wanted) in ready_counts(job).items())
 
 
 def metric_text(metric: EpochMetric) -> str:
