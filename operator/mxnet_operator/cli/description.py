@@ -126,8 +126,7 @@ def _write_replicas(job: dict[str, Any], states: list[ReplicaState]) -> None:
 
 def _replica_row(one: ReplicaState) -> list[str]:
     code = "" if one.exit_code is None else str(one.exit_code)
-    why = next(iter(one.why.splitlines()), "")
-    return [one.pod, one.phase, one.state, code, since(one.since), one.node, why]
+    return [one.pod, one.phase, one.state, code, since(one.since), one.node, one.told]
 
 
 def _write_events(events: list[dict[str, Any]]) -> None:

@@ -30,6 +30,12 @@ class ReplicaState:
         """Whether its container ended with another code than 0."""
         return bool(self.exit_code)
 
+    @property
+    def told(self) -> str:
+        """The line of `why` that says most: the last one of a failure's log, else the first."""
+        lines = [line for line in self.why.splitlines() if line.strip()]
+        return lines[-1 if self.has_failed else 0].strip() if lines else ""
+
 
 def replica_state(pod: dict[str, Any]) -> ReplicaState:
     """What a pod tells of its replica."""

@@ -17,6 +17,7 @@ from mxnet_operator.cli.connection import (
     connect,
 )
 from mxnet_operator.cli.errors import Exit, leave
+from mxnet_operator.cli.follow_replicas import replicas_shown
 from mxnet_operator.cli.interrupts import unless_interrupted
 from mxnet_operator.cli.jobs import JOBS, DeletedError, get_job, versions
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
@@ -73,7 +74,7 @@ async def _wait(target: Target, name: str, awaited: Awaited, seconds: float | No
         job = await get_job(client, namespace, name)
         try:
             with progress(show_log=False) as shown:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds), replicas_shown(client, job, shown):
                     job = await _until(client, job, awaited, shown)
         except TimeoutError:
             say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
