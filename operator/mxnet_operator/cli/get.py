@@ -45,6 +45,9 @@ EXAMPLES = """
 
 _ALWAYS_SHOWN = (names.SCHEDULER, names.SERVER, names.WORKER)
 
+_WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": "59m59s", "AGE": "59m59s"}
+"""What later lines of a watch need room for."""
+
 Job = dict[str, Any]
 
 
@@ -62,7 +65,7 @@ def get(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="Default: all of them.", autocompletion=complete_job_name, show_default=False
+            metavar="NAME", help="Default: all of them.", autocompletion=complete_job_name, show_default=False
         ),
     ] = None,
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of every namespace.")] = False,
@@ -125,7 +128,8 @@ def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
 
 def _show_table(jobs: list[Job], namespace: str | None, *, wide: bool, watch: bool) -> Columns:
     heading, rows = table(jobs, wide=wide, with_namespace=namespace is None)
-    columns = Columns(heading, rows)
+    widest = [_WIDEST.get(column, "") for column in heading]
+    columns = Columns(heading, [*rows, widest] if watch else rows)
     if jobs or watch:
         columns.write(rows)
     if not jobs:

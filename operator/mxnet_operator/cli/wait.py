@@ -34,8 +34,8 @@ EXAMPLES = """
 
   mxjob wait digits --for Running --timeout 5m
 
-[bold]Exit codes[/]  0 it came to that · 1 it can't any more: Failed or deleted · 3 the API can't be reached
-or refuses · 124 --timeout passed · 130 Ctrl-C
+[bold]Exit codes[/]  0 it came to that · 1 it can't any more: Failed or deleted · 3 the API can't be reached or
+refuses · 124 --timeout passed · 130 Ctrl-C
 """
 
 
@@ -52,7 +52,12 @@ def wait(
     name: JobNameArgument,
     awaited: Annotated[
         Awaited,
-        typer.Option("--for", help="Running: has begun to; finished: is over, well or not.", case_sensitive=False),
+        typer.Option(
+            "--for",
+            metavar="Succeeded|Running|finished",
+            help="Running: has begun to; finished: is over, well or not.",
+            case_sensitive=False,
+        ),
     ] = Awaited.SUCCEEDED,
     timeout: Annotated[
         str | None,
