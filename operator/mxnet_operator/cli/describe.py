@@ -16,7 +16,7 @@ from mxnet_operator.cli.errors import Exit, leave
 from mxnet_operator.cli.follow_logs import log_lines
 from mxnet_operator.cli.interrupts import unless_interrupted
 from mxnet_operator.cli.jobs import PODS, get_job, pod_name, pod_selector, pods_of, replicas
-from mxnet_operator.cli.replica_state import ReplicaState, in_order, replica_state
+from mxnet_operator.cli.replica_state import ReplicaState, first_failed, in_order, replica_state
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -47,7 +47,7 @@ async def _describe(target: Target, name: str) -> Exit:
         pods = await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job))
         states = in_order([replica_state(pod) for pod in pods_of(job, pods["items"])])
         events = await _events(client, job)
-        failed = min((state for state in states if state.has_failed), key=lambda state: state.finished, default=None)
+        failed = first_failed(states)
         lines = [] if failed is None else await _last_lines(client, job, failed)
     write_description(job, Heard(states, events, failed, lines))
     return Exit.OK

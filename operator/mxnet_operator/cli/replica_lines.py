@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.jobs import pods_of, replicas
-from mxnet_operator.cli.replica_state import ReplicaState, in_order, replica_state
+from mxnet_operator.cli.replica_state import ReplicaState, first_failed, in_order, replica_state
 from mxnet_operator.cli.tables import STYLES
 from mxnet_operator.cli.times import since
 
@@ -55,7 +55,7 @@ def _by_type(wanted: list[str], states: list[ReplicaState], now: datetime | None
             line.append(", " if position else "").append(f"{count} {state}", style=STYLES.get(state, ""))
         if here:
             line.append(f"  {since(max(one.since for one in here), now)}")
-        if failed := min((one for one in here if one.has_failed), key=lambda one: one.finished, default=None):
+        if failed := first_failed(here):
             line.append(f"  {failed.replica} exit code {failed.exit_code}", style="red")
         yield line
 

@@ -1,10 +1,14 @@
 """One replica as its pod shows it: in which state, since when, on which node, with which exit code, and why."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.follow_logs import waiting_for
+
+_STOPPED: Final = (137, 143)
+"""Exit codes of SIGKILL and SIGTERM."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,12 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         finished=ended.get("finishedAt") or "",
         why=waiting_for(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
     )
+
+
+def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
+    """The replica whose failure was the cause: the others of its gang are stopped within the same second."""
+    failed = (state for state in states if state.has_failed)
+    return min(failed, key=lambda state: (state.finished, state.exit_code in _STOPPED), default=None)
 
 
 def in_order(states: list[ReplicaState]) -> list[ReplicaState]:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from mxnet_operator.cli.progress import LiveProgress
 from mxnet_operator.cli.replica_lines import replica_lines
-from mxnet_operator.cli.replica_state import in_order, replica_state
+from mxnet_operator.cli.replica_state import first_failed, in_order, replica_state
 from mxnet_operator.cli.times import job_duration, short
 
 NOW = datetime(2026, 1, 1, 12, 1, 30, tzinfo=UTC)
@@ -75,6 +75,18 @@ def test_replicas_are_sorted_by_number_not_by_letter():
     states = in_order([replica_state(pod(f"worker-{index}")) for index in (10, 9, 1)])
 
     assert [one.replica for one in states] == ["worker-1", "worker-9", "worker-10"]
+
+
+def test_the_first_failure_is_not_one_that_was_stopped_for_it_in_the_same_second():
+    stopped = {"terminated": {**FAILED["terminated"], "exitCode": 143}}
+    later = {"terminated": {**FAILED["terminated"], "finishedAt": "2026-01-01T12:00:01Z"}}
+    states = in_order(
+        [replica_state(p) for p in (pod("server-0", stopped), pod("worker-0", later), pod("worker-1", FAILED))]
+    )
+
+    assert first_failed(states).replica == "worker-1"
+    assert first_failed(states[:1]).replica == "server-0"
+    assert first_failed([]) is None
 
 
 def test_a_terminal_shows_them_under_the_progress_line_and_the_log_above():
