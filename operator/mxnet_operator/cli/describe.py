@@ -1,6 +1,7 @@
 """`mxjob describe`: one job in full: what was asked for, how far it has come, and what went wrong."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.connection import (
@@ -17,6 +18,7 @@ from mxnet_operator.cli.follow_logs import log_lines
 from mxnet_operator.cli.interrupts import unless_interrupted
 from mxnet_operator.cli.jobs import PODS, get_job, pod_name, pod_selector, pods_of, replicas
 from mxnet_operator.cli.replica_state import ReplicaState, first_failed, in_order, replica_state
+from mxnet_operator.cli.times import moment
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -71,10 +73,9 @@ async def _events(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]
             raise
         return []  # whoever may read jobs may not always read events
     own = {pod_name(metadata["name"], replica) for replica in replicas(job)}
+    made = moment(metadata["creationTimestamp"]) or datetime.now(UTC)
     events = of_job["items"] + [
-        event
-        for event in of_pods["items"]
-        if event["involvedObject"].get("name") in own and event_time(event) >= metadata["creationTimestamp"]
+        event for event in of_pods["items"] if event["involvedObject"].get("name") in own and event_time(event) >= made
     ]
     return sorted(events, key=event_time)
 

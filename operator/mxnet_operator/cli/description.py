@@ -1,6 +1,7 @@
 """A job in full, as `mxjob describe` writes it: for people, every section under its own heading."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.text import Text
@@ -11,7 +12,7 @@ from mxnet_operator.cli.jobs import replicas
 from mxnet_operator.cli.replica_state import ReplicaState
 from mxnet_operator.cli.tables import BLANK, STYLES, write_table
 from mxnet_operator.cli.terminal import data_console
-from mxnet_operator.cli.times import job_duration, since
+from mxnet_operator.cli.times import job_duration, moment, since
 
 MOST_REPLICAS: Final = 100
 MOST_EVENTS: Final = 20
@@ -166,14 +167,13 @@ def _plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def event_time(event: dict[str, Any]) -> str:
-    """When an event happened last, in the API's form: kubelets, schedulers and controllers use different fields."""
+def event_time(event: dict[str, Any]) -> datetime:
+    """When an event happened last: kubelets, schedulers and controllers differ in field and precision."""
     series = event.get("series") or {}
-    found: str = (
+    found = moment(
         series.get("lastObservedTime")
         or event.get("lastTimestamp")
         or event.get("eventTime")
         or event["metadata"].get("creationTimestamp")
-        or ""
     )
-    return found
+    return found or datetime.min.replace(tzinfo=UTC)

@@ -21,9 +21,9 @@ def moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def since(text: str | None, now: datetime | None = None) -> str:
+def since(time: str | datetime | None, now: datetime | None = None) -> str:
     """How long ago a time of the API's was, as `short`; empty where there is none."""
-    then = moment(text)
+    then = time if isinstance(time, datetime) else moment(time)
     return "" if then is None else short(((now or datetime.now(UTC)) - then).total_seconds())
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from mxnet_operator.cli.description import event_time
 from mxnet_operator.cli.progress import LiveProgress
 from mxnet_operator.cli.replica_lines import replica_lines
 from mxnet_operator.cli.replica_state import first_failed, in_order, replica_state
@@ -117,3 +118,12 @@ def test_a_duration_ends_with_the_job():
     assert job_duration({"status": status}, NOW) == "5s"
     assert job_duration({"status": {"startTime": NOON}}, NOW) == "1m30s"
     assert job_duration({}, NOW) == ""
+
+
+def test_events_are_ordered_by_time_whichever_component_wrote_them():
+    made = {"creationTimestamp": NOON}
+    by_kubelet = {"metadata": made, "lastTimestamp": NOON}
+    by_scheduler = {"metadata": made, "lastTimestamp": None, "eventTime": "2026-01-01T12:00:00.250000Z"}
+    repeated = {**by_scheduler, "series": {"count": 3, "lastObservedTime": "2026-01-01T12:00:01.000000Z"}}
+
+    assert event_time(by_kubelet) < event_time(by_scheduler) < event_time(repeated)
