@@ -1,7 +1,14 @@
 """`mxjob run` on the local cluster: what it exits with, what it says where, and what it leaves."""
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import re
 import signal
+import struct
+import termios
 
 import pytest
 from cluster_fixtures import eventually
@@ -34,6 +41,35 @@ def test_a_job_that_succeeds_exits_with_0_its_log_on_stdout_and_its_progress_on_
     assert lines[-2].startswith("run-good: Succeeded (worker 1/1) after ")
     assert lines[-1].startswith("MXJob run-good is successfully completed. (")
     assert "\x1b" not in done.stderr
+
+
+def test_a_terminal_shows_every_replica_with_its_state_below_the_log(local_cluster, write, monkeypatch):
+    manifest = write(worker_job("run-seen", "import time; print('oh', flush=True); time.sleep(2); raise SystemExit(7)"))
+
+    monkeypatch.setitem(local_cluster.environment, "TERM", "xterm-256color")
+    code, seen = on_terminal(local_cluster, "run", "-f", manifest)
+
+    assert code == 1
+    log, under_the_log = seen.split("oh\n", 1)
+    assert "run-seen" in log
+    progress_line, replica = under_the_log.split("\n")[:2]
+    assert progress_line.endswith("worker 1/1")
+    assert replica.split()[:2] == ["worker-0", "Running"]
+    assert "worker-0 exited with code 7:" in seen.splitlines()[-2]
+
+
+def on_terminal(cluster, *args):
+    """Run `mxjob` on a terminal of 100 columns; its exit code, and all that it drew without the control sequences."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    with cluster.start_mxjob(*args, stdout=its, stderr=its) as process:
+        os.close(its)
+        drawn = b""
+        with contextlib.suppress(OSError):  # how Linux says that nobody has the terminal open any more
+            while piece := os.read(ours, 65536):
+                drawn += piece
+    os.close(ours)
+    return process.returncode, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", drawn.decode())
 
 
 def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_cluster, write):

@@ -11,9 +11,24 @@ import urllib.request
 
 import pytest
 from cluster_fixtures import eventually
-from jobs import worker_job
+from jobs import gang_job, worker_job
+
+from mxnet_operator.local.images import BASE_IMAGE
 
 SLEEP = "import subprocess, time; subprocess.Popen(['sleep', '1000']); print('asleep'); time.sleep(1000)"
+
+MEET = """
+import os, socket
+import mxnet as mx
+if os.environ["DMLC_ROLE"] == "worker":
+    kv = mx.kv.create("dist_sync")
+    kv.init(0, mx.nd.zeros(1))
+    kv.push(0, mx.nd.ones(1))
+    total = mx.nd.zeros(1)
+    kv.pull(0, out=total)
+    kv._barrier()
+    print(socket.gethostbyname(os.environ["DMLC_PS_ROOT_URI"]), "sum", total.asscalar())
+"""
 
 
 def mode(path):
@@ -96,11 +111,34 @@ def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clea
     eventually(lambda: not list(home.files.pods.iterdir()))
 
 
-def test_two_clusters_share_neither_port_nor_addresses(home, local_cluster):
-    assert home.mxjob("local", "up", "--detach").returncode == 0
+def addresses(cluster, job):
+    """The address of each pod of a job, by its name."""
+    pods = cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
+    return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods}
 
+
+def test_two_clusters_run_the_same_job_at_once_and_share_neither_ports_nor_addresses(home, local_cluster):
+    assert home.mxjob("local", "up", "--detach").returncode == 0
     assert home.state.subnet != local_cluster.state.subnet
     assert home.state.port != local_cluster.state.port
+    assert home.kubeconfig.read_text() != local_cluster.kubeconfig.read_text()
+    both = (home, local_cluster)
+    manifest = gang_job("twins", BASE_IMAGE, ["python", "-u", "-c", MEET])
+
+    for cluster in both:
+        cluster.create(manifest)
+    finished = [cluster.wait_for("twins", "Succeeded") for cluster in both]
+
+    assert len({job["metadata"]["uid"] for job in finished}) == 2
+    for cluster in both:
+        given = addresses(cluster, "twins")
+        assert len(set(given.values())) == 4
+        assert all(address.startswith(f"{cluster.state.subnet}.") for address in given.values())
+        for worker in ("twins-worker-0", "twins-worker-1"):
+            told, *met = cluster.kubectl("logs", worker).stdout.splitlines()[-1].split()
+            assert told == given["twins-scheduler-0"]
+            assert met == ["sum", "2.0"]  # of the two workers of this cluster, not of all four
+    local_cluster.kubectl("delete", "mxjob", "twins")
 
 
 def test_only_the_owner_can_read_the_cluster_files(local_cluster):

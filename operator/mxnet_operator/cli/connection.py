@@ -43,6 +43,9 @@ NamespaceOption = Annotated[
 JobNameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="The MXJob's name.", autocompletion=complete_job_name)
 ]
+JobNamesArgument = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="The MXJobs' names.", autocompletion=complete_job_name)
+]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 from mxnet_operator.cli.errors import Exit
 
@@ -29,3 +30,15 @@ def first_signal() -> "Iterator[asyncio.Future[Exit]]":
     finally:
         for number in CODES:
             loop.remove_signal_handler(number)
+
+
+async def unless_interrupted(work: Coroutine[Any, Any, Exit]) -> Exit:
+    """The exit code of `work`, which the first signal cancels: then the signal's."""
+    with first_signal() as interrupted:
+        task = asyncio.create_task(work)
+        await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return await task
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return interrupted.result()

@@ -1,13 +1,14 @@
-"""MXJobs on a server, as the commands see them: where they live, and one job as it changes."""
+"""MXJobs on a server, as the commands see them: where they live, and how they change."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.kube.resources import PODS, Resource
 
 if TYPE_CHECKING:
@@ -23,6 +24,48 @@ class DeletedError(Exception):
     """The object that was watched is gone."""
 
 
+async def collections(
+    client: "Client", path: str, params: dict[str, str] | None = None
+) -> AsyncGenerator[dict[str, dict[str, Any]]]:
+    """The objects of a list by uid, as they are and as they become; some versions may be left out.
+
+    Goes on through short absences of the server. Ends with nothing but an exception.
+
+    Raises:
+        ApiUnavailable: the server stayed away for a minute.
+    """
+    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+    loop = asyncio.get_running_loop()
+    reached = loop.time()
+    pause = 0.5
+    while True:
+        try:
+            listed = await client.list(path, params)
+            reached, pause = loop.time(), 0.5
+            found = {item["metadata"]["uid"]: item for item in listed["items"]}
+            yield dict(found)
+            since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
+            async with contextlib.aclosing(client.watch(path, {**(params or {}), **since}, idle_timeout=330)) as lines:
+                async for line in lines:
+                    event = msgspec.json.decode(line, type=dict[str, Any])
+                    if event["type"] == "ERROR":
+                        break
+                    uid = event["object"]["metadata"]["uid"]
+                    if event["type"] == "DELETED":
+                        found.pop(uid, None)
+                    else:
+                        found[uid] = event["object"]
+                    yield dict(found)
+        except (ApiUnavailable, ApiError) as error:
+            if isinstance(error, ApiError) and not error.is_transient and error.code != 410:
+                raise
+            if loop.time() - reached > _PATIENCE:
+                raise
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 8.0)
+
+
 async def versions(client: "Client", resource: Resource, namespace: str, name: str) -> AsyncGenerator[dict[str, Any]]:
     """An object as it is and as it becomes, newest last; some versions may be left out.
 
@@ -33,36 +76,44 @@ async def versions(client: "Client", resource: Resource, namespace: str, name: s
         DeletedError: the object isn't there, now or any more.
         ApiUnavailable: the server stayed away for a minute.
     """
-    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
-
-    path = resource.path(namespace)
     selector = {"fieldSelector": f"metadata.name={name}"}
-    loop = asyncio.get_running_loop()
-    reached = loop.time()
-    pause = 0.5
-    while True:
-        try:
-            listed = await client.list(path, selector)
-            reached, pause = loop.time(), 0.5
-            if not listed["items"]:
+    async with contextlib.aclosing(collections(client, resource.path(namespace), selector)) as changes:
+        async for found in changes:
+            if not found:
                 raise DeletedError(name)
-            yield listed["items"][0]
-            since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
-            async with contextlib.aclosing(client.watch(path, {**selector, **since}, idle_timeout=330)) as lines:
-                async for line in lines:
-                    event = msgspec.json.decode(line, type=dict[str, Any])
-                    if event["type"] == "DELETED":
-                        raise DeletedError(name)
-                    if event["type"] == "ERROR":
-                        break
-                    yield event["object"]
-        except (ApiUnavailable, ApiError) as error:
-            if isinstance(error, ApiError) and not error.is_transient and error.code != 410:
-                raise
-            if loop.time() - reached > _PATIENCE:
-                raise
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 8.0)
+            yield next(iter(found.values()))
+
+
+def pods_of(job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of the pods that belong to this job, not to an earlier one of its name."""
+    uid = job["metadata"]["uid"]
+    return [pod for pod in pods if any(ref["uid"] == uid for ref in pod["metadata"].get("ownerReferences") or ())]
+
+
+def pod_selector(job: dict[str, Any]) -> dict[str, str]:
+    """The query for the pods of a job."""
+    return {"labelSelector": f"{names.LABEL_JOB_NAME}={job['metadata']['name']}"}
+
+
+async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]:
+    """A job as it is now.
+
+    Raises:
+        CommandError: it isn't there.
+    """
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    try:
+        return await client.get(JOBS.path(namespace, name))
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        raise not_there(namespace, name) from error
+
+
+def not_there(namespace: str, name: str) -> CommandError:
+    """What to say where there is no such job."""
+    return CommandError(f"no MXJob {name} in namespace {namespace}", hint="the jobs that are there: mxjob get -A")
 
 
 async def until_gone(client: "Client", namespace: str, name: str, uid: str) -> None:
@@ -94,4 +145,18 @@ def replicas(job: dict[str, Any]) -> list[str]:
     return [f"{kind.lower()}-{index}" for kind in names.REPLICA_TYPES for index in range(types.get(kind, 0))]
 
 
-__all__ = ["JOBS", "PODS", "DeletedError", "main_replica", "pod_name", "replicas", "until_gone", "versions"]
+__all__ = [
+    "JOBS",
+    "PODS",
+    "DeletedError",
+    "collections",
+    "get_job",
+    "main_replica",
+    "not_there",
+    "pod_name",
+    "pod_selector",
+    "pods_of",
+    "replicas",
+    "until_gone",
+    "versions",
+]

@@ -18,8 +18,8 @@ from mxnet_operator.cli.connection import (
 )
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.follow_logs import LogFollower, has_started, log_lines, waiting_for
-from mxnet_operator.cli.interrupts import first_signal
-from mxnet_operator.cli.jobs import JOBS, PODS, DeletedError, main_replica, pod_name, replicas, versions
+from mxnet_operator.cli.interrupts import unless_interrupted
+from mxnet_operator.cli.jobs import JOBS, PODS, DeletedError, get_job, main_replica, pod_name, replicas, versions
 from mxnet_operator.cli.terminal import say, write_line
 
 if TYPE_CHECKING:
@@ -54,23 +54,13 @@ def logs(
     namespace: NamespaceOption = None,
 ) -> None:
     """Show the log of a job's replica, or with --replica all of every one, each line after its replica's name."""
-    leave(asyncio.run(_logs(Target(kubeconfig, context, namespace), name, follow, replica, tail)))
-
-
-async def _logs(target: Target, name: str, follow: bool, replica: str | None, tail: int | None) -> Exit:
-    with first_signal() as interrupted:
-        work = asyncio.create_task(_show(target, name, follow, replica, tail))
-        await asyncio.wait({work, interrupted}, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            return await work
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        return interrupted.result()
+    shown = _show(Target(kubeconfig, context, namespace), name, follow, replica, tail)
+    leave(asyncio.run(unless_interrupted(shown)))
 
 
 async def _show(target: Target, name: str, follow: bool, replica: str | None, tail: int | None) -> Exit:
     async with connect(target) as client:
-        job = await _job(client, target.namespace or client.namespace, name)
+        job = await get_job(client, target.namespace or client.namespace, name)
         chosen = replicas(job) if replica == ALL else [_checked(job, replica)]
         if follow:
             await _follow(client, job, chosen, tail)
@@ -78,19 +68,6 @@ async def _show(target: Target, name: str, follow: bool, replica: str | None, ta
             for each in chosen:
                 await _print(client, job, each, tail, prefix=len(chosen) > 1)
         return Exit.OK
-
-
-async def _job(client: "Client", namespace: str, name: str) -> dict[str, Any]:
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
-    try:
-        return await client.get(JOBS.path(namespace, name))
-    except ApiError as error:
-        if error.code != 404:
-            raise
-        raise CommandError(
-            f"no MXJob {name} in namespace {namespace}", hint="the jobs that are there: kubectl get mxjobs -A"
-        ) from error
 
 
 def _checked(job: dict[str, Any], replica: str | None) -> str:

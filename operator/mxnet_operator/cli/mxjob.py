@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mxnet_operator.cli import local, logs, run, validate
+from mxnet_operator.cli import delete, describe, get, local, logs, run, validate, wait
 from mxnet_operator.cli.errors import run_app
 from mxnet_operator.cli.version import show_version
 
@@ -22,6 +22,10 @@ app = typer.Typer(
 )
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=logs.EXAMPLES)(logs.logs)
+app.command(epilog=get.EXAMPLES)(get.get)
+app.command(epilog=describe.EXAMPLES)(describe.describe)
+app.command(epilog=wait.EXAMPLES)(wait.wait)
+app.command(epilog=delete.EXAMPLES)(delete.delete)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.add_typer(local.app, name="local")
 

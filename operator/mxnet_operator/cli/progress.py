@@ -1,10 +1,10 @@
-"""How far a job has come, in one line: on a terminal a line that is redrawn, in a pipe a line per change."""
+"""How far a job has come: on a terminal lines that are redrawn, in a pipe a line per change."""
 
 import time
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
@@ -12,22 +12,33 @@ from rich.text import Text
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.metrics import EpochMetric, parse_epoch_line
+from mxnet_operator.cli.replica_lines import replica_lines
 from mxnet_operator.cli.terminal import message_console, write_line
+
+_MOST_REPLICA_LINES = 8
+"""More replicas than these are counted by type: the terminal is the log's."""
+
+_REDRAW = 0.2
+"""Seconds for which the lines of the replicas stay as they are."""
 
 _NAME_AND_STATE = 24
 """Characters of the progress line that come first."""
 
 
-def replicas_text(job: dict[str, Any]) -> str:
-    """The replicas that are up or done, of those asked for: `scheduler 1/1, worker 0/2`."""
+def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Of each type the replicas that are up or done, and those asked for, in the order in which they are made."""
     statuses = (job.get("status") or {}).get("replicaStatuses") or {}
     here = {
         names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
         for key, status in statuses.items()
     }
     asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    kinds = (kind for kind in names.REPLICA_TYPES if kind in asked)
-    return ", ".join(f"{kind.lower()} {here.get(kind, 0)}/{asked[kind]}" for kind in kinds)
+    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if kind in asked}
+
+
+def replicas_text(job: dict[str, Any]) -> str:
+    """The replicas that are up or done, of those asked for: `scheduler 1/1, worker 0/2`."""
+    return ", ".join(f"{kind.lower()} {ready}/{wanted}" for kind, (ready, wanted) in ready_counts(job).items())
 
 
 def metric_text(metric: EpochMetric) -> str:
@@ -47,8 +58,14 @@ def elapsed_text(seconds: float) -> str:
 class Progress(Protocol):
     """What a command tells about a job while it waits."""
 
+    draws_replicas: bool
+    """Whether `pods` is of any use."""
+
     def job(self, job: dict[str, Any]) -> None:
         """The job has changed."""
+
+    def pods(self, pods: list[dict[str, Any]]) -> None:
+        """The job's pods have changed."""
 
     def log_line(self, line: str) -> None:
         """A replica wrote a line."""
@@ -77,6 +94,8 @@ def progress(*, show_log: bool) -> Progress:
 class PlainProgress:
     """A line on stderr whenever the state or the count of replicas changes; log lines to stdout."""
 
+    draws_replicas = False
+
     def __init__(self, console: Console, *, show_log: bool) -> None:
         self._console = console
         self._show_log = show_log
@@ -90,6 +109,9 @@ class PlainProgress:
         if text != self._last:
             self._last = text
             self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
+
+    def pods(self, pods: list[dict[str, Any]]) -> None:
+        """Not a word: the counts of the replicas say enough for a pipe."""
 
     def log_line(self, line: str) -> None:
         """Pass it on."""
@@ -115,7 +137,9 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """One line at the foot of the terminal; log lines pass above it, to stdout where that goes elsewhere."""
+    """The job and its replicas at the foot of the terminal; log lines pass above, or to a stdout elsewhere."""
+
+    draws_replicas = True
 
     def __init__(self, console: Console, *, show_log: bool) -> None:
         self._console = console
@@ -123,11 +147,14 @@ class LiveProgress:
         self._stdout_is_terminal = Console().is_terminal
         self._start = time.monotonic()
         self._job: dict[str, Any] | None = None
+        self._pods: list[dict[str, Any]] | None = None
+        self._replicas: list[Text] = []
+        self._drawn = -_REDRAW
         self._metric: EpochMetric | None = None
         self._wait = ""
         self._spinner = Spinner("dots")
         self._live = Live(
-            get_renderable=self._line,
+            get_renderable=self._view,
             console=console,
             refresh_per_second=8,
             transient=True,
@@ -138,6 +165,10 @@ class LiveProgress:
     def job(self, job: dict[str, Any]) -> None:
         """Draw it."""
         self._job = job
+
+    def pods(self, pods: list[dict[str, Any]]) -> None:
+        """Draw them, at the next refresh."""
+        self._pods = pods
 
     def log_line(self, line: str) -> None:
         """Show it above the progress line, which takes its figures."""
@@ -165,6 +196,14 @@ class LiveProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
+
+    def _view(self) -> Group:
+        # Drawn anew for every line of a log as well: the replicas, which may be thousands, are not looked at each time.
+        now = time.monotonic()
+        if self._job is not None and self._pods is not None and now - self._drawn >= _REDRAW:
+            most = min(_MOST_REPLICA_LINES, self._console.height // 3)
+            self._replicas, self._drawn = replica_lines(self._job, self._pods, most=most), now
+        return Group(self._line(), *self._replicas)
 
     def _line(self) -> Spinner:
         text = Text(overflow="ellipsis", no_wrap=True)

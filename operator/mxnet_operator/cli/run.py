@@ -1,7 +1,6 @@
 """`mxjob run`: its options, and the manifest that it is given."""
 
 import asyncio
-import re
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.jobs import replicas
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.run_job import OnInterrupt, run_job
+from mxnet_operator.cli.times import duration
 from mxnet_operator.cli.validate import mistakes
 
 EXAMPLES = """
@@ -60,15 +60,6 @@ def run(
     target = Target(kubeconfig, context, namespace)
     followed = run_job(job, target, on_interrupt=on_interrupt, logs=logs, replica=replica, timeout=seconds)
     leave(asyncio.run(followed))
-
-
-def duration(text: str) -> float:
-    """Seconds in `90`, `90s`, `10m`, `2h` or `1h30m`."""
-    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text)
-    if not found or not text:
-        raise CommandError(f"{text!r} is no duration", hint="such as 90s, 10m or 1h30m", code=Exit.USAGE)
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return float(hours * 3600 + minutes * 60 + seconds)
 
 
 def _read_job(file: str) -> dict[str, Any]:

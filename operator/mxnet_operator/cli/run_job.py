@@ -10,6 +10,7 @@ from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, termin
 from mxnet_operator.cli.connection import Target, connect
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.follow_logs import LogFollower
+from mxnet_operator.cli.follow_replicas import replicas_shown
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.jobs import JOBS, DeletedError, main_replica, pod_name, until_gone, versions
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
@@ -75,7 +76,7 @@ async def _create(client: "Client", manifest: dict[str, Any], target: Target) ->
             name = metadata.get("name") or metadata["generateName"]
             raise CommandError(
                 f"a job {name} is there already in namespace {namespace}",
-                hint=f"follow it: mxjob logs -f {name}; or delete it first: kubectl delete mxjob {name};"
+                hint=f"follow it: mxjob logs -f {name}; or delete it first: mxjob delete {name};"
                 " or give metadata.generateName instead of a name",
                 code=Exit.API,
             ) from error
@@ -100,8 +101,9 @@ async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: st
         follower = LogFollower(client, namespace, pod, shown.log_line, on_wait=shown.waiting)
         follower.start()
         try:
-            job = await _until_terminal(client, job, shown)
-            await _finish(follower, shown)
+            async with replicas_shown(client, job, shown):
+                job = await _until_terminal(client, job, shown)
+                await _finish(follower, shown)
         except DeletedError:
             say(f"job {name} was deleted by somebody else before it finished")
             return Exit.FAILED

@@ -8,7 +8,7 @@ from rich.console import Console
 from mxnet_operator.api.metrics import EpochMetric
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.progress import PlainProgress, elapsed_text, metric_text, replicas_text
-from mxnet_operator.cli.run import duration
+from mxnet_operator.cli.times import duration
 
 JOB = {
     "metadata": {"name": "digits"},

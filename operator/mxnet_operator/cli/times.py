@@ -1,0 +1,44 @@
+"""Spans of time as people write and read them."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from mxnet_operator.cli.errors import CommandError, Exit
+
+
+def duration(text: str) -> float:
+    """Seconds in `90`, `90s`, `10m`, `2h` or `1h30m`."""
+    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text)
+    if not found or not text:
+        raise CommandError(f"{text!r} is no duration", hint="such as 90s, 10m or 1h30m", code=Exit.USAGE)
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(hours * 3600 + minutes * 60 + seconds)
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time as the API writes it; None where there is none."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def since(time: str | datetime | None, now: datetime | None = None) -> str:
+    """How long ago a time of the API's was, as `short`; empty where there is none."""
+    then = time if isinstance(time, datetime) else moment(time)
+    return "" if then is None else short(((now or datetime.now(UTC)) - then).total_seconds())
+
+
+def job_duration(job: dict[str, Any], now: datetime | None = None) -> str:
+    """How long a job has run, to its end where it has one; empty before its start."""
+    status = job.get("status") or {}
+    return since(status.get("startTime"), moment(status.get("completionTime")) or now)
+
+
+def short(seconds: float) -> str:
+    """`7s`, `3m7s`, `2h3m`, `3d4h`: as kubectl, to two parts."""
+    whole = max(0, int(seconds))
+    parts: list[tuple[int, str]] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, whole = divmod(whole, size)
+        if count or parts or unit == "s":
+            parts.append((count, unit))
+    return "".join(f"{count}{unit}" for position, (count, unit) in enumerate(parts[:2]) if count or not position)

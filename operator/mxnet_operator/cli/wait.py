@@ -1,0 +1,115 @@
+"""`mxjob wait`: until a job runs, has Succeeded, or is over."""
+
+import asyncio
+import contextlib
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.cli.connection import (
+    ContextOption,
+    JobNameArgument,
+    KubeconfigOption,
+    NamespaceOption,
+    Target,
+    connect,
+)
+from mxnet_operator.cli.errors import Exit, leave
+from mxnet_operator.cli.follow_replicas import replicas_shown
+from mxnet_operator.cli.interrupts import unless_interrupted
+from mxnet_operator.cli.jobs import JOBS, DeletedError, get_job, versions
+from mxnet_operator.cli.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.terminal import say
+from mxnet_operator.cli.times import duration
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob wait digits
+
+  mxjob wait digits --for Running --timeout 5m
+
+[bold]Exit codes[/]  0 it came to that · 1 it can't any more: Failed or deleted · 3 the API can't be reached or
+refuses · 124 --timeout passed · 130 Ctrl-C
+"""
+
+
+class Awaited(StrEnum):
+    """What a job may be waited for."""
+
+    SUCCEEDED = "Succeeded"
+    RUNNING = "Running"
+    FINISHED = "finished"
+
+
+def wait(
+    *,
+    name: JobNameArgument,
+    awaited: Annotated[
+        Awaited,
+        typer.Option(
+            "--for",
+            metavar="Succeeded|Running|finished",
+            help="Running: has begun to; finished: is over, well or not.",
+            case_sensitive=False,
+        ),
+    ] = Awaited.SUCCEEDED,
+    timeout: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
+    ] = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
+    """Wait until a job has Succeeded, runs or is finished, and say on stderr how far it has come."""
+    seconds = None if timeout is None else duration(timeout)
+    waited = _wait(Target(kubeconfig, context, namespace), name, awaited, seconds)
+    leave(asyncio.run(unless_interrupted(waited)))
+
+
+async def _wait(target: Target, name: str, awaited: Awaited, seconds: float | None) -> Exit:
+    async with connect(target) as client:
+        namespace = target.namespace or client.namespace
+        job = await get_job(client, namespace, name)
+        try:
+            with progress(show_log=False) as shown:
+                async with asyncio.timeout(seconds), replicas_shown(client, job, shown):
+                    job = await _until(client, job, awaited, shown)
+        except TimeoutError:
+            say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
+            return Exit.TIMEOUT
+        except DeletedError:
+            say(f"job {name} was deleted before it was {awaited}")
+            return Exit.FAILED
+    state = job_state(job)
+    if message := terminal_message(job):
+        say(message, style="green" if state == SUCCEEDED else "red")
+    return outcome(state, awaited) or Exit.OK
+
+
+async def _until(client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress) -> dict[str, Any]:
+    """The job as it is once the outcome is clear."""
+    metadata = job["metadata"]
+    async with contextlib.aclosing(versions(client, JOBS, metadata["namespace"], metadata["name"])) as changes:
+        async for current in changes:
+            if current["metadata"]["uid"] != metadata["uid"]:
+                break
+            shown.job(current)
+            if outcome(job_state(current), awaited) is not None:
+                return current
+    raise DeletedError(metadata["name"])
+
+
+def outcome(state: str, awaited: Awaited) -> Exit | None:
+    """The exit code that a state decides on; None where it doesn't yet. A job that has Succeeded was Running."""
+    if state == SUCCEEDED or (state == RUNNING and awaited is Awaited.RUNNING):
+        return Exit.OK
+    if state in TERMINAL:
+        return Exit.OK if awaited is Awaited.FINISHED else Exit.FAILED
+    return None
