@@ -28,6 +28,10 @@ demo: $(VENV)/.installed ## Train MXNet through an MXJob from an Airflow DAG, on
 test: lint ## Check the code and run every test that this machine can run.
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
+.PHONY: simulate
+simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the decisions of the controller.
+	@MXJOB_SCHEDULES=$(or $(N),100000) $(BIN)/pytest tests/simulation -s --timeout=0
+
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@$(BIN)/ruff check --quiet

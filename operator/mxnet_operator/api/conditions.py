@@ -17,6 +17,7 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
+REASON_RESUMED: Final = "MXJobResumed"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
 
 _BY_PRECEDENCE: Final = (FAILED, SUCCEEDED, SUSPENDED, RESTARTING, RUNNING, CREATED)
@@ -57,6 +58,27 @@ def set_condition(
     if condition_type in TERMINAL:
         kept = (_made_false(c, now) if c.type in (RUNNING, RESTARTING) else c for c in kept)
     return (*kept, new)
+
+
+def set_false(
+    conditions: tuple[Condition, ...], condition_type: str, why: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with one of them made false, where it is true; unchanged otherwise."""
+    if not is_true(conditions, condition_type):
+        return conditions
+    return tuple(
+        msgspec.structs.replace(
+            c, status="False", reason=why, message=message, last_update_time=now, last_transition_time=now
+        )
+        if c.type == condition_type
+        else c
+        for c in conditions
+    )
+
+
+def created(conditions: tuple[Condition, ...], name: str, now: datetime) -> tuple[Condition, ...]:
+    """The conditions with Created, which every job has from its first status on."""
+    return set_condition(conditions, CREATED, reason(CREATED), f"{names.KIND} {name} is created.", now)
 
 
 def state_of(conditions: tuple[Condition, ...]) -> State:

@@ -52,6 +52,10 @@ _TEMPLATE_SCHEMA: dict[str, Any] = {
 }
 
 Int32 = Annotated[int, Meta(ge=0, extra_json_schema=_INT32)]
+MAX_REPLICAS = 10_000
+"""Pods of one type. ps-lite meets its own limits far below; a typo must not become a million pods."""
+
+Replicas = Annotated[int, Meta(ge=0, le=MAX_REPLICAS, extra_json_schema={"format": "int32"})]
 Int64 = Annotated[int, Meta(ge=0, extra_json_schema=_INT64)]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 ObjectName = Annotated[str, Meta(max_length=253)]
@@ -70,7 +74,7 @@ CleanPodPolicy = Literal["", "All", "None", "Running"]
 class ReplicaSpec(ApiStruct, frozen=True, kw_only=True):
     """The replicas of one type."""
 
-    replicas: Annotated[Int32 | None, Meta(description="How many pods of this type. Default 1.")] = None
+    replicas: Annotated[Replicas | None, Meta(description="How many pods of this type. Default 1.")] = None
     restart_policy: Annotated[
         RestartPolicy | None,
         Meta(description="What a failed replica does: Never (default), OnFailure, Always, or ExitCode."),
@@ -183,7 +187,19 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(description='Replicas that are done for good, by type, in the form of Job: "0-2,5" (ours).'),
     ] = {}
-    restarts: Annotated[Int32, Meta(description="Restarts of the whole job so far (ours).")] = 0
+    restarts: Annotated[
+        Int32, Meta(description="Attempts that were torn down: after failures, disruptions and suspensions (ours).")
+    ] = 0
+    restarts_count_towards_max: Annotated[
+        Int32, Meta(description="Those of them that count against runPolicy.backoffLimit (ours).")
+    ] = 0
+    restarting_pods: Annotated[
+        tuple[str, ...],
+        Meta(
+            max_length=MAX_REPLICAS,
+            description="uids of pods that are being replaced one by one, for restartScope Replica (ours).",
+        ),
+    ] = ()
     start_time: Timestamp | None = None
     completion_time: Timestamp | None = None
     last_reconcile_time: Timestamp | None = None

@@ -14,7 +14,8 @@ from mxnet_operator.controller.observe import (
     project_service,
 )
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import BY_OWNER, MXJOBS, Reconciler, is_stale
+from mxnet_operator.controller.reconcile import BY_OWNER, Reconciler, is_stale
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import KubeError

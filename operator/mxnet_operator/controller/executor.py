@@ -8,6 +8,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build import build_pod, build_service
 from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS, SERVICES, Resource
@@ -15,6 +16,7 @@ from mxnet_operator.plan.actions import (
     Action,
     CreatePod,
     CreateService,
+    DeleteJob,
     DeletePod,
     DeleteService,
     Event,
@@ -24,7 +26,8 @@ from mxnet_operator.plan.actions import (
 IN_FLIGHT: Final = 32
 """Requests under way at once, over all jobs."""
 
-_Ending = StopPod | DeletePod | DeleteService
+_Ending = StopPod | DeletePod | DeleteService | DeleteJob
+_RESOURCES: Final = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: MXJOBS}
 
 
 class Outcome:
@@ -103,8 +106,8 @@ class Executor:
             )
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
-        """Stop or delete a child; gone, or another one by now (409 on its uid), is as good."""
-        resource = SERVICES if isinstance(action, DeleteService) else PODS
+        """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good."""
+        resource = _RESOURCES[type(action)]
         path = resource.path(job.metadata.namespace, action.name)
         async with self._in_flight:
             try:
@@ -112,7 +115,8 @@ class Executor:
                     body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
                     stored = await self._client.patch(path, body)
                 else:
-                    stored = await self._client.delete(path, _only(action.uid))
+                    grace = action.grace if isinstance(action, DeletePod) else None
+                    stored = await self._client.delete(path, _only(action.uid, grace))
             except ApiError as error:
                 if error.code not in {404, 409}:
                     outcome.error = outcome.error or error
@@ -123,9 +127,10 @@ class Executor:
                     self._writes.record(_key(job), resource, stored)
 
 
-def _only(uid: str) -> dict[str, Any]:
-    """Options of a deletion that must not hit a namesake."""
+def _only(uid: str, grace: int | None) -> dict[str, Any]:
+    """Options of a deletion that must not hit a namesake; `grace` in seconds, None for the object's own."""
     return {
+        **({} if grace is None else {"gracePeriodSeconds": grace}),
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": {"uid": uid},

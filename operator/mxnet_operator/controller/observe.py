@@ -78,6 +78,13 @@ class _ContainerStatus(_Wire, frozen=True):
     state: _State | None = None
 
 
+class _Condition(_Wire, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    last_transition_time: Time | None = None
+
+
 class _PodSpec(_Wire, frozen=True):
     node_name: str = ""
     active_deadline_seconds: int | None = None
@@ -88,6 +95,7 @@ class _PodStatus(_Wire, frozen=True):
     reason: str = ""
     message: str = ""
     container_statuses: list[_ContainerStatus] | None = None
+    conditions: list[_Condition] | None = None
 
 
 class _Pod(_Wire, frozen=True):
@@ -137,6 +145,8 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     containers = status.container_statuses or ()
     state = next((c.state for c in containers if c.name == names.CONTAINER and c.state), _NOTHING)
     ended, running, waiting = state.terminated, state.running, state.waiting
+    true = {condition.type: condition for condition in status.conditions or () if condition.status == "True"}
+    scheduled, disrupted = true.get("PodScheduled"), true.get("DisruptionTarget")
     view = PodView(
         name=meta.name,
         uid=meta.uid,
@@ -153,8 +163,10 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         message=ended.message if ended else "",
         pod_reason=status.reason,
         pod_message=status.message,
+        disruption=disrupted.reason if disrupted else "",
         waiting_reason=waiting.reason if waiting else "",
         waiting_message=waiting.message if waiting else "",
+        scheduled_at=scheduled.last_transition_time if scheduled else None,
         started_at=ended.started_at if ended else running.started_at if running else None,
         finished_at=ended.finished_at if ended else None,
     )

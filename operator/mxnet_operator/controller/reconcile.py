@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.api.validation import validate
@@ -16,12 +16,11 @@ from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, plan, refuse
 
-MXJOBS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL)
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
 """When the caches lag behind our writes; their next event brings the job back earlier."""

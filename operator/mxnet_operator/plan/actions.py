@@ -31,10 +31,11 @@ class StopPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeletePod(msgspec.Struct, frozen=True, gc=False):
-    """Delete a pod, if it is still the one with this uid."""
+    """Delete a pod, if it is still the one with this uid, with so many seconds of grace (None: its own)."""
 
     name: str
     uid: str
+    grace: int | None = None
 
 
 class DeleteService(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +45,14 @@ class DeleteService(msgspec.Struct, frozen=True, gc=False):
     uid: str
 
 
-Action = CreateService | CreatePod | StopPod | DeletePod | DeleteService
+class DeleteJob(msgspec.Struct, frozen=True, gc=False):
+    """Delete the job itself, if it is still the one with this uid; its children go with it."""
+
+    name: str
+    uid: str
+
+
+Action = CreateService | CreatePod | StopPod | DeletePod | DeleteService | DeleteJob
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -58,8 +66,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one look at a job.
 
-    `status` is the whole new status, or None where nothing in it changes. A verdict (Succeeded, Failed) comes with no
-    action: stopping what is left waits until the verdict is stored, so that a crash between the two loses nothing.
+    `status` is the whole new status, or None where nothing in it changes. A verdict (Succeeded, Failed) and a teardown
+    come with no action: stopping what is left waits until they are stored, so that a crash between the two loses
+    nothing and counts nothing twice.
     """
 
     actions: tuple[Action, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeletePod, DeleteService, StopPod
+from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.observed import Observed
 
 
@@ -24,7 +25,7 @@ def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePo
         unfinished = pod.phase not in ("Succeeded", "Failed")
         never_scheduled = not pod.node_name
         if policy == "All" or (unfinished and (policy == "Running" or never_scheduled)):
-            yield DeletePod(pod.name, pod.uid)
+            yield delete_pod(pod)
         elif unfinished and not pod.stop_requested:
             yield StopPod(pod.name, pod.uid)
 

@@ -6,15 +6,28 @@ from typing import Literal
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Event, Plan
+from mxnet_operator.plan.actions import DeleteJob, Event, Plan
+from mxnet_operator.plan.attempt import outgoing
+from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.cleanup import clean_up
-from mxnet_operator.plan.failure import first_failure
+from mxnet_operator.plan.deadlines import next_deadline
+from mxnet_operator.plan.deletion import delete_pod
+from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import replicas_of
-from mxnet_operator.plan.status import failed_status, running_status, succeeded_status, time_to_record
+from mxnet_operator.plan.restart import Teardown, judge
+from mxnet_operator.plan.status import (
+    failed_status,
+    restarting_status,
+    running_status,
+    succeeded_status,
+    time_to_record,
+)
 from mxnet_operator.plan.success import has_succeeded
-from mxnet_operator.plan.topology import missing_children
+from mxnet_operator.plan.suspend import suspend
+from mxnet_operator.plan.topology import missing_pods, missing_services
+from mxnet_operator.plan.ttl import time_to_live
 
 _AT_ONCE = timedelta(0)
 
@@ -30,23 +43,54 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
     now = now.replace(microsecond=0)
     observed = observed.owned_by(job.metadata.uid)
     if conditions.is_terminal(job.status):
-        return Plan(actions=clean_up(job, observed))
-    replicas = replicas_of(job, observed)
-    failure = first_failure(job, replicas)
-    if failure is not None:
-        return _verdict("Warning", failed_status(job, replicas, failure, now))
+        return _finished(job, observed, now)
+    going = outgoing(job, observed)
+    present = observed.without(going)
+    replicas = replicas_of(job, present)
+    verdict = judge(job, replicas)
+    if isinstance(verdict, Failure):
+        return _told("Warning", failed_status(job, replicas, verdict, now))
     if has_succeeded(job, replicas):
-        return _verdict("Normal", succeeded_status(job, replicas, now))
+        return _told("Normal", succeeded_status(job, replicas, now))
+    if job.spec.run_policy.suspend:
+        return suspend(job, observed, now)
+    if isinstance(verdict, Teardown):
+        return _told("Warning", restarting_status(job, observed, verdict, now))
+    deadline = next_deadline(job, replicas, tearing_down=bool(going))
+    if deadline is not None and deadline.at <= now:
+        return _told("Warning", failed_status(job, replicas, deadline.failure, now))
     status = running_status(job, replicas, now)
-    wait = time_to_record(job.status, status, replicas, now)
+    record_in = time_to_record(job.status, status, replicas, now)
+    begin = next_attempt(job)
+    waiting = begin is not None and begin > now
     return Plan(
-        actions=missing_children(job, replicas, observed),
-        status=status if wait == _AT_ONCE else None,
+        actions=(
+            *(delete_pod(pod) for pod in going if not pod.deleting),
+            *missing_services(job, replicas, observed),
+            *(() if waiting else missing_pods(job, replicas, going)),
+        ),
+        status=status if record_in == _AT_ONCE else None,
         events=() if job.status.conditions else notices(asked),
-        requeue_after=wait if wait != _AT_ONCE else None,
+        requeue_after=_soonest(
+            record_in if record_in != _AT_ONCE else None,
+            begin - now if begin is not None and waiting else None,
+            deadline.at - now if deadline is not None else None,
+        ),
     )
 
 
-def _verdict(event_type: Literal["Normal", "Warning"], status: MXJobStatus) -> Plan:
-    last = status.conditions[-1]
-    return Plan(status=status, events=(Event(event_type, last.reason, last.message),))
+def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
+    left = time_to_live(job, now)
+    if left is not None and left <= _AT_ONCE:
+        return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
+    return Plan(actions=clean_up(job, observed), requeue_after=left)
+
+
+def _told(event_type: Literal["Normal", "Warning"], status: MXJobStatus) -> Plan:
+    """A status that goes out with its newest condition as an event, and without actions."""
+    newest = status.conditions[-1]
+    return Plan(status=status, events=(Event(event_type, newest.reason, newest.message),))
+
+
+def _soonest(*waits: timedelta | None) -> timedelta | None:
+    return min((wait for wait in waits if wait is not None), default=None)

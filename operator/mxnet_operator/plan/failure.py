@@ -22,15 +22,22 @@ class Failure(msgspec.Struct, frozen=True):
     """Begins with 1.8.1's sentence; then which replica, how it ended, and its last lines."""
 
 
-def first_failure(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | None:
-    """The failure of the replica that failed first, or None while all are well."""
-    failed = [replica for replica in replicas if replica.outcome in (Outcome.FAILED, Outcome.LOST)]
-    if not failed:
-        return None
-    first = min(failed, key=_ended_at)
+def failed_replicas(replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
+    """The replicas that failed or were lost."""
+    return tuple(replica for replica in replicas if replica.outcome in (Outcome.FAILED, Outcome.LOST))
+
+
+def failure_of(job: MXJob, failed: tuple[Replica, ...]) -> Failure:
+    """The failure that these replicas mean for their job, in the words of the one that failed first."""
+    first = first_of(failed)
     count = sum(replica.type == first.type for replica in failed)
     headline = f"mxjob {job.metadata.name} is failed because {count} {first.type} replica(s) failed."
-    return Failure(f"{headline} {_describe(first)}")
+    return Failure(f"{headline} {describe(first)}")
+
+
+def first_of(failed: tuple[Replica, ...]) -> Replica:
+    """The one that failed first: the others may have followed from it."""
+    return min(failed, key=_ended_at)
 
 
 def _ended_at(replica: Replica) -> datetime:
@@ -39,7 +46,8 @@ def _ended_at(replica: Replica) -> datetime:
     return replica.pod.finished_at
 
 
-def _describe(replica: Replica) -> str:
+def describe(replica: Replica) -> str:
+    """Which replica, how it ended, and its last lines."""
     pod = replica.pod
     if pod is None:
         return f"{replica.label} is gone: its pod was removed while the job ran."

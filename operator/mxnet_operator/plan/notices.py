@@ -40,18 +40,5 @@ def _not_acted_on(job: MXJob) -> Iterator[Event]:
 
 
 def _without_effect(job: MXJob) -> Iterator[str]:
-    policy = job.spec.run_policy
-    for replica_type, spec in job.spec.mx_replica_specs.items():
-        if spec.restart_policy not in (None, "", "Never"):
-            yield f"spec.mxReplicaSpecs.{replica_type}.restartPolicy"
-    given = {
-        "ttlSecondsAfterFinished": policy.ttl_seconds_after_finished is not None,
-        "activeDeadlineSeconds": policy.active_deadline_seconds is not None,
-        "backoffLimit": policy.backoff_limit is not None,
-        "suspend": bool(policy.suspend),
-        "schedulingPolicy": policy.scheduling_policy is not None,
-        "restartScope": policy.restart_scope is not None,
-        "exitCodes": policy.exit_codes is not None,
-        "progressDeadlineSeconds": policy.progress_deadline_seconds is not None,
-    }
-    yield from (f"spec.runPolicy.{field}" for field, is_given in given.items() if is_given)
+    if job.spec.run_policy.scheduling_policy is not None:
+        yield "spec.runPolicy.schedulingPolicy"

@@ -33,8 +33,11 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
     pod_reason: str = ""
     pod_message: str = ""
+    disruption: str = ""
+    """The reason of the pod's condition DisruptionTarget, while that is true."""
     waiting_reason: str = ""
     waiting_message: str = ""
+    scheduled_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
@@ -60,3 +63,8 @@ class Observed(msgspec.Struct, frozen=True):
             tuple(pod for pod in self.pods if pod.owner_uid == uid),
             tuple(service for service in self.services if service.owner_uid == uid),
         )
+
+    def without(self, pods: tuple[PodView, ...]) -> "Observed":
+        """All but these pods."""
+        uids = {pod.uid for pod in pods}
+        return Observed(tuple(pod for pod in self.pods if pod.uid not in uids), self.services) if uids else self

@@ -8,6 +8,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, is_true
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.indexes import parse_indexes
 from mxnet_operator.plan.observed import Observed, PodView
 
@@ -46,9 +47,13 @@ class Replica(msgspec.Struct, frozen=True):
 
 
 def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
-    """Every replica that a job with defaults asks for, in the order in which their pods are made."""
+    """Every replica that a job with defaults asks for, in the order in which their pods are made.
+
+    `observed` has the pods of the present attempt only. A gang of which one has ended has run, seen or not.
+    """
     pods = {(pod.type, pod.index): pod for pod in observed.pods}
-    ran = is_true(job.status.conditions, RUNNING)
+    one_has_ended = bool(job.status.completed_indexes) or any(pod.exit_code is not None for pod in observed.pods)
+    ran = is_true(job.status.conditions, RUNNING) or (one_has_ended and restart_scope(job) == "Job")
     return tuple(
         Replica(replica_type, index, _outcome(pod, done=index in done, ran=ran), pod)
         for replica_type, spec in job.spec.mx_replica_specs.items()

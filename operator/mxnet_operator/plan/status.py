@@ -11,9 +11,12 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
+from mxnet_operator.plan.attempt import torn_down
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
+from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import Outcome, Replica
+from mxnet_operator.plan.restart import Teardown
 
 RECORD_DELAY = timedelta(seconds=5)
 
@@ -22,11 +25,11 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
     """The status while no verdict is reached: Created, and Running once every replica has started."""
     name = job.metadata.name
     status = job.status
-    current = conditions.set_condition(
-        status.conditions,
-        conditions.CREATED,
-        conditions.reason(conditions.CREATED),
-        f"{names.KIND} {name} is created.",
+    current = conditions.set_false(
+        conditions.created(status.conditions, name, now),
+        conditions.SUSPENDED,
+        conditions.REASON_RESUMED,
+        f"{names.KIND} {name} is resumed.",
         now,
     )
     if all(replica.started for replica in replicas):
@@ -34,6 +37,22 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
         )
     return _with_conditions(status, current, replicas, start_time=status.start_time or now)
+
+
+def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
+    """The status with the attempt raised, and why; what failed counts no more once this is stored."""
+    failed = tuple(replica.pod for replica in teardown.replicas if replica.pod is not None)
+    raised = torn_down(job, observed, failed, teardown.failures)
+    current = conditions.set_condition(
+        conditions.created(raised.conditions, job.metadata.name, now),
+        conditions.RESTARTING,
+        conditions.reason(conditions.RESTARTING),
+        teardown.message,
+        now,
+    )
+    return msgspec.structs.replace(
+        raised, conditions=current, state=conditions.state_of(current), start_time=raised.start_time or now
+    )
 
 
 def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:

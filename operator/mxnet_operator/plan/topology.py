@@ -5,22 +5,27 @@ from collections.abc import Iterator
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import CreatePod, CreateService
-from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.observed import Observed, PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
 
 
-def missing_children(
-    job: MXJob, replicas: tuple[Replica, ...], observed: Observed
-) -> tuple[CreateService | CreatePod, ...]:
-    """What to create: Services first, so that names resolve when pods start; then pods, the root's first."""
+def missing_services(job: MXJob, replicas: tuple[Replica, ...], observed: Observed) -> tuple[CreateService, ...]:
+    """Services to create; they come before pods, so that names resolve when those start."""
     existing = {service.name for service in observed.services}
-    services = (service for service in _services(job, replicas) if service.name not in existing)
-    pods = (
+    return tuple(service for service in _services(job, replicas) if service.name not in existing)
+
+
+def missing_pods(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> tuple[CreatePod, ...]:
+    """Pods to create, the root's first; none in the place of one that is still going, and no gang beside its last."""
+    if going and restart_scope(job) == "Job":
+        return ()
+    taken = {(pod.type, pod.index) for pod in going}
+    return tuple(
         CreatePod(replica.type, replica.index, job.status.restarts)
         for replica in replicas
-        if replica.outcome is Outcome.MISSING
+        if replica.outcome is Outcome.MISSING and (replica.type, replica.index) not in taken
     )
-    return (*services, *pods)
 
 
 def _services(job: MXJob, replicas: tuple[Replica, ...]) -> Iterator[CreateService]:

@@ -70,9 +70,9 @@ def test_a_job_of_every_type_is_valid() -> None:
             "spec.mxReplicaSpecs.Worker.replicas in body should be greater than or equal to 0",
         ),
         (
-            changed(worker(), 2**31, *WORKER, "replicas"),
-            "spec.mxReplicaSpecs.Worker.replicas: Invalid value: 2147483648: "
-            "spec.mxReplicaSpecs.Worker.replicas in body should be less than or equal to 2147483647",
+            changed(worker(), 10_001, *WORKER, "replicas"),
+            "spec.mxReplicaSpecs.Worker.replicas: Invalid value: 10001: "
+            "spec.mxReplicaSpecs.Worker.replicas in body should be less than or equal to 10000",
         ),
         (
             changed(worker(), "Sometimes", *WORKER, "restartPolicy"),

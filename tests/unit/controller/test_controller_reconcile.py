@@ -10,7 +10,8 @@ from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, w
 
 from mxnet_operator.controller.observe import owner_uid, project_job, project_pod, project_service
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import BY_OWNER, LOOK_AGAIN, MXJOBS, Reconciler, is_stale
+from mxnet_operator.controller.reconcile import BY_OWNER, LOOK_AGAIN, Reconciler, is_stale
+from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError

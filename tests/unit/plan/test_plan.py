@@ -269,12 +269,10 @@ class TestTerminal:
 
 class TestNotices:
     def test_a_field_that_this_version_does_not_act_on_is_told_once(self) -> None:
-        builder = make_mxjob().worker(1).restart("OnFailure").run_policy(backoffLimit=3, suspend=True)
-        answer = plan(builder.obj(), Observed(), NOW)
-        (event,) = answer.events
+        builder = make_mxjob().worker(1).run_policy(schedulingPolicy={"queue": "a"})
+        (event,) = plan(builder.obj(), Observed(), NOW).events
         assert event.type == "Warning"
-        for field in ("mxReplicaSpecs.Worker.restartPolicy", "runPolicy.backoffLimit", "runPolicy.suspend"):
-            assert field in event.message
+        assert "spec.runPolicy.schedulingPolicy" in event.message
         assert plan(builder.condition("Created").obj(), Observed(), NOW).events == ()
 
     def test_a_template_that_names_its_host_is_told_that_it_loses(self) -> None:

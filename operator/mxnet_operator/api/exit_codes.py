@@ -1,0 +1,25 @@
+"""Which exit codes are worth another try, for restartPolicy ExitCode: seed 001's table, and 134.
+
+134 is how MXNet aborts: a crash, or a race of its own at start-up (`facts/failfast.md`), so it is tried again. Any
+other code is permanent unless the job's `runPolicy.exitCodes` says otherwise.
+"""
+
+from typing import Final
+
+from mxnet_operator.api.types import ExitCodes
+
+PERMANENT: Final = frozenset({1, 2, 126, 127, 128, 139})
+RETRYABLE: Final = frozenset({130, 134, 137, 138, 143})
+OUT_OF_MEMORY: Final = "OOMKilled"
+"""The reason of a container that the kernel killed for its memory; its code is 137, as of any SIGKILL."""
+
+
+def is_retryable(code: int, reason: str, exceptions: ExitCodes | None) -> bool:
+    """Whether a container that ended so may be tried again; `exceptions` are the job's own."""
+    if exceptions is not None:
+        if code in exceptions.permanent:
+            return False
+        if code in exceptions.retryable:
+            return True
+    # The same memory won't do next time.
+    return code in RETRYABLE and reason != OUT_OF_MEMORY

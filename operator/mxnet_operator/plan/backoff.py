@@ -1,0 +1,35 @@
+"""How long to wait between two attempts: 10 s, doubled with each restart up to 10 minutes, as Kubernetes' Job does."""
+
+import zlib
+from datetime import datetime, timedelta
+from typing import Final
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.types import MXJob
+
+FIRST: Final = timedelta(seconds=10)
+LONGEST: Final = timedelta(minutes=10)
+JITTER: Final = 0.1
+"""Part of the wait by which jobs that failed together come back apart."""
+
+
+def next_attempt(job: MXJob) -> datetime | None:
+    """When the pods of the next attempt may be made; None where there is nothing to wait for.
+
+    Neither a resumed job waits, nor one after its first disruption.
+    """
+    status = job.status
+    since = next(
+        (c.last_update_time for c in status.conditions if c.type == conditions.RESTARTING and c.status == "True"), None
+    )
+    doublings = (status.restarts_count_towards_max or status.restarts - 1) - 1
+    if since is None or doublings < 0:
+        return None
+    wait = min(FIRST * (1 << min(doublings, 10)), LONGEST)
+    return since + wait * (1 + JITTER * _fraction(job))
+
+
+def _fraction(job: MXJob) -> float:
+    """A number in [0, 1) that differs from job to job and attempt to attempt, and is the same at every look."""
+    number: int = zlib.crc32(f"{job.metadata.uid}/{job.status.restarts}".encode())
+    return number / 2**32

@@ -1,0 +1,52 @@
+"""What a suspended job keeps and gives up: no pods, no Services, no startTime; and how it begins again.
+
+It says Suspended only once its pods are gone, since then its quota is free (Kueue relies on that).
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import Action, DeleteService, Plan
+from mxnet_operator.plan.attempt import outgoing, torn_down
+from mxnet_operator.plan.deletion import delete_pod
+from mxnet_operator.plan.observed import Observed
+
+
+def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
+    """What to do next with a job that is not over and whose `suspend` is true.
+
+    First the attempt is raised, so that no later look takes the deleted pods for lost ones; then they are deleted.
+    """
+    name, status = job.metadata.name, job.status
+    reason = conditions.reason(conditions.SUSPENDED)
+    going = {pod.uid for pod in outgoing(job, observed)}
+    present = tuple(pod for pod in observed.pods if pod.uid not in going)
+    if present:
+        current = conditions.set_false(
+            status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
+        )
+        raised = torn_down(job, observed, present, failures=0)
+        return Plan(status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)))
+    pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
+    services = (DeleteService(one.name, one.uid) for one in observed.services if not one.deleting)
+    deletions: tuple[Action, ...] = (*pods, *services)
+    if observed.pods:
+        return Plan(actions=deletions)
+    message = f"{names.KIND} {name} is suspended."
+    current = conditions.created(status.conditions, name, now)
+    current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
+    current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
+    if current == status.conditions:
+        return Plan(actions=deletions)
+    suspended = msgspec.structs.replace(
+        status,
+        conditions=current,
+        state=conditions.state_of(current),
+        replica_statuses={},
+        restarting_pods=(),
+        start_time=None,
+    )
+    return Plan(actions=deletions, status=suspended)

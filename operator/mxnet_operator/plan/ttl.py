@@ -1,0 +1,26 @@
+"""When a finished job is deleted: ttlSecondsAfterFinished."""
+
+from datetime import datetime, timedelta
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.types import MXJob
+
+
+def time_to_live(job: MXJob, now: datetime) -> timedelta | None:
+    """How long a finished job is kept from now on; zero or less once it is to be deleted, None for one that is kept.
+
+    Counted from completionTime or, for a job that training-operator 1.8.1 left Failed without one, from the terminal
+    condition.
+    """
+    ttl = job.spec.run_policy.ttl_seconds_after_finished
+    ended = job.status.completion_time or _time_of_verdict(job)
+    if ttl is None or ended is None:
+        return None
+    return ended + timedelta(seconds=ttl) - now
+
+
+def _time_of_verdict(job: MXJob) -> datetime | None:
+    return next(
+        (c.last_transition_time for c in job.status.conditions if c.type in conditions.TERMINAL and c.status == "True"),
+        None,
+    )

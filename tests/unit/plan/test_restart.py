@@ -1,0 +1,268 @@
+"""What is tried again, in what scope, how it is counted, and how long it waits: the tables of semantics.md."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services
+
+from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan.actions import CreatePod, DeletePod
+from mxnet_operator.plan.attempt import restart_scope
+
+SECOND = timedelta(seconds=1)
+
+
+def running(policy: str = "ExitCode", **run_policy: object) -> JobBuilder:
+    builder = make_mxjob().gang(servers=1, workers=2).restart(policy)
+    if run_policy:
+        builder.run_policy(**run_policy)
+    return builder.condition("Created").condition("Running")
+
+
+def gang(job: MXJob, *changed: PodBuilder, attempt: int = 0, without: tuple[str, ...] = ()) -> Observed:
+    pods = {
+        pod.obj().name: pod.obj()
+        for pod in (
+            make_pod(job, kind, index).running().set(attempt=attempt)
+            for kind, index in (("Scheduler", 0), ("Server", 0), ("Worker", 0), ("Worker", 1))
+        )
+    }
+    pods.update({pod.obj().name: pod.obj() for pod in changed})
+    return Observed(tuple(pod for name, pod in pods.items() if name not in without), make_services(job))
+
+
+def after(job: MXJob, answer: Plan) -> MXJob:
+    """The job once the status of a plan is stored."""
+    assert answer.status is not None
+    return msgspec.structs.replace(job, status=answer.status)
+
+
+def torn_down(job: MXJob, *failed: PodBuilder) -> MXJob:
+    return after(job, plan(job, gang(job, *failed), NOW))
+
+
+def failed_message(status: MXJobStatus | None) -> str:
+    assert status is not None
+    assert status.state == "Failed"
+    return status.conditions[-1].message
+
+
+class TestWhatIsRetried:
+    @pytest.mark.parametrize("code", [1, 2, 126, 127, 128, 139, 3, 42, 255])
+    def test_a_permanent_exit_code_fails_the_job(self, code: int) -> None:
+        job = running().obj()
+        answer = plan(job, gang(job, make_pod(job, "Worker").failed(code)), NOW)
+        assert f"worker-0 exited with code {code}" in failed_message(answer.status)
+
+    @pytest.mark.parametrize("code", [130, 134, 137, 138, 143])
+    def test_a_retryable_exit_code_restarts_the_gang(self, code: int) -> None:
+        job = running().obj()
+        answer = plan(job, gang(job, make_pod(job, "Worker", 1).failed(code, "killed\n")), NOW)
+        assert answer.actions == ()
+        assert answer.status is not None
+        assert (answer.status.state, answer.status.restarts) == ("Restarting", 1)
+        assert answer.status.restarts_count_towards_max == 1
+        (event,) = answer.events
+        assert (event.type, event.reason) == ("Warning", "MXJobRestarting")
+        for words in ("job digits is restarting", f"worker-1 exited with code {code}", "killed"):
+            assert words in event.message
+
+    def test_the_jobs_own_lists_come_before_the_table(self) -> None:
+        job = running(exitCodes={"retryable": [3], "permanent": [143]}).obj()
+        assert plan(job, gang(job, make_pod(job, "Worker").failed(3)), NOW).status.state == "Restarting"  # type: ignore[union-attr]
+        failed_message(plan(job, gang(job, make_pod(job, "Worker").failed(143)), NOW).status)
+
+    @pytest.mark.parametrize(("listed", "state"), [([], "Failed"), ([137], "Restarting")])
+    def test_out_of_memory_is_permanent_unless_its_code_is_listed(self, listed: list[int], state: str) -> None:
+        job = running(exitCodes={"retryable": listed}).obj()
+        killed = make_pod(job, "Worker").failed(137).set(reason="OOMKilled")
+        status = plan(job, gang(job, killed), NOW).status
+        assert status is not None
+        assert status.state == state
+
+    @pytest.mark.parametrize("policy", ["OnFailure", "Always"])
+    def test_on_failure_retries_any_exit_code(self, policy: str) -> None:
+        job = running(policy).obj()
+        status = plan(job, gang(job, make_pod(job, "Server").failed(1)), NOW).status
+        assert status is not None
+        assert status.state == "Restarting"
+
+    def test_never_makes_any_failure_final_and_a_disruption_too(self) -> None:
+        job = running("Never").obj()
+        failed_message(plan(job, gang(job, make_pod(job, "Worker").failed(137)), NOW).status)
+        failed_message(plan(job, gang(job, make_pod(job, "Worker").running().deleting()), NOW).status)
+
+    def test_one_permanent_failure_among_retryable_ones_is_final(self) -> None:
+        job = running().obj()
+        failed = (make_pod(job, "Worker").failed(137), make_pod(job, "Worker", 1).failed(1))
+        assert "worker-1 exited with code 1" in failed_message(plan(job, gang(job, *failed), NOW).status)
+
+    @pytest.mark.parametrize(
+        ("reason", "counted"),
+        [
+            ("PreemptionByScheduler", 0),
+            ("DeletionByTaintManager", 0),
+            ("EvictionByEvictionAPI", 0),
+            ("DeletionByPodGC", 0),
+            ("TerminationByKubelet", 1),
+        ],
+    )
+    def test_a_disruption_does_not_count_but_node_pressure_does(self, reason: str, counted: int) -> None:
+        job = running().obj()
+        taken = make_pod(job, "Worker").set(phase="Failed", pod_reason="Evicted", disruption=reason)
+        status = torn_down(job, taken).status
+        assert (status.restarts, status.restarts_count_towards_max) == (1, counted)
+
+    def test_a_pod_deleted_by_hand_is_a_disruption(self) -> None:
+        job = running().obj()
+        status = plan(job, gang(job, without=("digits-worker-0",)), NOW).status
+        assert status is not None
+        assert (status.state, status.restarts_count_towards_max) == ("Restarting", 0)
+
+
+class TestTheGang:
+    def test_every_pod_of_the_old_attempt_goes_and_none_of_the_new_comes_before_they_are_gone(self) -> None:
+        job = running().obj()
+        failed = make_pod(job, "Worker").failed(137)
+        job = torn_down(job, failed)
+        answer = plan(job, gang(job, failed), NOW + 60 * SECOND)
+        assert {action.name for action in answer.actions if isinstance(action, DeletePod)} == {
+            "digits-scheduler-0",
+            "digits-server-0",
+            "digits-worker-0",
+            "digits-worker-1",
+        }
+        assert answer.status is None
+        one_left = Observed((make_pod(job, "Server").running().deleting().obj(),), make_services(job))
+        assert plan(job, one_left, NOW + 60 * SECOND).actions == ()
+        gone = plan(job, Observed((), make_services(job)), NOW + 60 * SECOND)
+        assert gone.actions == (
+            CreatePod("Scheduler", 0, 1),
+            CreatePod("Server", 0, 1),
+            CreatePod("Worker", 0, 1),
+            CreatePod("Worker", 1, 1),
+        )
+
+    def test_the_same_failure_is_counted_once_however_often_it_is_seen(self) -> None:
+        job = running().obj()
+        failed = make_pod(job, "Worker").failed(137)
+        job = torn_down(job, failed)
+        for seconds in range(5):
+            assert plan(job, gang(job, failed), NOW + seconds * SECOND).status is None
+
+    def test_servers_get_no_grace_and_workers_their_own(self) -> None:
+        job = running().obj()
+        job = torn_down(job, make_pod(job, "Worker").failed(137))
+        grace = {
+            action.name: action.grace for action in plan(job, gang(job), NOW).actions if isinstance(action, DeletePod)
+        }
+        assert grace["digits-server-0"] == grace["digits-scheduler-0"] == 1
+        assert grace["digits-worker-0"] is None
+
+    def test_what_was_done_comes_again_with_the_gang(self) -> None:
+        """A worker that fails after the others have ended could not run without them."""
+        builder = make_mxjob().gang(servers=1, workers=2).restart("ExitCode")
+        job = builder.status(completedIndexes={"Worker": "1"}).condition("Created").condition("Running").obj()
+        assert torn_down(job, make_pod(job, "Worker").failed(137)).status.completed_indexes == {}
+
+    def test_it_runs_again_once_all_have_started(self) -> None:
+        job = running().obj()
+        job = torn_down(job, make_pod(job, "Worker").failed(137))
+        job = after(job, plan(job, gang(job, attempt=1), NOW + 60 * SECOND))
+        assert job.status.state == "Running"
+        assert [c.type for c in job.status.conditions] == ["Created", "Running"]
+
+    def test_a_failure_of_the_new_attempt_counts_anew(self) -> None:
+        job = running().obj()
+        job = torn_down(job, make_pod(job, "Worker").failed(137))
+        again = gang(job, make_pod(job, "Worker").failed(137).set(attempt=1), attempt=1)
+        assert after(job, plan(job, again, NOW)).status.restarts_count_towards_max == 2
+
+
+class TestBackoffLimit:
+    @pytest.mark.parametrize("limit", [0, 1, 3])
+    def test_the_job_fails_with_one_failure_more_than_the_limit(self, limit: int) -> None:
+        job = running(backoffLimit=limit).obj()
+        for attempt in range(limit):
+            failed = make_pod(job, "Worker").failed(137).set(attempt=attempt)
+            job = after(job, plan(job, gang(job, failed, attempt=attempt), NOW))
+            assert job.status.restarts_count_towards_max == attempt + 1
+        failed = make_pod(job, "Worker").failed(137).set(attempt=limit)
+        message = failed_message(plan(job, gang(job, failed, attempt=limit), NOW).status)
+        assert message.startswith("Job digits has failed because it has reached the specified backoff limit")
+
+    def test_disruptions_never_reach_it(self) -> None:
+        job = running(backoffLimit=0).obj()
+        for attempt in range(3):
+            job = after(job, plan(job, gang(job, attempt=attempt, without=("digits-worker-0",)), NOW))
+            running_again = plan(job, gang(job, attempt=attempt + 1), NOW)
+            job = after(job, running_again)
+        assert (job.status.restarts, job.status.state) == (3, "Running")
+
+
+class TestBackOff:
+    def waits(self, job: MXJob) -> float:
+        wait = plan(job, Observed((), make_services(job)), NOW).requeue_after
+        return 0 if wait is None else wait.total_seconds()
+
+    def test_it_begins_at_ten_seconds_and_doubles_up_to_ten_minutes(self) -> None:
+        job = running(backoffLimit=100).obj()
+        for attempt, least in enumerate([10, 20, 40, 80, 160, 320, 600, 600]):
+            failed = make_pod(job, "Worker").failed(137).set(attempt=attempt)
+            job = after(job, plan(job, gang(job, failed, attempt=attempt), NOW))
+            assert least <= self.waits(job) <= least * 1.1
+            assert plan(job, Observed((), make_services(job)), NOW).actions == ()
+
+    def test_a_first_disruption_waits_for_nothing(self) -> None:
+        job = running().obj()
+        job = after(job, plan(job, gang(job, without=("digits-worker-0",)), NOW))
+        assert self.waits(job) == 0
+        assert len(plan(job, Observed((), make_services(job)), NOW).actions) == 4
+
+
+class TestReplicaScope:
+    def test_the_scope_is_the_gang_where_there_is_one(self) -> None:
+        assert restart_scope(make_mxjob().gang().obj()) == "Job"
+        assert restart_scope(make_mxjob().worker(2).obj()) == "Job"
+        assert restart_scope(make_mxjob().worker(1).obj()) == "Replica"
+        assert restart_scope(make_mxjob().replicas("Tuner", 1).replicas("TunerTracker", 1).obj()) == "Replica"
+        assert restart_scope(make_mxjob().gang().run_policy(restartScope="Replica").obj()) == "Replica"
+
+    def test_only_the_failed_replica_goes_and_comes_again(self) -> None:
+        builder = make_mxjob().replicas("TunerServer", 2).replicas("Tuner", 1).restart("OnFailure")
+        job = builder.condition("Created").condition("Running").obj()
+        services = tuple(service for service in make_services(job) if service.name == "digits-mx")
+        well = (make_pod(job, "TunerServer", 1).running().obj(), make_pod(job, "Tuner").running().obj())
+        failed = make_pod(job, "TunerServer").failed(1).obj()
+        observed = Observed((failed, *well), services)
+        job = after(job, plan(job, observed, NOW))
+        assert job.status.restarting_pods == (failed.uid,)
+        later = NOW + 60 * SECOND
+        assert [action.name for action in plan(job, observed, later).actions if isinstance(action, DeletePod)] == [
+            failed.name
+        ]
+        assert plan(job, Observed(well, services), later).actions == (CreatePod("TunerServer", 0, 1),)
+
+    def test_each_failure_counts_once_whichever_replica_it_meets(self) -> None:
+        builder = make_mxjob().replicas("TunerServer", 2).replicas("Tuner", 1).restart("OnFailure")
+        job = builder.condition("Created").condition("Running").obj()
+        tuner = make_pod(job, "Tuner").running().obj()
+        first, second = (make_pod(job, "TunerServer", index).failed(1).obj() for index in (0, 1))
+        up = make_pod(job, "TunerServer", 1).running().obj()
+        job = after(job, plan(job, Observed((first, up, tuner)), NOW))
+        job = after(job, plan(job, Observed((first, second, tuner)), NOW))
+        assert job.status.restarts_count_towards_max == 2
+        assert set(job.status.restarting_pods) == {first.uid, second.uid}
+        assert plan(job, Observed((first, second, tuner)), NOW).status is None
+
+    def test_a_finished_replica_does_not_run_again(self) -> None:
+        builder = make_mxjob().replicas("TunerServer", 1).replicas("Tuner", 2).restart("OnFailure")
+        job = builder.status(completedIndexes={"Tuner": "1"}).condition("Created").condition("Running").obj()
+        failed = make_pod(job, "Tuner").failed(1).obj()
+        server = make_pod(job, "TunerServer").running().obj()
+        job = after(job, plan(job, Observed((failed, server)), NOW))
+        assert job.status.completed_indexes == {"Tuner": "1"}
+        again = plan(job, Observed((server,)), NOW + 60 * SECOND).actions
+        assert [action for action in again if isinstance(action, CreatePod)] == [CreatePod("Tuner", 0, 1)]

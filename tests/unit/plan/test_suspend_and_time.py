@@ -1,0 +1,131 @@
+"""Suspension, deadlines and time to live."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from builders import NOW, make_mxjob, make_pod, make_services
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, DeleteService
+
+SECOND = timedelta(seconds=1)
+
+
+def after(job: MXJob, answer: Plan) -> MXJob:
+    assert answer.status is not None
+    return msgspec.structs.replace(job, status=answer.status)
+
+
+def with_suspend(job: MXJob, suspend: bool) -> MXJob:
+    policy = msgspec.structs.replace(job.spec.run_policy, suspend=suspend)
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
+
+
+class TestSuspend:
+    def test_a_job_suspended_from_the_start_makes_nothing_and_has_no_start_time(self) -> None:
+        job = make_mxjob().gang().run_policy(suspend=True).obj()
+        answer = plan(job, Observed(), NOW)
+        job = after(job, answer)
+        assert answer.actions == ()
+        assert (job.status.state, job.status.start_time, job.status.restarts) == ("Suspended", None, 0)
+        assert plan(job, Observed(), NOW + SECOND) == Plan()
+
+    def test_a_running_job_gives_up_its_pods_first_and_says_suspended_when_they_are_gone(self) -> None:
+        job = with_suspend(make_mxjob().worker(2).condition("Created").condition("Running").obj(), True)
+        pods = tuple(make_pod(job, "Worker", index).running().obj() for index in (0, 1))
+        services = make_services(job)[1:]
+        raised = plan(job, Observed(pods, services), NOW)
+        assert (raised.actions, raised.status.restarts, raised.status.state) == ((), 1, "Created")  # type: ignore[union-attr]
+        job = after(job, raised)
+        deletes = plan(job, Observed(pods, services), NOW)
+        assert deletes.status is None
+        assert deletes.actions == (
+            DeletePod("digits-worker-0", pods[0].uid),
+            DeletePod("digits-worker-1", pods[1].uid),
+            DeleteService("digits-mx", services[0].uid),
+        )
+        job = after(job, plan(job, Observed((), services), NOW))
+        assert (job.status.state, job.status.start_time, job.status.replica_statuses) == ("Suspended", None, {})
+        assert job.status.restarts_count_towards_max == 0
+
+    def test_a_resumed_job_starts_all_again_at_once_and_anew(self) -> None:
+        job = make_mxjob().worker(2).run_policy(suspend=True).condition("Created").obj()
+        job = with_suspend(after(job, plan(job, Observed(), NOW)), False)
+        answer = plan(job, Observed(), NOW + 60 * SECOND)
+        assert [action for action in answer.actions if isinstance(action, CreatePod)] == [
+            CreatePod("Worker", 0, 0),
+            CreatePod("Worker", 1, 0),
+        ]
+        status = after(job, answer).status
+        assert (status.state, status.start_time) == ("Created", NOW + 60 * SECOND)
+        assert [(c.type, c.status, c.reason) for c in status.conditions if c.type == "Suspended"] == [
+            ("Suspended", "False", "MXJobResumed")
+        ]
+
+    @pytest.mark.parametrize("kind", ["gang", "tune"])
+    def test_pods_that_a_change_of_mind_finds_half_gone_are_no_failure(self, kind: str) -> None:
+        builder = make_mxjob()
+        builder = builder.worker(2) if kind == "gang" else builder.replicas("Tuner", 1).replicas("TunerServer", 1)
+        job = with_suspend(builder.condition("Created").condition("Running").obj(), True)
+        types = [("Worker", 0), ("Worker", 1)] if kind == "gang" else [("Tuner", 0), ("TunerServer", 0)]
+        pods = tuple(make_pod(job, *replica).running().obj() for replica in types)
+        job = with_suspend(after(job, plan(job, Observed(pods), NOW)), False)
+        half_gone = (msgspec.structs.replace(pods[0], deleting=True, exit_code=143, phase="Failed"),)
+        answer = plan(job, Observed(half_gone), NOW)
+        assert answer.status is None or answer.status.state == "Created"
+        answer = plan(job, Observed(), NOW)
+        assert {action.attempt for action in answer.actions if isinstance(action, CreatePod)} == {1}
+
+
+class TestActiveDeadline:
+    def test_the_job_fails_when_its_time_is_over_and_is_looked_at_then(self) -> None:
+        builder = make_mxjob().worker(1).run_policy(activeDeadlineSeconds=3660)
+        job = builder.condition("Created").condition("Running").obj()  # since 11:00
+        observed = Observed((make_pod(job, "Worker").running().obj(),), make_services(job)[1:])
+        early = plan(job, observed, NOW)
+        assert (early.status, early.requeue_after) == (None, 60 * SECOND)
+        late = after(job, plan(job, observed, NOW + 60 * SECOND)).status
+        assert late.state == "Failed"
+        assert "it was active longer than specified deadline" in late.conditions[-1].message
+        assert late.completion_time == NOW + 60 * SECOND
+
+    def test_success_that_is_seen_late_is_success(self) -> None:
+        job = make_mxjob().worker(1).run_policy(activeDeadlineSeconds=1).condition("Created").condition("Running").obj()
+        status = after(job, plan(job, Observed((make_pod(job, "Worker").succeeded().obj(),)), NOW)).status
+        assert status.state == "Succeeded"
+
+
+class TestProgressDeadline:
+    def test_pods_that_are_placed_and_do_not_start_fail_the_job_and_say_why(self) -> None:
+        job = make_mxjob().worker(2).run_policy(progressDeadlineSeconds=30).condition("Created").obj()
+        waiting = make_pod(job, "Worker").set(
+            scheduled_at=NOW, waiting_reason="ErrImagePull", waiting_message="no such image"
+        )
+        other = make_pod(job, "Worker", 1).running().set(scheduled_at=NOW - SECOND)
+        observed = Observed((waiting.obj(), other.obj()), make_services(job)[1:])
+        assert plan(job, observed, NOW).requeue_after == 30 * SECOND
+        status = after(job, plan(job, observed, NOW + 30 * SECOND)).status
+        assert "worker-0 did not start (ErrImagePull: no such image)" in status.conditions[-1].message
+
+    def test_waiting_to_be_placed_is_not_counted(self) -> None:
+        job = make_mxjob().worker(1).run_policy(progressDeadlineSeconds=1).condition("Created").obj()
+        observed = Observed((make_pod(job, "Worker").unscheduled().obj(),), make_services(job)[1:])
+        assert plan(job, observed, NOW + 3600 * SECOND) == Plan()
+
+
+class TestTimeToLive:
+    def test_a_finished_job_is_deleted_when_its_time_has_come(self) -> None:
+        builder = make_mxjob().worker(1).run_policy(ttlSecondsAfterFinished=3600)
+        job = builder.status(completionTime="2026-11-21T11:30:00Z").condition("Succeeded").obj()
+        assert plan(job, Observed(), NOW).requeue_after == 1800 * SECOND
+        assert plan(job, Observed(), NOW + 1800 * SECOND).actions == (DeleteJob("digits", job.metadata.uid),)
+
+    def test_a_job_that_the_old_operator_left_failed_counts_from_its_condition(self) -> None:
+        job = make_mxjob().worker(1).run_policy(ttlSecondsAfterFinished=0).condition("Failed").obj()
+        assert plan(job, Observed(), NOW).actions == (DeleteJob("digits", job.metadata.uid),)
+
+    def test_without_it_the_job_is_kept(self) -> None:
+        job = make_mxjob().worker(1).condition("Succeeded").obj()
+        assert plan(job, Observed(), NOW + timedelta(days=999)) == Plan()
