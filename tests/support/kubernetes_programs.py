@@ -82,9 +82,10 @@ def programs_or_skip(names: Collection[str]) -> dict[str, str]:
     try:
         return programs(names)
     except MissingProgramError as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
+        why_not = str(error)
+    if os.environ.get("CI"):
+        pytest.fail(why_not, pytrace=False)
+    pytest.skip(why_not)
 
 
 def _ready(name: str) -> Path | None:

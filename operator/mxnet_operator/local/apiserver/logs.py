@@ -1,13 +1,17 @@
 """Container logs: the question put to whoever has them, and the checks that the API server makes first."""
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from mxnet_operator.api.structural import invalid as invalid_field
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.requests import truth
-from mxnet_operator.local.apiserver.statuses import bad_request
+from mxnet_operator.local.apiserver.resources import PODS
+from mxnet_operator.local.apiserver.statuses import bad_request, invalid
+
+_LOG_OPTIONS = replace(PODS, kind="PodLogOptions")
 
 
 class LogSource(Protocol):
@@ -44,7 +48,8 @@ def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
     """What a request for a pod's log asks for.
 
     Raises:
-        StatusError: 400 where it names no container of the pod, or doesn't say which of several.
+        StatusError: 400 where it names no container of the pod, or doesn't say which of several; 422 where a number is
+            too small.
     """
     name = pod["metadata"]["name"]
     wanted = query.get("container", "")
@@ -68,21 +73,26 @@ def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
         "follow": truth(query.get("follow")),
         "timestamps": truth(query.get("timestamps")),
         "previous": truth(query.get("previous")),
-        "tail_lines": _number(query, "tailLines"),
-        "since_seconds": _number(query, "sinceSeconds"),
+        "tail_lines": _number(name, query, "tailLines", 0),
+        "since_seconds": _number(name, query, "sinceSeconds", 1),
         "since_time": _moment(query, "sinceTime"),
-        "limit_bytes": _number(query, "limitBytes"),
+        "limit_bytes": _number(name, query, "limitBytes", 1),
     }
     return LogRequest(wanted, options)
 
 
-def _number(query: Mapping[str, str], field: str) -> int | None:
+def _number(pod: str, query: Mapping[str, str], field: str, least: int) -> int | None:
     text = query.get(field, "")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()):
-        raise bad_request(f'{field}: Invalid value: "{text}": must be a number that is not negative')
-    return int(text)
+    try:
+        number = int(text)
+    except ValueError as error:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+    if number < least:
+        detail = "must be greater than 0" if least else "must be greater than or equal to 0"
+        raise invalid(_LOG_OPTIONS, pod, [invalid_field(field, number, detail)])
+    return number
 
 
 def _moment(query: Mapping[str, str], field: str) -> str | None:
