@@ -15,8 +15,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
 import pytest
+
+from mxnet_operator.local.control_plane.binaries import asset, tools_cache
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 BUILD_SECONDS = 3600
@@ -40,7 +41,7 @@ class Module:
     def cache(self) -> Path:
         """Where its programs are kept."""
         key = hashlib.sha256((self.folder / "go.sum").read_bytes()).hexdigest()[:16]
-        return Path(platformdirs.user_cache_dir("mxjob")) / "tools" / key
+        return tools_cache() / key
 
 
 KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
@@ -109,9 +110,8 @@ def source_of(name: str) -> Path:
 
 
 def _ready(name: str) -> Path | None:
-    assets = os.environ.get("KUBEBUILDER_ASSETS")
-    places = [Path(assets) / name] if assets else []
-    return next((place for place in (*places, PACKAGES[name][0].cache / name) if place.exists()), None)
+    cached = PACKAGES[name][0].cache / name
+    return asset(name) or (cached if cached.exists() else None)
 
 
 @functools.cache  # what can't be built isn't tried again for every test

@@ -8,8 +8,10 @@ from typing import Any
 
 import trustme
 import yaml
-from control_plane import Programs, Server, free_ports
+from control_plane import Server
 from kubernetes_programs import programs_or_skip, source_of
+
+from mxnet_operator.local.control_plane.programs import Programs, free_port
 
 NAMESPACE = "kubeflow"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -55,7 +57,6 @@ def training_operator(server: Server) -> Iterator[None]:
     others = [each for each in webhooks["webhooks"] if each["name"] != MXJOB_WEBHOOK]
     server.ask("POST", WEBHOOKS, webhooks | {"webhooks": others})
     programs = Programs(programs_or_skip(["training-operator"]), server.folder)
-    (port,) = free_ports(1)
     with _certificates():
         programs.start(
             "training-operator",
@@ -63,15 +64,14 @@ def training_operator(server: Server) -> Iterator[None]:
             enable_scheme="mxjob",
             metrics_bind_address="0",
             health_probe_bind_address="0",
-            webhook_server_port=port,
+            webhook_server_port=free_port(),
         )
         try:
             yield
             for program in programs.started:
                 program.check()
         finally:
-            for program in programs.started:
-                program.stop()
+            programs.stop()
 
 
 @contextlib.contextmanager

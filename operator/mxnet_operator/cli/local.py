@@ -1,7 +1,8 @@
-"""`mxjob local`: a cluster on this machine, without Kubernetes and without root."""
+"""`mxjob local`: a cluster on this machine, without root and without containers."""
 
 import json
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,14 @@ NOT_RUNNING = 3
 """Exit code of `status` where no cluster runs, as systemctl's."""
 
 START = "mxjob local up --detach"
+
+
+class ControlPlane(StrEnum):
+    """The values of `--control-plane`, which are mxnet_operator.local.cluster's."""
+
+    LOCAL = "local"
+    KUBERNETES = "kubernetes"
+
 
 app = typer.Typer(
     help="""A cluster on this machine: API server, controller and the pods as processes. No Kubernetes, no root.
@@ -39,6 +48,13 @@ def up(
         int | None,
         typer.Option(min=0, help="GPUs that pods may request; default: those that are found.", show_default=False),
     ] = None,
+    control_plane: Annotated[
+        ControlPlane,
+        typer.Option(
+            help="Our API server, or Kubernetes' own etcd, kube-apiserver, kube-controller-manager and kube-scheduler, "
+            "found through $KUBEBUILDER_ASSETS or in the user's cache."
+        ),
+    ] = ControlPlane.LOCAL,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
@@ -47,13 +63,15 @@ def up(
     """
     with extra_needed("local"):
         from mxnet_operator.cli import serve  # noqa: PLC0415
+        from mxnet_operator.local.cluster import ClusterOptions  # noqa: PLC0415
 
+    options = ClusterOptions(cpus, gpus, control_plane.value)
     if announce is not None:
-        serve.in_background(cpus, gpus, announce)
+        serve.in_background(options, announce)
     elif detach:
-        serve.detach(cpus, gpus)
+        serve.detach(options)
     else:
-        serve.in_foreground(cpus, gpus)
+        serve.in_foreground(options)
 
 
 @app.command()

@@ -25,7 +25,7 @@ def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
     """
     try:
         node, jobs = asyncio.run(_ask(files))
-        use = process_use(state.pid)
+        uses = [process_use(pid) for pid in (state.pid, *state.programs)]
     except OSError as error:
         raise CommandError("the local cluster has just stopped") from error
     return {
@@ -33,20 +33,21 @@ def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
         "pid": state.pid,
         "uptimeSeconds": round(uptime(state), 1),
         "server": state.server,
+        "controlPlane": state.control_plane,
         "kubeconfig": str(files.kubeconfig),
         "log": str(files.log),
         "subnet": f"{state.subnet}.0.0/16",
         "capacity": {name: node[name] for name in _RESOURCES if name in node},
         "jobs": dict(sorted(jobs.items())),
-        "residentBytes": use.resident_bytes,
-        "cpuSeconds": round(use.cpu_seconds, 2),
+        "residentBytes": sum(use.resident_bytes for use in uses),
+        "cpuSeconds": round(sum(use.cpu_seconds for use in uses), 2),
     }
 
 
 def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The same for people, as labels and values."""
     yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
-    yield "API", found["server"]
+    yield "API", f"{found['server']} ({found['controlPlane']} control plane)"
     yield "kubeconfig", found["kubeconfig"]
     yield "node", ", ".join(f"{name} {amount}" for name, amount in found["capacity"].items())
     yield "jobs", ", ".join(f"{count} {state}" for state, count in found["jobs"].items()) or "none"

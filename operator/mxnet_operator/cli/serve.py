@@ -14,13 +14,20 @@ from mxnet_operator.controller.controller import Controller
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
+from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError
+from mxnet_operator.local.control_plane.programs import ProgramError
 from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
 from mxnet_operator.local.state import ClusterState, running_state
 
 _log = logging.getLogger(__name__)
 
+_HOW_TO_GET_PROGRAMS = (
+    f"put {', '.join(PROGRAMS)} of a release of Kubernetes and etcd into one folder and name it in {ASSETS_VARIABLE}; "
+    "in a checkout of this project, `pytest -m kubernetes` builds them, with Go, into the cache"
+)
 
-def in_foreground(cpus: float | None, gpus: int | None) -> None:
+
+def in_foreground(options: ClusterOptions) -> None:
     """Be the cluster until Ctrl-C, saying what happens."""
     _log_to_stderr("%(asctime)s %(message)s", "%H:%M:%S")
     for quiet in ("mxnet_operator.kube", "mxnet_operator.controller.controller"):
@@ -34,14 +41,14 @@ def in_foreground(cpus: float | None, gpus: int | None) -> None:
         say("Ctrl-C stops it and everything that it runs.\n")
 
     try:
-        _serve(cpus, gpus, lambda step: spinner.update(f"starting: {step}"), ready)
+        _serve(options, lambda step: spinner.update(f"starting: {step}"), ready)
     finally:
         spinner.stop()
     say("the local cluster has stopped")
     leave(Exit.OK)
 
 
-def in_background(cpus: float | None, gpus: int | None, announce: int) -> None:
+def in_background(options: ClusterOptions, announce: int) -> None:
     """Be the cluster until a signal comes; `announce` is the pipe to the process that waits for us."""
     _log_to_stderr("%(asctime)s %(levelname)s %(name)s: %(message)s", None)
     announcer = daemon.Announcer(announce)
@@ -49,22 +56,23 @@ def in_background(cpus: float | None, gpus: int | None, announce: int) -> None:
     def ready(_: ClusterState) -> None:
         announcer.ready()
 
-    _serve(cpus, gpus, announcer.step, ready)
+    _serve(options, announcer.step, ready)
 
 
-def detach(cpus: float | None, gpus: int | None) -> None:
+def detach(options: ClusterOptions) -> None:
     """Start a cluster in the background and return once it is ready; one that runs already will do."""
     home = mxjob_home()
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
-    if cpus is not None:
-        command += ["--cpus", str(cpus)]
-    if gpus is not None:
-        command += ["--gpus", str(gpus)]
+    command += ["--control-plane", options.control_plane]
+    if options.cpus is not None:
+        command += ["--cpus", str(options.cpus)]
+    if options.gpus is not None:
+        command += ["--gpus", str(options.gpus)]
     try:
         with message_console().status("starting the local cluster") as spinner:
             state = daemon.start_detached(home, command, lambda step: spinner.update(f"starting: {step}"))
     except AlreadyRunningError as error:
-        say(f"{error}; cpus and gpus stay as they are")
+        say(f"{error}; cpus, gpus and control plane stay as they are")
         return
     except daemon.StartFailedError as error:
         if running_state(cluster_files(home)) is not None:  # somebody else's start was faster
@@ -76,21 +84,20 @@ def detach(cpus: float | None, gpus: int | None) -> None:
     _say_how_to_use(state)
 
 
-def _serve(
-    cpus: float | None, gpus: int | None, on_step: Callable[[str], None], on_ready: Callable[[ClusterState], None]
-) -> None:
+def _serve(options: ClusterOptions, on_step: Callable[[str], None], on_ready: Callable[[ClusterState], None]) -> None:
     async def main(home: Path) -> None:
         stop = asyncio.Event()
         with first_signal() as interrupted:
             interrupted.add_done_callback(lambda _: stop.set())
-            options = ClusterOptions(cpus=cpus, gpus=gpus)
             await run_cluster(home, options, Controller, on_step=on_step, on_ready=on_ready, stop=stop)
 
     try:
         asyncio.run(main(mxjob_home()))
     except AlreadyRunningError as error:
         raise CommandError(str(error), hint="stop it with: mxjob local down") from error
-    except (UnsafeHomeError, NoFreeSubnetError) as error:
+    except MissingProgramsError as error:
+        raise CommandError(str(error), hint=_HOW_TO_GET_PROGRAMS) from error
+    except (UnsafeHomeError, NoFreeSubnetError, ProgramError) as error:
         raise CommandError(str(error)) from error
     except ComponentDiedError as error:
         _died(error)

@@ -1,31 +1,31 @@
-"""A cluster in one process: API server, scheduler and kubelet, and the controller that it is given."""
+"""A cluster: a control plane, and in this process the kubelet and the controller that it is given."""
 
 import asyncio
 import contextlib
 import logging
 import os
-import secrets
-import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES
-from mxnet_operator.local.apiserver import ApiServer
-from mxnet_operator.local.certificates import issue_identity
 from mxnet_operator.local.claims import HomeLock, claim_subnet
-from mxnet_operator.local.home import ClusterFiles, make_cluster_folder, write_private
+from mxnet_operator.local.control_plane.in_process import in_process
+from mxnet_operator.local.control_plane.kubernetes import kubernetes
+from mxnet_operator.local.control_plane.plane import ControlPlane
+from mxnet_operator.local.control_plane.programs import AbortedError
+from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
 from mxnet_operator.local.images import ImageStore
-from mxnet_operator.local.kubeconfig import kubeconfig
 from mxnet_operator.local.kubelet import Kubelet
 from mxnet_operator.local.state import ClusterState, last_state, write_state
 
 NODE = "local"
+LOCAL, KUBERNETES = "local", "kubernetes"
+"""Which control plane: our API server, or Kubernetes' own programs."""
 
 Components = dict[asyncio.Task[Any], str]
 
@@ -47,6 +47,7 @@ class ClusterOptions:
 
     cpus: float | None = None
     gpus: int | None = None
+    control_plane: str = LOCAL
 
 
 class ComponentDiedError(Exception):
@@ -69,6 +70,7 @@ async def run_cluster(
 
     Raises:
         UnsafeHomeError, AlreadyRunningError, NoFreeSubnetError: it can't start here.
+        MissingProgramsError, ProgramError: the control plane's programs can't be had, or don't start.
         ComponentDiedError: with the reason as its cause.
     """
     files = make_cluster_folder(home)
@@ -76,24 +78,36 @@ async def run_cluster(
         held.enter_context(HomeLock(files.lock))
         subnet, claim = claim_subnet(home)
         held.enter_context(claim)
-        on_step("API server")
-        server, port = await held.enter_async_context(_api_server(files))
+        on_step("API server" if options.control_plane == LOCAL else "control plane")
+        try:
+            plane = await held.enter_async_context(_control_plane(files, options, stop))
+        except AbortedError:
+            return
         credentials = await asyncio.to_thread(load_credentials, str(files.kubeconfig))
         client, controllers_client = [await held.enter_async_context(Client(credentials)) for _ in range(2)]
         kubelet = Kubelet(
-            client, files.pods, ImageStore(home), subnet, node_name=NODE, cpus=options.cpus, gpus=options.gpus
+            client,
+            files.pods,
+            ImageStore(home),
+            subnet,
+            node_name=NODE,
+            cpus=options.cpus,
+            gpus=options.gpus,
+            kubernetes=plane.kubelet_context,
         )
-        server.log_source = kubelet.log_source
+        plane.use_logs(kubelet.log_source)
         controller = make_controller(controllers_client)
         on_step("node and controller")
         components = {
             asyncio.create_task(kubelet.run()): "kubelet",
             asyncio.create_task(controller.run()): "controller",
+            asyncio.create_task(plane.died()): "control plane",
         }
         try:
             await _first(_ready(client, controller.synced), stop, components)
             if not stop.is_set():
-                state = ClusterState(os.getpid(), time.time(), port, subnet)
+                started_at = time.time()
+                state = ClusterState(os.getpid(), started_at, plane.port, subnet, options.control_plane, plane.programs)
                 write_state(files, state)
                 on_ready(state)
                 await _first(None, stop, components)
@@ -101,30 +115,12 @@ async def run_cluster(
             await _stop(components, kubelet)
 
 
-@contextlib.asynccontextmanager
-async def _api_server(files: ClusterFiles) -> AsyncIterator[tuple[ApiServer, int]]:
-    """An API server on the port of this home's last one, if it is free, and the kubeconfig that leads to it."""
-    identity = issue_identity()
-    token = secrets.token_urlsafe(32)
+def _control_plane(
+    files: ClusterFiles, options: ClusterOptions, stop: asyncio.Event
+) -> contextlib.AbstractAsyncContextManager[ControlPlane]:
     last = last_state(files)
-    server, port = await _listen(identity.context, token, last.port if last else 0)
-    try:
-        config = kubeconfig(port=port, authority_pem=identity.authority_pem, token=token)
-        write_private(files.kubeconfig, config)
-        yield server, port
-    finally:
-        await server.stop()
-
-
-async def _listen(context: ssl.SSLContext, token: str, port: int) -> tuple[ApiServer, int]:
-    for candidate in (port, 0):
-        server = ApiServer([custom_resource_definition()], token)
-        try:
-            return server, await server.start(context, port=candidate)
-        except OSError:
-            if candidate == 0:
-                raise
-    raise AssertionError("port 0 is always free or an error")
+    port = last.port if last else 0
+    return kubernetes(files, port, stop) if options.control_plane == KUBERNETES else in_process(files, port)
 
 
 async def _ready(client: Client, synced: asyncio.Event) -> None:
@@ -138,6 +134,7 @@ def _node_is_ready(nodes: dict[str, object]) -> bool:
     return isinstance(items, list) and any(
         condition["type"] == "Ready" and condition["status"] == "True"
         for node in items
+        if not node.get("spec", {}).get("taints")  # kube-controller-manager takes notice a moment later
         for condition in node.get("status", {}).get("conditions", ())
     )
 

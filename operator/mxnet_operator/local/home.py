@@ -41,6 +41,11 @@ class ClusterFiles:
         return self.root / "cluster.log"
 
     @property
+    def control_plane(self) -> Path:
+        """The files of Kubernetes' own programs, where they are the control plane."""
+        return self.root / "control-plane"
+
+    @property
     def pods(self) -> Path:
         """One folder per pod, the kubelet's."""
         return self.root / "pods"

@@ -19,6 +19,10 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Unix time."""
     port: int
     subnet: str
+    control_plane: str = "local"
+    """As in `ClusterOptions`."""
+    programs: tuple[int, ...] = ()
+    """The process ids of the control plane's programs, where it isn't in the cluster's own process."""
 
     @property
     def server(self) -> str:

@@ -1,5 +1,8 @@
 """Gives each pod a loopback address of its own out of the cluster's range."""
 
+ADDRESSES = 254 * 254
+"""How many there are."""
+
 
 class AddressesExhausted(Exception):  # noqa: N818 - the name of a state, as in ipaddress
     """Every address of the range belongs to a pod that still exists."""
@@ -26,9 +29,9 @@ class Addresses:
         """
         if uid in self._holders:
             return self._holders[uid]
-        for _ in range(254 * 254):
+        for _ in range(ADDRESSES):
             address = f"{self._subnet}.{self._next // 254 + 1}.{self._next % 254 + 1}"
-            self._next = (self._next + 1) % (254 * 254)
+            self._next = (self._next + 1) % ADDRESSES
             if address not in self._taken:
                 self.hold(uid, address)
                 return address

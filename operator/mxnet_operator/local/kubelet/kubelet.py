@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import re
 import shutil
-from collections.abc import Iterable
+import ssl
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from mxnet_operator.local.kubelet.changes import Changes
 from mxnet_operator.local.kubelet.devices import Devices, detect_gpus
 from mxnet_operator.local.kubelet.events import EventRecorder
 from mxnet_operator.local.kubelet.host import Host, Images
+from mxnet_operator.local.kubelet.lease import keep_lease
+from mxnet_operator.local.kubelet.log_server import LogServer
 from mxnet_operator.local.kubelet.log_source import Logs
 from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, labels
 from mxnet_operator.local.kubelet.pod import Pod
@@ -33,7 +36,7 @@ _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Kubelet:
-    """Runs the pods of one node, which it registers and schedules them to.
+    """Runs the pods of one node, which it registers.
 
     Args:
         client: The way to the API server; it stays open for as long as the kubelet runs.
@@ -44,6 +47,8 @@ class Kubelet:
         node_name: What the node is called.
         cpus: CPUs to offer; None: as many as the machine has.
         gpus: GPUs to offer; None: as many as are found.
+        kubernetes: How to serve logs to a real Kubernetes, whose scheduler binds the pods and which expects a lease
+            of its nodes; None: the API server is ours, so the kubelet binds the pods, and `log_source` has the logs.
         timing: How long to wait for what.
     """
 
@@ -57,6 +62,7 @@ class Kubelet:
         node_name: str = "local",
         cpus: float | None = None,
         gpus: int | None = None,
+        kubernetes: ssl.SSLContext | None = None,
         timing: Timing = Timing(),  # noqa: B008 - frozen
     ) -> None:
         found_gpus = detect_gpus() if gpus is None else gpus
@@ -64,6 +70,8 @@ class Kubelet:
         cluster_id = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:32]
         offered = capacity(cpus, found_gpus)
         self._cache: Indexer[Object] = Indexer({_NAMESPACE: lambda pod: str(pod["metadata"]["namespace"])})
+        self._client = client
+        self._kubernetes = kubernetes
         self._timing = timing
         self._addresses = Addresses(subnet)
         self._pods: dict[str, Pod] = {}
@@ -87,6 +95,7 @@ class Kubelet:
             pods_changed=Changes(),
         )
         self._node = NodeKeeper(client, node_name, offered, timing)
+        self._log_server = LogServer(self._host.logs, lambda namespace, name: self._cache.get(f"{namespace}/{name}"))
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
         self._scheduler = Scheduler(
             client,
@@ -117,12 +126,7 @@ class Kubelet:
             await self._host.processes.start()
             tasks += [
                 asyncio.create_task(each)
-                for each in (
-                    self._reflector.run(),
-                    self._node.run(),
-                    self._scheduler.run(),
-                    self._remove_left_overs(),
-                )
+                for each in (self._reflector.run(), self._remove_left_overs(), *await self._node_parts())
             ]
             stop = asyncio.create_task(self._stop.wait())
             tasks.append(stop)
@@ -134,6 +138,13 @@ class Kubelet:
             await _cancelled(tasks)
             await self._take_down()
             self._stopped.set()
+
+    async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
+        """What makes this a node of the control plane that there is."""
+        if self._kubernetes is None:
+            return self._node.run(), self._scheduler.run()
+        port = await self._log_server.start(self._kubernetes)
+        return self._node.run(port), keep_lease(self._client, self._host.node_name, self._timing)
 
     async def stop(self) -> None:
         """Kill every process (SIGTERM, a short grace, SIGKILL), and return when they have gone."""
@@ -148,6 +159,7 @@ class Kubelet:
         await _cancelled(self._tasks)
         await asyncio.gather(*self._clean_ups)
         await self._host.processes.stop()
+        await self._log_server.stop()
         await self._host.events.stop()
         await self._scheduler_events.stop()
 

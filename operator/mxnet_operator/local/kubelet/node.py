@@ -12,6 +12,7 @@ from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.kubelet.addresses import ADDRESSES
 from mxnet_operator.local.kubelet.devices import GPU
 from mxnet_operator.local.kubelet.timing import Timing
 
@@ -21,7 +22,11 @@ _LOG = logging.getLogger(__name__)
 def capacity(cpus: float | None, gpus: int) -> dict[str, str]:
     """What the machine has, as quantities; all its CPUs unless told otherwise."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    offered = {"cpu": f"{cpus if cpus is not None else os.cpu_count() or 1:g}", "memory": f"{memory // 1024}Ki"}
+    offered = {
+        "cpu": f"{cpus if cpus is not None else os.cpu_count() or 1:g}",
+        "memory": f"{memory // 1024}Ki",
+        "pods": str(ADDRESSES),
+    }
     return {**offered, **({GPU: str(gpus)} if gpus else {})}
 
 
@@ -40,9 +45,15 @@ class NodeKeeper:
         self._offered = dict(offered)
         self._timing = timing
         self._since = _now()
+        self._endpoints: dict[str, Any] = {}
 
-    async def run(self) -> None:
-        """Register, then send heartbeats until cancelled; gives up nothing while the API server is away."""
+    async def run(self, port: int | None = None) -> None:
+        """Register, then send heartbeats until cancelled; gives up nothing while the API server is away.
+
+        `port` is where the API server reaches the kubelet, if it has to.
+        """
+        if port is not None:
+            self._endpoints = {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
         await self._retried(self._register)
         while True:
             await self._retried(self._heartbeat)
@@ -73,6 +84,7 @@ class NodeKeeper:
                 {"type": "InternalIP", "address": "127.0.0.1"},
                 {"type": "Hostname", "address": self._name},
             ],
+            **self._endpoints,
             "nodeInfo": {
                 "architecture": labels(self._name)["kubernetes.io/arch"],
                 "bootID": "",

@@ -25,5 +25,6 @@ class Timing:
     drain: float = 1.0
     """For the last output of a container whose processes have ended."""
     node_heartbeat: float = 240.0
+    lease_renewal: float = 10.0
     api_retry: float = 1.0
     api_retry_limit: float = 30.0

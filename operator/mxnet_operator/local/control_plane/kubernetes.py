@@ -1,0 +1,124 @@
+"""Kubernetes' own programs as the control plane: child processes that end with the cluster, however that ends."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import ssl
+from collections.abc import AsyncIterator
+
+import trustme
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.local.apiserver.logs import LogSource
+from mxnet_operator.local.control_plane.binaries import find_programs
+from mxnet_operator.local.control_plane.plane import ControlPlane
+from mxnet_operator.local.control_plane.programs import Program, Programs, free_port
+from mxnet_operator.local.control_plane.server import (
+    ADMINISTRATORS,
+    CONTROLLER_MANAGER,
+    SCHEDULER,
+    User,
+    add_crds,
+    start_api_server,
+    start_controllers,
+)
+from mxnet_operator.local.home import ClusterFiles, write_private
+from mxnet_operator.local.kubeconfig import kubeconfig
+from mxnet_operator.local.kubelet.processes import Processes
+from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER
+
+ADMINISTRATOR = "mxjob-local"
+
+_CONTROLLERS = "*,-endpoint,-endpointslice,-endpointslicemirroring"
+"""kube-controller-manager's: all but those that would complain of pods with loopback addresses."""
+
+
+@contextlib.asynccontextmanager
+async def kubernetes(files: ClusterFiles, port: int, stop: asyncio.Event) -> AsyncIterator[ControlPlane]:
+    """etcd, kube-apiserver on this port, if it is free, kube-controller-manager and kube-scheduler, all started afresh.
+
+    Raises:
+        MissingProgramsError: they aren't on this machine.
+        ProgramError: one doesn't start.
+        AbortedError: `stop` was set before they were ready.
+    """
+    paths = find_programs()
+    folder = files.control_plane
+    marker = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:32]
+    processes = Processes(marker)
+    await processes.start()
+    programs = Programs(paths, folder, {CLUSTER_MARKER: marker})
+    try:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        authority = trustme.CA(organization_name="mxjob local cluster")
+        port = free_port(port)
+        await _unless(stop, programs, asyncio.create_task(asyncio.to_thread(_start, programs, authority, files, port)))
+        ids = tuple(each.process.pid for each in programs.started)
+        yield ControlPlane(port, _ignore, lambda: _died(programs), ids, _kubelet_context(authority))
+    finally:
+        await asyncio.to_thread(programs.stop)
+        await processes.stop()
+        await asyncio.to_thread(shutil.rmtree, folder / "etcd", ignore_errors=True)
+
+
+def _start(programs: Programs, authority: trustme.CA, files: ClusterFiles, port: int) -> None:
+    users = [
+        User(name, secrets.token_urlsafe(32), groups)
+        for name, groups in ((ADMINISTRATOR, ADMINISTRATORS), (CONTROLLER_MANAGER, ""), (SCHEDULER, ""))
+    ]
+    server = start_api_server(programs, authority, users, port=port, anonymous_auth="false")
+    add_crds(programs, server, [custom_resource_definition()])
+    start_controllers(programs, server, controllers=_CONTROLLERS)
+    config = kubeconfig(port=port, authority_pem=authority.cert_pem.bytes(), token=server.token)
+    write_private(files.kubeconfig, config)
+
+
+async def _unless(stop: asyncio.Event, programs: Programs, starting: "asyncio.Task[None]") -> None:
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not starting.done():
+            programs.aborted.set()
+    await starting
+
+
+async def _died(programs: Programs) -> None:
+    """Wait until one of the programs ends; raises ProgramError then."""
+    waiting = [asyncio.create_task(_ended(each)) for each in programs.started]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+    for program in programs.started:
+        program.check()
+
+
+async def _ended(program: Program) -> None:
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    descriptor = os.pidfd_open(program.process.pid)
+    loop.add_reader(descriptor, gone.set)
+    try:
+        await gone.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def _kubelet_context(authority: trustme.CA) -> ssl.SSLContext:
+    """Only who has a certificate of this control plane may ask: logs are their owner's."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _ignore(_: LogSource) -> None:
+    """The API server asks the kubelet by HTTPS."""

@@ -1,0 +1,115 @@
+"""Starts the programs of a control plane, waits until they answer, and stops them by their process ids."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+READY_SECONDS = 120
+STOP_SECONDS = 10
+POLL_SECONDS = 0.05
+
+_T = TypeVar("_T")
+
+
+class ProgramError(Exception):
+    """A program ended by itself or didn't become ready; with the end of its log."""
+
+
+class AbortedError(Exception):
+    """Somebody no longer wants what was waited for."""
+
+
+@dataclass
+class Program:
+    """One started program and its log."""
+
+    name: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def check(self) -> None:
+        """Fail with the end of the log if the program has ended."""
+        if self.process.poll() is not None:
+            raise ProgramError(f"{self.name} ended with {self.process.returncode}: {self.log.read_text()[-3000:]}")
+
+    def stop(self) -> None:
+        """Ask it to end, insist if it doesn't, and wait until it is gone."""
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@dataclass
+class Programs:
+    """Starts programs in one folder; `environment` is added to this process's own."""
+
+    paths: Mapping[str, str | Path]
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    started: list[Program] = field(default_factory=list)
+    aborted: threading.Event = field(default_factory=threading.Event)
+    """Set from any thread, it ends every `wait`."""
+
+    def start(self, name: str, **flags: object) -> Program:
+        """Start a program with `--flag=value` for each flag, in a session of its own: no terminal's signal ends it."""
+        command = [str(self.paths[name]), *(f"--{flag.replace('_', '-')}={value}" for flag, value in flags.items())]
+        log = self.folder / f"{name}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.started.append(Program(name, process, log))
+        return self.started[-1]
+
+    def wait(self, what: str, ready: Callable[[], _T]) -> _T:
+        """Poll until `ready()` is true, while everything that was started runs. Blocks.
+
+        Raises:
+            ProgramError: one of them ended, or it took too long.
+            AbortedError: see `aborted`.
+        """
+        give_up = time.monotonic() + READY_SECONDS
+        while not self.aborted.is_set():
+            for program in self.started:
+                program.check()
+            with contextlib.suppress(OSError):  # refused, not listening yet
+                if answer := ready():
+                    return answer
+            if time.monotonic() > give_up:
+                logs = "\n".join(f"{each.name}: {each.log.read_text()[-1000:]}" for each in self.started)
+                raise ProgramError(f"waited {READY_SECONDS} s for {what}\n{logs}")
+            time.sleep(POLL_SECONDS)
+        raise AbortedError(what)
+
+    def stop(self) -> None:
+        """Stop everything, the last started first, and wait until it is gone. Blocks."""
+        for program in reversed(self.started):
+            program.stop()
+
+
+def free_port(wanted: int = 0) -> int:
+    """The port of 127.0.0.1 that is wanted if nothing listens on it, else any such."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of its last holder don't count
+        try:
+            held.bind(("127.0.0.1", wanted))
+        except OSError:
+            held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port

@@ -1,0 +1,169 @@
+"""A real Kubernetes control plane on loopback: etcd and kube-apiserver, then what acts on the objects.
+
+All files lie in one folder, which only its owner may enter: etcd, which asks nobody who they are, listens on sockets in
+it. RBAC and the admission plugins that are on by default are on.
+"""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import trustme
+
+from mxnet_operator.local.control_plane.programs import Programs, free_port
+from mxnet_operator.local.home import write_private
+from mxnet_operator.local.kubeconfig import kubeconfig
+
+CONTROLLER_MANAGER = "system:kube-controller-manager"
+SCHEDULER = "system:kube-scheduler"
+ADMINISTRATORS = "system:masters"
+"""The group that may do everything."""
+_ETCD, _ETCD_PEERS = "unix://etcd:1", "unix://etcd:2"
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody whom the API server knows by a token; `groups` is a comma-separated list."""
+
+    name: str
+    token: str
+    groups: str = ""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running API server and what its administrator needs to reach it."""
+
+    url: str
+    authority: Path
+    folder: Path
+    token: str
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The decoded answer to one request of the administrator's. Blocks.
+
+        Raises:
+            urllib.error.HTTPError: The server refused it.
+        """
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - always https
+        context = ssl.create_default_context(cafile=str(self.authority))
+        with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310
+            text = answer.read()
+        return json.loads(text) if text.startswith(b"{") else text.decode()
+
+
+def start_api_server(
+    programs: Programs, authority: trustme.CA, users: Collection[User], *, port: int = 0, **flags: object
+) -> Server:
+    """Start etcd and kube-apiserver and wait until it answers. Blocks.
+
+    The first of the users is the administrator; the default port is any free one; `flags` are kube-apiserver's, in
+    addition.
+
+    Raises:
+        ProgramError, AbortedError: see `Programs.wait`.
+    """
+    folder, port = programs.folder, port or free_port()
+    ca = folder / "ca.pem"
+    authority.cert_pem.write_to_path(ca)
+    for name in ("server", "client", "accounts"):
+        certificate = authority.issue_cert("127.0.0.1", common_name=f"mxjob {name}")
+        write_private(folder / f"{name}.pem", certificate.cert_chain_pems[0].bytes())
+        write_private(folder / f"{name}.key", certificate.private_key_pem.bytes())
+    rows = [f'{user.token},{user.name},{user.name},"{user.groups}"\n' for user in users]
+    write_private(folder / "tokens.csv", "".join(rows).encode())
+    programs.start(
+        "etcd",
+        data_dir=folder / "etcd",
+        listen_client_urls=_ETCD,
+        advertise_client_urls=_ETCD,
+        listen_peer_urls=_ETCD_PEERS,
+        initial_advertise_peer_urls=_ETCD_PEERS,
+        initial_cluster=f"default={_ETCD_PEERS}",
+        unsafe_no_fsync="true",
+        log_level="warn",
+    )
+    programs.start(
+        "kube-apiserver",
+        etcd_servers=_ETCD,
+        bind_address="127.0.0.1",
+        advertise_address="127.0.0.1",
+        secure_port=port,
+        tls_cert_file=folder / "server.pem",
+        tls_private_key_file=folder / "server.key",
+        token_auth_file=folder / "tokens.csv",
+        authorization_mode="Node,RBAC",
+        service_account_issuer="https://kubernetes.default.svc",
+        service_account_key_file=folder / "accounts.key",
+        service_account_signing_key_file=folder / "accounts.key",
+        service_cluster_ip_range="10.0.0.0/16",
+        endpoint_reconciler_type="none",
+        kubelet_certificate_authority=ca,
+        kubelet_client_certificate=folder / "client.pem",
+        kubelet_client_key=folder / "client.key",
+        kubelet_preferred_address_types="InternalIP",
+        **flags,
+    )
+    administrator = next(iter(users))
+    server = Server(f"https://127.0.0.1:{port}", ca, folder, administrator.token)
+    programs.wait("kube-apiserver", lambda: server.ask("GET", "/readyz") == "ok")
+    for user in users:  # for the programs that act in their name
+        config = kubeconfig(port=port, authority_pem=ca.read_bytes(), token=user.token)
+        write_private(_kubeconfig_path(folder, user.name), config)
+    return server
+
+
+def add_crds(programs: Programs, server: Server, crds: Collection[dict[str, Any]]) -> None:
+    """Create the CRDs and wait until they are served. Blocks.
+
+    They come before kube-controller-manager: its garbage collector looks for new kinds only every 30 s.
+    """
+    for crd in crds:
+        server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    for crd in crds:
+        programs.wait(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _established(server, crd))  # type: ignore[misc]
+
+
+def start_controllers(programs: Programs, server: Server, **flags: object) -> None:
+    """Start kube-controller-manager and kube-scheduler and wait until pods can be created in `default`. Blocks.
+
+    `flags` are kube-controller-manager's, in addition.
+    """
+    common: dict[str, object] = {"leader_elect": "false", "secure_port": 0}
+    programs.start(
+        "kube-controller-manager",
+        kubeconfig=_kubeconfig_path(server.folder, CONTROLLER_MANAGER),
+        use_service_account_credentials="true",
+        service_account_private_key_file=server.folder / "accounts.key",
+        root_ca_file=server.authority,
+        **common,
+        **flags,
+    )
+    programs.start("kube-scheduler", kubeconfig=_kubeconfig_path(server.folder, SCHEDULER), **common)
+    programs.wait("a service account", lambda: has_service_account(server, "default"))
+
+
+def has_service_account(server: Server, namespace: str) -> bool:
+    """Whether pods can be created in a namespace: the default account is there. Blocks."""
+    try:
+        return bool(server.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
+    except urllib.error.HTTPError:
+        return False
+
+
+def _established(server: Server, crd: Mapping[str, Any]) -> bool:
+    spec = crd["spec"]
+    versions = [each["name"] for each in spec["versions"] if each["served"]]
+    names = [server.ask("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}") for version in versions]
+    return bool(names)
+
+
+def _kubeconfig_path(folder: Path, user: str) -> Path:
+    return folder / f"{user.replace(':', '-')}.kubeconfig"
