@@ -149,7 +149,7 @@ def test_the_kubelet_shows_logs_only_to_the_api_server(cluster):
     url, folder = f"https://127.0.0.1:{port}/containerLogs/default/nobody/mxnet", cluster.files.control_plane
     context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
 
-    with pytest.raises(OSError, match="certificate required|closed connection|reset by peer"):
+    with pytest.raises(OSError, match=r"certificate required|closed connection|reset by peer"):
         urllib.request.urlopen(url, context=context, timeout=30)
 
     context.load_cert_chain(folder / "client.pem", folder / "client.key")
