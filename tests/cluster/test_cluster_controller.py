@@ -1,17 +1,26 @@
 """The controller on a real Kubernetes: jobs get what they need, end, and leave nothing behind."""
 
 import pytest
+from builders import make_mxjob
 from control_plane import USERS
-from controller_fixtures import JOBS, PODS, SERVICES, gang
+from controller_fixtures import JOBS, PODS, SERVICES, gang, submitted
 
 pytestmark = pytest.mark.kubernetes
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
+def unscheduled_gang():
+    """A job whose pods the real scheduler leaves alone: it would say of each that there is no node."""
+    builder = make_mxjob("digits").gang()
+    for replica_type in ("Scheduler", "Server", "Worker"):
+        builder.template(replica_type, schedulerName="nobody")
+    return submitted(builder)
+
+
 async def finished(world):
     """A job that ran to success."""
-    await world.submit(gang())
+    await world.submit(unscheduled_gang())
     pods = await world.pods(5)
     await world.move(pods, "Running")
     await world.state("digits", "Running")

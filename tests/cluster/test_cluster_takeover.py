@@ -224,7 +224,7 @@ async def test_a_tuning_job_that_it_could_not_finish_succeeds(taken_over):
 
 async def test_a_failed_job_that_it_could_not_delete_goes(taken_over):
     assert "completionTime" not in taken_over.before["expired"]["status"]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await taken_over.eventually(JOBS, lambda jobs: jobs and "expired" not in jobs)
 
 

@@ -8,7 +8,7 @@ from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, owned_
 async def gone(api, path):
     """Wait until a GET answers 404."""
     collection, _, name = path.rpartition("/")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while (await api.get(path)).code != 404:
             async with api.watch(collection, fieldSelector=f"metadata.name={name}", timeoutSeconds="5") as stream:
                 while (event := await stream.next()) and event["type"] != "DELETED":

@@ -42,7 +42,7 @@ class WatchStream:
 
     async def next(self):
         """The next event; None at the end of the stream."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             line = await self.response.content.readline()
         return json.loads(line) if line else None
 

@@ -64,7 +64,7 @@ async def new_namespace(api: Api, *, accounts: bool) -> AsyncIterator[str]:
     name = created.ok()["metadata"]["name"]
     if accounts:
         path = f"/api/v1/namespaces/{name}/serviceaccounts"
-        async with asyncio.timeout(30), api.watch(path, fieldSelector="metadata.name=default") as stream:
+        async with asyncio.timeout(120), api.watch(path, fieldSelector="metadata.name=default") as stream:
             assert (await stream.next())["type"] == "ADDED"
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")

@@ -18,7 +18,7 @@ JOBS = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"
 PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
 EVENTS = "/api/v1/namespaces/default/events"
-SECONDS = 30
+SECONDS = 120
 PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 
 

@@ -79,7 +79,7 @@ class Node:
         last = None
         path, selector = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 async for line in self.client.watch(path, selector):
                     event = msgspec.json.decode(line)
                     last = event["object"]
@@ -102,7 +102,7 @@ class Node:
         path, query = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         found = await self.client.list(path, query)
         if found["items"]:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 version = found["metadata"]["resourceVersion"]
                 async for line in self.client.watch(path, {**query, "resourceVersion": version}):
                     if msgspec.json.decode(line)["type"] == "DELETED":
@@ -124,7 +124,7 @@ class Node:
         """Follow the log until `text` appears; returns what came so far."""
         seen = b""
         await self.running(name)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             async for piece in self.client.stream(PODS.path(self.namespace, name, "log"), {"follow": True, **query}):
                 seen += piece
                 if text.encode() in seen:
@@ -134,7 +134,7 @@ class Node:
     async def event(self, name, reason):
         """The first event about a pod with this reason, once it is there."""
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             async for line in self.client.watch(
                 EVENTS.path(self.namespace), {"fieldSelector": f"involvedObject.name={name},reason={reason}"}
             ):

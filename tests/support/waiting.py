@@ -2,7 +2,7 @@
 
 import asyncio
 
-SECONDS = 30
+SECONDS = 120
 
 
 async def until(holds):

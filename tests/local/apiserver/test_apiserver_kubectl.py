@@ -12,7 +12,7 @@ async def set_state(api, name, state):
 
 
 async def line_of(process):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         return (await process.stdout.readline()).decode()
 
 
@@ -95,7 +95,7 @@ async def watched(running):
     """Wait until a client watches MXJobs."""
     jobs = running.server.store.catalog.find("kubeflow.org", "v1", "mxjobs")
     journal = running.server.store.storage.journal(jobs)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not journal._listeners:  # noqa: ASYNC110  # nothing says when kubectl gets that far
             await asyncio.sleep(0.01)
 
@@ -175,7 +175,7 @@ async def test_delete_waits_for_the_pod_to_be_gone(api, kubectl):
             pass
     assert process.returncode is None
     (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         assert await process.wait() == 0
 
 
@@ -188,7 +188,7 @@ async def test_wait_for_a_state(api, kubectl):
     assert await waiting.wait() == 0
     gone = await kubectl.start("wait", "--for=delete", "mxjob/j1", "--timeout=60s")
     (await api.delete(f"{JOBS.format('default')}/j1")).ok()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         assert await gone.wait() == 0
 
 
@@ -255,7 +255,7 @@ async def test_logs_are_followed_to_the_end(api, kubectl, running):
     logs.say("two")
     assert await line_of(process) == "two\n"
     logs.end()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         assert await process.wait() == 0
 
 

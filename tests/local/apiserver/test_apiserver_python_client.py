@@ -57,7 +57,7 @@ async def test_a_watch_yields_what_happens(api, connection):
         return seen
 
     following = asyncio.create_task(asyncio.to_thread(follow))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await begun.wait()
     (await api.merge(f"{JOBS.format('default')}/j1/status", {"status": {"state": "Succeeded"}})).ok()
     (await api.delete(f"{JOBS.format('default')}/j1")).ok()

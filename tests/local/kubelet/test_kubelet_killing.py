@@ -163,7 +163,7 @@ async def readable(descriptor):
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ended.set)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await ended.wait()
     finally:
         loop.remove_reader(descriptor)

@@ -36,7 +36,7 @@ async def test_an_address_that_is_taken_is_named_with_the_flag_to_choose_another
     async with world(tmp_path, start=False) as w:
         taken = f"127.0.0.1:{w.running.port}"
         program = await start("run", "--metrics-bind-address", taken, KUBECONFIG=str(w.running.kubeconfig))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             _, err = await program.communicate()
         assert program.returncode == 1
         assert f"metrics can't be served at {taken}: Address already in use" in err.decode()
@@ -62,7 +62,7 @@ async def test_without_leader_election_it_asks_for_no_lease_and_several_namespac
 
 async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):
     program = await start("run", KUBECONFIG=str(tmp_path / "none"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         _, err = await program.communicate()
     assert program.returncode == 3
     assert "--kubeconfig" in err.decode()
@@ -70,6 +70,6 @@ async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):
 
 async def test_the_crd_is_printed_as_yaml():
     program = await start("crd")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         out, _ = await program.communicate()
     assert yaml.safe_load(out) == custom_resource_definition()

@@ -51,11 +51,11 @@ class Followed:
 
     async def told(self, *expected):
         """The next changes are these."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             assert [await self.changes.get() for _ in expected] == list(expected)
 
     async def synced(self):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             await self.reflector.synced.wait()
 
 
