@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,19 @@ LOCK = FOLDER / "requirements.txt"
 SECONDS = 250
 
 
-def life_of_a_job(kubeconfig: Path, name: str, image: str, *command: str) -> dict[str, Any]:
-    """What the SDK saw of a job with this image and command, from its creation to its deletion."""
+def life_of_a_job(kubeconfig: Path, *args: str, when_running: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """What the SDK saw of a job from its creation to its deletion; the arguments are life_of_a_job.py's."""
     environment = clean_environment(os.environ) | {"KUBECONFIG": str(kubeconfig)}
-    script = [str(_python()), str(FOLDER / "life_of_a_job.py"), name, image, *command]
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    script = [str(_python()), str(FOLDER / "life_of_a_job.py"), *args]
+    with subprocess.Popen(script, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while (line := process.stdout.readline()) not in ("running\n", ""):
+            pass
+        if line:
+            when_running()
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, output
+    seen: dict[str, Any] = json.loads(output.splitlines()[-1])
     return seen
 
 
