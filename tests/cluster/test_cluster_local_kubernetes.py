@@ -92,6 +92,17 @@ def test_the_example_trains_and_looks_as_on_the_local_control_plane(cluster, loc
     assert here == there
 
 
+def test_the_node_is_ready_and_renews_its_lease(cluster):
+    def renewed():
+        return cluster.get("lease", "local", "-n", "kube-node-lease")["spec"]["renewTime"]
+
+    first = eventually(renewed)
+    eventually(lambda: renewed() > first)
+    node = cluster.get("node", "local")
+    assert "taints" not in node["spec"]
+    assert [(each["type"], each["status"]) for each in node["status"]["conditions"]] == [("Ready", "True")]
+
+
 def test_kubernetes_own_scheduler_places_the_pods(cluster):
     cluster.create(worker_job("placed", "pass"))
     cluster.wait_for("placed", "Succeeded")
