@@ -1,5 +1,7 @@
 """The controller on a real Kubernetes: jobs get what they need, end, and leave nothing behind."""
 
+import asyncio
+
 import pytest
 from builders import make_mxjob
 from control_plane import USERS
@@ -72,3 +74,52 @@ async def test_a_finished_job_is_still_there_when_a_controller_starts_anew(world
     await world.stop()
     await world.start()
     assert (await world.state("digits", "Succeeded"))["metadata"]["uid"] == job["metadata"]["uid"]
+
+
+async def test_a_quota_shows_in_the_jobs_condition_in_the_servers_words_until_it_allows_the_pods(world):
+    quotas = world.path(PODS).replace("/pods", "/resourcequotas")
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}}
+    (await world.api.post(quotas, quota)).ok()
+    await enforced(world, quotas)
+    await world.submit(unscheduled_gang())
+    refused = (await world.eventually(JOBS, lambda jobs: replica_failure(jobs, "True")))["digits"]
+    (condition,) = replica_failure({"digits": refused}, "True")
+    assert condition["reason"] == "FailedCreate"
+    assert "exceeded quota: few" in condition["message"]
+    (await world.api.delete(f"{quotas}/few")).ok()
+    await world.pods(5)
+    await world.eventually(JOBS, lambda jobs: replica_failure(jobs, "False"))
+
+
+async def test_a_job_of_the_same_name_starts_as_soon_as_the_old_pods_are_gone(world):
+    old = await world.submit(unscheduled_gang())
+    kept = "digits-worker-0"
+    await world.pods(5)
+    finalizer = {"metadata": {"finalizers": ["test.mxjob/keeps"]}}
+    (await world.api.merge(world.path(f"{PODS}/{kept}"), finalizer)).ok()
+    (await world.api.delete(world.path(f"{JOBS}/digits"), {"propagationPolicy": "Background"})).ok()
+    new = await world.submit(unscheduled_gang())
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    await world.eventually(PODS, lambda pods: "deletionTimestamp" in pods.get(kept, {}).get("metadata", {}))
+    (await world.api.merge(world.path(f"{PODS}/{kept}"), {"metadata": {"finalizers": None}})).ok()
+
+    def all_new(pods):
+        owners = {owner["uid"] for pod in pods.values() for owner in pod["metadata"]["ownerReferences"]}
+        return len(pods) == 5 and owners == {new["metadata"]["uid"]}
+
+    pods = await world.eventually(PODS, all_new)
+    await world.run_to_success(pods)
+    job = await world.state("digits", "Succeeded")
+    assert not replica_failure({"digits": job}, "True")
+
+
+def replica_failure(jobs, status):
+    conditions = jobs.get("digits", {}).get("status", {}).get("conditions", [])
+    return [each for each in conditions if (each["type"], each["status"]) == ("ReplicaFailure", status)]
+
+
+async def enforced(world, quotas):
+    """Wait until the quota is counted: before that the server refuses pods for want of its numbers."""
+    async with asyncio.timeout(120), world.api.watch(quotas) as events:
+        while "used" not in (await events.next())["object"].get("status", {}):
+            pass

@@ -228,3 +228,34 @@ def test_without_the_programs_the_command_says_how_to_get_them(home, tmp_path):
     assert up.returncode == 1
     assert all(word in up.stderr for word in (*PROGRAMS, "KUBEBUILDER_ASSETS", "in a checkout"))
     assert home.processes() == {}
+
+
+@pytest.mark.parametrize("plane", ["local", "kubernetes"])
+def test_kubectl_and_mxjob_show_change_await_and_delete_jobs_and_pods(plane, request):
+    home = request.getfixturevalue("cluster" if plane == "kubernetes" else "local_cluster")
+    name = "handled"
+    home.create(worker_job(name, ASLEEP))
+    waited = home.mxjob("wait", name, "--for", "Running", "--timeout", "60")
+    assert waited.returncode == 0, waited.stderr
+
+    for kind, which in (("mxjob", name), ("pod", f"{name}-worker-0")):
+        assert home.kubectl("label", kind, which, "team=vision").returncode == 0
+        assert home.kubectl("annotate", kind, which, "note=mine").returncode == 0
+        patch = json.dumps({"metadata": {"labels": {"patched": "yes"}}})
+        assert home.kubectl("patch", kind, which, "--type=merge", "-p", patch).returncode == 0
+        metadata = home.get(kind, which)["metadata"]
+        assert metadata["labels"].items() >= {"team": "vision", "patched": "yes"}.items()
+        assert metadata["annotations"]["note"] == "mine"
+        described = home.kubectl("describe", kind, which)
+        assert described.returncode == 0, described.stderr
+        assert "Events:" in described.stdout
+
+    shown = home.mxjob("get", name)
+    assert "Running" in shown.stdout, shown.stderr
+    assert home.kubectl("get", "mxj", name, "--no-headers").stdout.split()[:2] == [name, "Running"]
+    described = home.mxjob("describe", name)
+    assert f"{name}-worker-0" in described.stdout, described.stderr
+    deleted = home.mxjob("delete", name)
+    assert deleted.returncode == 0, deleted.stderr
+    assert home.get("mxjob", name) is None
+    assert home.get("pods", "-l", f"training.kubeflow.org/job-name={name}")["items"] == []

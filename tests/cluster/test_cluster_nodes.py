@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from builders import make_mxjob
-from controller_fixtures import PODS, submitted
+from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import NODES, ending, fake_node
 
 pytestmark = pytest.mark.kubernetes
@@ -61,3 +61,12 @@ async def test_what_fits_no_node_waits_in_the_schedulers_own_words(world, nodes)
     (condition,) = waiting(await world.eventually(PODS, waiting))
     assert condition["reason"] == "Unschedulable"
     assert f"Insufficient {GPU}" in condition["message"]
+
+    def said(jobs):
+        conditions = jobs.get("digits", {}).get("status", {}).get("conditions", [])
+        return [each for each in conditions if each["type"] == "PodsScheduled"]
+
+    (of_the_job,) = said(await world.eventually(JOBS, said))
+    assert (of_the_job["status"], of_the_job["reason"]) == ("False", "Unschedulable")
+    assert "worker-" in of_the_job["message"]
+    assert f"Insufficient {GPU}" in of_the_job["message"]

@@ -26,6 +26,7 @@ def custom_resource_definition() -> dict[str, Any]:
                 "listKind": f"{names.KIND}List",
                 "plural": names.PLURAL,
                 "singular": names.SINGULAR,
+                "shortNames": [names.SHORT_NAME],
             },
             "scope": "Namespaced",
             "versions": [

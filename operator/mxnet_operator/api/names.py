@@ -11,6 +11,7 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "MXJob"
 PLURAL: Final = "mxjobs"
 SINGULAR: Final = "mxjob"
+SHORT_NAME: Final = "mxj"
 
 CONTAINER: Final = "mxnet"
 """The container whose exit decides about its replica; every template has one (seed 001)."""

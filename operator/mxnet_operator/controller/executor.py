@@ -98,13 +98,16 @@ class Executor:
         except KubeError as error:
             outcome.error = outcome.error or error
             return
-        owner = next((o["uid"] for o in found.get("ownerReferences") or () if o.get("controller")), None)
+        owner: dict[str, Any] = next((o for o in found.get("ownerReferences") or () if o.get("controller")), {})
         wanted, has = (m.get("labels", {}).get(names.LABEL_ATTEMPT) for m in (manifest["metadata"], found))
-        if owner == job.metadata.uid and (wanted or "0") == (has or "0") and not found.get("deletionTimestamp"):
+        is_ours, is_going = owner.get("uid") == job.metadata.uid, "deletionTimestamp" in found
+        if is_ours and (wanted or "0") == (has or "0") and not is_going:
             self._writes.record(_key(job), resource, {"metadata": found})
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
-        if owner != job.metadata.uid:
+        # What a deleted job of the same name had will be gone soon; about all else the user must decide.
+        is_left_over = (owner.get("kind"), owner.get("name")) == (names.KIND, job.metadata.name)
+        if not is_ours and not is_going and not is_left_over:
             outcome.refuse(
                 manifest["kind"],
                 f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or name the'
