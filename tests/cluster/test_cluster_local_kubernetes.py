@@ -92,6 +92,17 @@ def test_the_example_trains_and_looks_as_on_the_local_control_plane(cluster, loc
     assert here == there
 
 
+def test_the_node_is_ready_and_renews_its_lease(cluster):
+    def renewed():
+        return cluster.get("lease", "local", "-n", "kube-node-lease")["spec"]["renewTime"]
+
+    first = eventually(renewed)
+    eventually(lambda: renewed() > first)
+    node = cluster.get("node", "local")
+    assert "taints" not in node["spec"]
+    assert [(each["type"], each["status"]) for each in node["status"]["conditions"]] == [("Ready", "True")]
+
+
 def test_kubernetes_own_scheduler_places_the_pods(cluster):
     cluster.create(worker_job("placed", "pass"))
     cluster.wait_for("placed", "Succeeded")
@@ -149,7 +160,7 @@ def test_the_kubelet_shows_logs_only_to_the_api_server(cluster):
     url, folder = f"https://127.0.0.1:{port}/containerLogs/default/nobody/mxnet", cluster.files.control_plane
     context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
 
-    with pytest.raises(OSError, match="certificate required|closed connection|reset by peer"):
+    with pytest.raises(OSError, match=r"certificate required|closed connection|reset by peer"):
         urllib.request.urlopen(url, context=context, timeout=30)
 
     context.load_cert_chain(folder / "client.pem", folder / "client.key")
