@@ -353,6 +353,38 @@ async def test_an_event_is_about_something_in_its_namespace(api, namespace):
     assert (await api.post(EVENTS.format(namespace), stray)).code == 422
 
 
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"leaseDurationSeconds": 0}, "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"),
+        ({"leaseTransitions": -1}, "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"),
+    ],
+)
+async def test_a_lease_has_sane_numbers(api, namespace, spec, expected):
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": spec}
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    assert causes(await api.post(path, lease)) == [expected]
+
+
+async def test_an_object_on_its_way_out_takes_no_new_finalizer(api, namespace):
+    path = f"{JOBS.format(namespace)}/a"
+    (await api.post(JOBS.format(namespace), mxjob("a", finalizers=["example.org/x"]))).ok()
+    (await api.delete(path)).ok()
+    answer = await api.merge(path, {"metadata": {"finalizers": ["example.org/x", "example.org/y"]}})
+    assert causes(answer)[0] == (
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
+        'found new finalizers []string{"example.org/y"}'
+    )
+    (await api.merge(path, {"metadata": {"finalizers": None}})).ok()
+
+
+async def test_the_containers_of_a_pod_stay(api, namespace):
+    (await api.post(PODS.format(namespace), pod("a"))).ok()
+    more = [{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]
+    answer = await api.ask("PATCH", f"{PODS.format(namespace)}/a", more, content_type="application/json-patch+json")
+    assert causes(answer) == ["spec.containers: Forbidden: pod updates may not add or remove containers"]
+
+
 async def test_the_first_namespaces_stay(api):
     answer = await api.delete("/api/v1/namespaces/default")
     assert (answer.code, answer.body["message"]) == (

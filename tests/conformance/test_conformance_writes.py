@@ -166,6 +166,14 @@ async def test_pages_show_one_moment_whatever_happens_between_them(api, namespac
     assert len({page["metadata"]["resourceVersion"] for page in (first, second, third)}) == 1
 
 
+async def test_a_list_of_built_in_objects_says_only_once_what_they_are(api, namespace):
+    (await api.post(PODS.format(namespace), pod("a"))).ok()
+    (await api.post(JOBS.format(namespace), mxjob("a"))).ok()
+    pods, jobs = (await api.get(PODS.format(namespace))).ok(), (await api.get(JOBS.format(namespace))).ok()
+    assert (pods["kind"], pods["items"][0].keys() & {"kind", "apiVersion"}) == ("PodList", set())
+    assert (jobs["kind"], jobs["items"][0]["kind"]) == ("MXJobList", "MXJob")
+
+
 async def test_labels_select(api, namespace):
     path = CONFIG_MAPS.format(namespace)
     for name, labels in (("a", {"app": "x", "tier": "1"}), ("b", {"app": "y"}), ("c", {"tier": "9"})):

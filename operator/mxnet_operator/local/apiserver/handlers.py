@@ -240,6 +240,8 @@ class Handlers:
         resource, form = target.resource, _table_format(request)
         if form is not None:
             return json_response(table(resource, items, form, self._store.clock(), metadata))
+        if not resource.custom:  # the list says what they are, for all of them
+            items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
         listed = {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
         return json_response(listed)
 

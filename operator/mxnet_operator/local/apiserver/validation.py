@@ -16,7 +16,7 @@ from mxnet_operator.api.validation import validate
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
-from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
+from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, LEASES, PODS, SERVICES, Resource
 from mxnet_operator.local.apiserver.statuses import (
     bad_request,
     forbidden_field,
@@ -107,7 +107,13 @@ def errors(resource: Resource, obj: Object) -> list[FieldError]:
         return found + [error for error in rules(obj) if error not in found]
     if resource.custom:
         return found + structural_errors(dict(resource.schema or {}), obj)
-    checks = {PODS: _pod_errors, SERVICES: _service_errors, EVENTS: _event_errors, CONFIG_MAPS: _config_map_errors}
+    checks = {
+        PODS: _pod_errors,
+        SERVICES: _service_errors,
+        EVENTS: _event_errors,
+        CONFIG_MAPS: _config_map_errors,
+        LEASES: _lease_errors,
+    }
     return found + list(checks[resource](obj)) if resource in checks else found
 
 
@@ -209,6 +215,14 @@ def _service_errors(service: Object) -> Iterator[FieldError]:
     yield from label_errors(spec.get("selector") or {}, "spec.selector")
 
 
+def _lease_errors(lease: Object) -> Iterator[FieldError]:
+    spec = lease.get("spec") or {}
+    if spec.get("leaseDurationSeconds", 1) <= 0:
+        yield invalid("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], "must be greater than 0")
+    if spec.get("leaseTransitions", 0) < 0:
+        yield invalid("spec.leaseTransitions", spec["leaseTransitions"], "must be greater than or equal to 0")
+
+
 def _event_errors(event: Object) -> Iterator[FieldError]:
     namespace, about = event["metadata"].get("namespace"), at(event, "involvedObject", "namespace", default="")
     if namespace != (about or "default"):
@@ -231,7 +245,8 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
     added = [each for each in at(new, "metadata", "finalizers", default=[]) if each not in finalizers]
     if added and at(old, "metadata", "deletionTimestamp"):
         detail = "no new finalizers can be added if the object is being deleted, found new finalizers "
-        yield forbidden_field("metadata.finalizers", f"{detail}{added}")
+        listed = ", ".join(f'"{each}"' for each in added)
+        yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
     if resource is PODS:
         yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
     elif resource is CONFIG_MAPS and old.get("immutable"):
@@ -241,6 +256,10 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
 
 
 def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
+    for field in ("containers", "initContainers"):
+        if len(old.get(field) or ()) != len(new.get(field) or ()):
+            yield forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")
+            return
     if _fixed(old) != _fixed(new):
         yield forbidden_field(
             "spec",
