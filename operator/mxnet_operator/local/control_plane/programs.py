@@ -88,7 +88,7 @@ class Programs:
         while not self.aborted.is_set():
             for program in self.started:
                 program.check()
-            with contextlib.suppress(OSError):  # refused, not listening yet
+            with contextlib.suppress(OSError):  # not listening yet, or an answer that is a refusal
                 if answer := ready():
                     return answer
             if time.monotonic() > give_up:

@@ -6,7 +6,6 @@ it. RBAC and the admission plugins that are on by default are on.
 
 import json
 import ssl
-import urllib.error
 import urllib.request
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -147,15 +146,8 @@ def start_controllers(programs: Programs, server: Server, **flags: object) -> No
         **flags,
     )
     programs.start("kube-scheduler", kubeconfig=_kubeconfig_path(server.folder, SCHEDULER), **common)
-    programs.wait("a service account", lambda: has_service_account(server, "default"))
-
-
-def has_service_account(server: Server, namespace: str) -> bool:
-    """Whether pods can be created in a namespace: the default account is there. Blocks."""
-    try:
-        return bool(server.ask("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
-    except urllib.error.HTTPError:
-        return False
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    programs.wait("a service account", lambda: bool(server.ask("GET", account)))
 
 
 def _established(server: Server, crd: Mapping[str, Any]) -> bool:
