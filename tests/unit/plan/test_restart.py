@@ -181,6 +181,24 @@ class TestTheGang:
         assert after(job, plan(job, again, NOW)).status.restarts_count_towards_max == 2
 
 
+class TestAGangThatHasEnded:
+    """Found by simulation (seeds 123 and 9287 of its first day): no new member can join a gang that is over."""
+
+    def test_a_pod_that_vanished_before_its_end_was_seen_is_lost_and_not_made_again(self) -> None:
+        job = make_mxjob().gang(servers=1, workers=1).restart("ExitCode").condition("Created").obj()
+        ended = tuple(make_pod(job, kind).succeeded().obj() for kind in ("Scheduler", "Server"))
+        status = plan(job, Observed(ended, make_services(job)), NOW).status
+        assert status is not None
+        assert (status.state, status.restarts_count_towards_max) == ("Restarting", 0)
+
+    def test_nor_is_one_when_all_that_is_left_is_the_record_of_the_others(self) -> None:
+        builder = make_mxjob().gang(servers=1, workers=1).restart("ExitCode")
+        job = builder.status(completedIndexes={"Server": "0", "Worker": "0"}).condition("Created").obj()
+        status = plan(job, Observed((), make_services(job)), NOW).status
+        assert status is not None
+        assert status.state == "Restarting"
+
+
 class TestBackoffLimit:
     @pytest.mark.parametrize("limit", [0, 1, 3])
     def test_the_job_fails_with_one_failure_more_than_the_limit(self, limit: int) -> None:
