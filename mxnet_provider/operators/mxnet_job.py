@@ -182,11 +182,11 @@ class MXNetJobOperator(BaseOperator):
         """
         job = self._job = self._create(self.manifest_to_create(context), context)
         metadata = job["metadata"]
-        for key in ("name", "namespace", "uid"):
-            context["ti"].xcom_push(key=f"job_{key}", value=metadata[key])
-        if not self.wait_for_completion:
-            return summary(job, [])
         try:
+            for key in ("name", "namespace", "uid"):
+                context["ti"].xcom_push(key=f"job_{key}", value=metadata[key])
+            if not self.wait_for_completion:
+                return summary(job, [])
             finished = self._wait(job)
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
             self.on_kill()

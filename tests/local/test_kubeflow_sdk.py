@@ -3,12 +3,15 @@
 from cluster_fixtures import DIGITS_IMAGE
 from kubeflow_sdk import life_of_a_job
 
+NAMESPACE = "kubeflow-sdk"
 POD_NAMES = ["sdk-scheduler-0", "sdk-server-0", "sdk-worker-0", "sdk-worker-1"]
 
 
 def test_the_sdk_follows_a_training_from_its_creation_to_its_deletion(local_cluster):
+    # Of its own: the SDK can't read a list with a job that has no runPolicy, which other tests' jobs have not.
+    local_cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     script = ("python", "train.py", "--kv-store", "dist_sync", "--epochs", "1")
-    seen = life_of_a_job(local_cluster.kubeconfig, "sdk", DIGITS_IMAGE, *script)
+    seen = life_of_a_job(local_cluster.kubeconfig, "--namespace", NAMESPACE, "sdk", DIGITS_IMAGE, *script)
     assert seen["running"][-1] == "Running"
     assert seen["conditions"] == {"Created": "True", "Running": "False", "Succeeded": "True"}
     states = ("created", "still running", "restarting", "succeeded", "failed")
@@ -23,5 +26,5 @@ def test_the_sdk_follows_a_training_from_its_creation_to_its_deletion(local_clus
     assert any("successfully completed" in event for event in seen["events"]["mxjob/sdk"])
     assert "Validation-accuracy=" in seen["followed"]["sdk-worker-0"]
     assert seen["labels"] == {"team": "vision"}
-    assert local_cluster.kubectl("wait", "--for=delete", "mxjob/sdk", "--timeout=60s").returncode == 0
-    assert local_cluster.get("pods", "-l", "training.kubeflow.org/job-name=sdk")["items"] == []
+    assert local_cluster.kubectl("wait", "-n", NAMESPACE, "--for=delete", "mxjob/sdk", "--timeout=60s").returncode == 0
+    assert local_cluster.get("pods", "-n", NAMESPACE)["items"] == []
