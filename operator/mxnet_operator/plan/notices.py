@@ -14,14 +14,6 @@ def notices(job: MXJob) -> tuple[Event, ...]:
     return (*_overruled_by_the_controller(job), *_rewritten(job), *_not_acted_on(job))
 
 
-def fields_not_acted_on(job: MXJob) -> tuple[str, ...]:
-    """Paths of fields that are kept and have no effect in this version, as `spec.runPolicy.suspend`.
-
-    `docs/limits.md` lists them for users; the list shrinks with each release.
-    """
-    return tuple(_without_effect(job))
-
-
 def _overruled_by_the_controller(job: MXJob) -> Iterator[Event]:
     for replica_type, spec in job.spec.mx_replica_specs.items():
         fields = [field for field in _OVERRULED if spec.template["spec"].get(field)]
@@ -43,11 +35,5 @@ def _rewritten(job: MXJob) -> Iterator[Event]:
 
 
 def _not_acted_on(job: MXJob) -> Iterator[Event]:
-    fields = fields_not_acted_on(job)
-    if fields:
-        yield Event("Warning", "FieldNotActedOn", f"This version does not act on {', '.join(fields)}.")
-
-
-def _without_effect(job: MXJob) -> Iterator[str]:
     if job.spec.run_policy.scheduling_policy is not None:
-        yield "spec.runPolicy.schedulingPolicy"
+        yield Event("Warning", "FieldNotActedOn", "This version does not act on spec.runPolicy.schedulingPolicy.")

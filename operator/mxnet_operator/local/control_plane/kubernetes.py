@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import hashlib
-import os
 import secrets
 import shutil
 import ssl
@@ -15,7 +14,7 @@ from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.control_plane.binaries import find_programs
 from mxnet_operator.local.control_plane.plane import ControlPlane
-from mxnet_operator.local.control_plane.programs import Program, Programs, free_port
+from mxnet_operator.local.control_plane.programs import Programs, free_port
 from mxnet_operator.local.control_plane.server import (
     ADMINISTRATORS,
     CONTROLLER_MANAGER,
@@ -27,7 +26,7 @@ from mxnet_operator.local.control_plane.server import (
 )
 from mxnet_operator.local.home import ClusterFiles, write_private
 from mxnet_operator.local.kubeconfig import kubeconfig
-from mxnet_operator.local.kubelet.processes import Processes
+from mxnet_operator.local.kubelet.processes import Processes, ended
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER
 
 ADMINISTRATOR = "mxjob-local"
@@ -90,7 +89,7 @@ async def _unless(stop: asyncio.Event, programs: Programs, starting: "asyncio.Ta
 
 async def _died(programs: Programs) -> None:
     """Wait until one of the programs ends; raises ProgramError then."""
-    waiting = [asyncio.create_task(_ended(each)) for each in programs.started]
+    waiting = [asyncio.create_task(ended(each.process)) for each in programs.started]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -98,17 +97,6 @@ async def _died(programs: Programs) -> None:
             each.cancel()
     for program in programs.started:
         program.check()
-
-
-async def _ended(program: Program) -> None:
-    loop, gone = asyncio.get_running_loop(), asyncio.Event()
-    descriptor = os.pidfd_open(program.process.pid)
-    loop.add_reader(descriptor, gone.set)
-    try:
-        await gone.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
 
 
 def _kubelet_context(authority: trustme.CA) -> ssl.SSLContext:

@@ -158,7 +158,7 @@ class ContainerProcess:
 
         loop.add_reader(self._output, readable)
         try:
-            status = await self._exit(loop)
+            status = await self._exit()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(exhausted.wait(), drain)
             return status
@@ -166,15 +166,8 @@ class ContainerProcess:
             loop.remove_reader(self._output)
             os.close(self._output)
 
-    async def _exit(self, loop: asyncio.AbstractEventLoop) -> int:
-        descriptor = os.pidfd_open(self._process.pid)
-        gone = asyncio.Event()
-        loop.add_reader(descriptor, gone.set)
-        try:
-            await gone.wait()
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
+    async def _exit(self) -> int:
+        await ended(self._process)
         # Until it is waited for, the process id and the group's are still its own: this can hit nobody else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -188,3 +181,15 @@ def _close_pipe(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
+
+
+async def ended(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a child's process has ended; it still has to be waited for by its parent."""
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    descriptor = os.pidfd_open(process.pid)
+    loop.add_reader(descriptor, gone.set)
+    try:
+        await gone.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
