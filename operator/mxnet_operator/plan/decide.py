@@ -26,6 +26,7 @@ from mxnet_operator.plan.status import (
     succeeded_status,
     time_to_record,
 )
+from mxnet_operator.plan.stuck import left_behind
 from mxnet_operator.plan.success import has_succeeded
 from mxnet_operator.plan.suspend import suspend
 from mxnet_operator.plan.topology import missing_pods, missing_services
@@ -58,25 +59,29 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
         return suspend(job, observed, now)
     if isinstance(verdict, Teardown):
         return _told("Warning", restarting_status(job, observed, verdict, now))
-    deadline = next_deadline(job, replicas, tearing_down=bool(going))
+    deadline = next_deadline(job, replicas, going)
     if deadline is not None and deadline.at <= now:
         return _told("Warning", failed_status(job, replicas, deadline.failure, now))
     status = running_status(job, replicas, now)
+    left = left_behind(status.conditions, going, observed.nodes, now)
+    status = msgspec.structs.replace(status, conditions=left.conditions)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job)
     waiting = begin is not None and begin > now
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in going if not pod.deleting),
+            *left.deletions,
             *missing_services(job, replicas, observed),
             *(() if waiting else missing_pods(job, replicas, going)),
         ),
         status=status if record_in == _AT_ONCE else None,
-        events=() if job.status.conditions else notices(asked),
+        events=(*(() if job.status.conditions else notices(asked)), *left.events),
         requeue_after=_soonest(
             record_in if record_in != _AT_ONCE else None,
             begin - now if begin is not None and waiting else None,
             deadline.at - now if deadline is not None else None,
+            left.look_again,
         ),
     )
 

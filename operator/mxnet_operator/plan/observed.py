@@ -1,7 +1,7 @@
 """What the controller sees of a job's children: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -76,20 +76,37 @@ class ServiceView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deleting: bool = False
 
 
+class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A node with a pod that won't go.
+
+    OutOfService is one that is not ready and that an administrator has given the taint of this name, as Kubernetes' own
+    pod garbage collector has it (KEP-2268); Forbidden one that the controller has no right to read.
+    """
+
+    OUT_OF_SERVICE: ClassVar[str] = "node.kubernetes.io/out-of-service"
+
+    name: str
+    state: Literal["Present", "Gone", "OutOfService", "Forbidden"]
+
+
 class Observed(msgspec.Struct, frozen=True):
     """The children of one job as the caches have them; those of other owners may be among them."""
 
     pods: tuple[PodView, ...] = ()
     services: tuple[ServiceView, ...] = ()
+    nodes: tuple[NodeView, ...] = ()
+    """Those of `nodes_in_doubt` only, read from the server for this look."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Only what belongs to the job with this uid: a name alone proves nothing."""
         return Observed(
             tuple(pod for pod in self.pods if pod.owner_uid == uid),
             tuple(service for service in self.services if service.owner_uid == uid),
+            self.nodes,
         )
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """All but these pods."""
         uids = {pod.uid for pod in pods}
-        return Observed(tuple(pod for pod in self.pods if pod.uid not in uids), self.services) if uids else self
+        kept = tuple(pod for pod in self.pods if pod.uid not in uids)
+        return Observed(kept, self.services, self.nodes) if uids else self

@@ -19,6 +19,7 @@ from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.placement import with_placement
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
+from mxnet_operator.plan.starting import with_starting
 
 RECORD_DELAY = timedelta(seconds=5)
 
@@ -34,7 +35,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         f"{names.KIND} {name} is resumed.",
         now,
     )
-    current = with_placement(current, replicas, now)
+    current = with_starting(with_placement(current, replicas, now), replicas, now)
     if not any(replica.outcome is Outcome.MISSING for replica in replicas):
         current = conditions.set_false(
             current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now

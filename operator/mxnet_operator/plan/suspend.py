@@ -13,6 +13,7 @@ from mxnet_operator.plan.actions import Action, DeleteService, Plan
 from mxnet_operator.plan.attempt import outgoing, torn_down
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.stuck import left_behind
 
 
 def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
@@ -33,13 +34,20 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
     services = (DeleteService(one.name, one.uid) for one in observed.services if not one.deleting)
     deletions: tuple[Action, ...] = (*pods, *services)
+    left = left_behind(status.conditions, observed.pods, observed.nodes, now)
+    status = msgspec.structs.replace(status, conditions=left.conditions)
     if observed.pods:
-        return Plan(actions=deletions)
+        return Plan(
+            actions=(*deletions, *left.deletions),
+            status=status if left.conditions != job.status.conditions else None,
+            events=left.events,
+            requeue_after=left.look_again,
+        )
     message = f"{names.KIND} {name} is suspended."
     current = conditions.created(status.conditions, name, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
-    if current == status.conditions and status.state and status.start_time is None:
+    if current == job.status.conditions and status.state and status.start_time is None:
         return Plan(actions=deletions)
     suspended = msgspec.structs.replace(
         status,
