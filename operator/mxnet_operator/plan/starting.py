@@ -25,7 +25,7 @@ CANNOT_START: Final = frozenset(
         "RunContainerError",
     }
 )
-"""The kubelet's reasons for trying again later: pkg/kubelet, container/sync_result.go, images/types.go, kuberuntime/."""
+"""The kubelet's reasons for trying again later (container/sync_result.go, images/types.go, kuberuntime/)."""
 _NAMED: Final = 5
 
 
