@@ -23,6 +23,8 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 """True while the API server refuses a pod or Service of the job, with its own message; a Deployment's word for it."""
 PODS_TERMINATING: Final = "PodsTerminating"
 """True while pods of an earlier attempt are there past their time (ours), and none can take their place."""
+REPLICAS_CHANGE_IGNORED: Final = "ReplicasChangeIgnored"
+"""True while the spec asks for other numbers of replicas than the running job was started with (ours)."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
@@ -30,6 +32,8 @@ REASON_FAILED_CREATE: Final = "FailedCreate"
 REASON_CREATED: Final = "PodsCreated"
 REASON_GRACE_EXCEEDED: Final = "GracePeriodExceeded"
 REASON_TERMINATED: Final = "PodsTerminated"
+REASON_NOT_SUSPENDED: Final = "NotSuspended"
+REASON_AS_STARTED: Final = "AsStarted"
 REASON_RESUMED: Final = "MXJobResumed"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
 

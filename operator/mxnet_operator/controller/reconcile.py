@@ -20,7 +20,17 @@ from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, creation_refused, nodes_in_doubt, plan, refuse
+from mxnet_operator.plan import (
+    Observed,
+    Plan,
+    PodView,
+    ServiceView,
+    as_started,
+    creation_refused,
+    nodes_in_doubt,
+    plan,
+    refuse,
+)
 
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
@@ -106,7 +116,7 @@ class Reconciler:
         if not decided.actions:
             await self._conclude(job.metadata, job.status, decided)
             return decided.requeue_after
-        outcome = await self._executor.carry_out(with_defaults(job), decided.actions)
+        outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
         if outcome.refused is not None:
             told = creation_refused(decided.status or job.status, outcome.refused, self._now())
             if told.conditions != job.status.conditions:

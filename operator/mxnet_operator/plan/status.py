@@ -13,6 +13,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.attempt import torn_down
 from mxnet_operator.plan.deadlines import start_time
+from mxnet_operator.plan.elastic import with_started_replicas
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.observed import Observed
@@ -44,6 +45,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
         )
+    status = with_started_replicas(job, status)
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 
