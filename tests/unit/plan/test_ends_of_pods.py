@@ -19,7 +19,8 @@ def job_of(policy: str) -> JobBuilder:
 
 
 def status_with(job: MXJob, worker: PodBuilder) -> MXJobStatus:
-    answer = plan(job, observe(job, make_pod(job, "Scheduler").running(), worker), NOW + 10 * SECOND)
+    scheduler = make_pod(job, "Scheduler").running().set(scheduled_at=NOW - 60 * SECOND)
+    answer = plan(job, observe(job, scheduler, worker), NOW + 10 * SECOND)
     return job.status if answer.status is None else answer.status
 
 
@@ -104,6 +105,14 @@ def test_a_program_that_failed_before_its_pod_was_taken_away_failed_by_itself(fi
     job = job_of("ExitCode").obj()
     worker = make_pod(job, "Worker").failed(1, at=NOW - 5 * SECOND).set(**fields)
     assert status_with(job, worker).state == "Failed"
+
+
+@pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "taken_at": NOW}])
+def test_an_exit_0_is_not_believed_then_since_clocks_of_nodes_differ(fields: dict[str, Any]) -> None:
+    job = job_of("ExitCode").obj()
+    worker = make_pod(job, "Worker").succeeded(at=NOW - 5 * SECOND).set(**fields)
+    status = status_with(job, worker)
+    assert (status.state, status.completed_indexes) == ("Restarting", {})
 
 
 def test_a_disruption_that_has_not_come_about_yet_leaves_the_job_alone() -> None:
