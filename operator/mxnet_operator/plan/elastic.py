@@ -5,21 +5,42 @@ a suspension that was taken back before it came about. A change takes effect onc
 """
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
-from mxnet_operator.api import conditions
-from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.defaults import RESTART_POLICY
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaSpec
+
+_TAKEN_AWAY: Final = ReplicaSpec(
+    restart_policy=RESTART_POLICY,
+    template={
+        "spec": {
+            "containers": [
+                {
+                    "name": names.CONTAINER,
+                    "ports": [{"name": names.PORT_NAME, "containerPort": names.DEFAULT_PORT, "protocol": "TCP"}],
+                }
+            ]
+        }
+    },
+)
 
 
 def as_started(job: MXJob) -> MXJob:
-    """A job with defaults as it was started: without types that came later, and with the numbers of then."""
+    """A job with defaults as it was started: the types and numbers of then.
+
+    Of a type that was taken away only the number is known: its pods count, and the API server refuses new ones.
+    """
     started = job.status.started_replicas
     if not started:
         return job
     specs = {
-        replica_type: msgspec.structs.replace(spec, replicas=started[replica_type])
-        for replica_type, spec in job.spec.mx_replica_specs.items()
+        replica_type: msgspec.structs.replace(
+            job.spec.mx_replica_specs.get(replica_type, _TAKEN_AWAY), replicas=started[replica_type]
+        )
+        for replica_type in names.REPLICA_TYPES
         if replica_type in started
     }
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, mx_replica_specs=specs))

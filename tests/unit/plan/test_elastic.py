@@ -6,6 +6,7 @@ from builders import NOW, make_mxjob, make_pod
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec
+from mxnet_operator.build import build_pod
 from mxnet_operator.plan import Observed, Plan, PodView, as_started, plan
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 
@@ -105,6 +106,22 @@ class TestWhileItRuns:
         gang = make_mxjob().scheduler().worker(2).obj()
         gang = with_spec(after(gang, plan(gang, Observed(), NOW)), Scheduler=None)
         assert "Scheduler from 1 to 0" in plan(gang, Observed(pods_of(gang, 2)), NOW).events[0].message
+
+    def test_a_type_that_was_taken_away_still_decides(self) -> None:
+        gang = make_mxjob().scheduler().worker(2).obj()
+        gang = with_spec(after(gang, plan(gang, Observed(), NOW)), Worker=None)
+        done = make_pod(gang, "Scheduler").succeeded().obj()
+        assert after(gang, plan(gang, Observed((done, *pods_of(gang, 2))), NOW)).status.state == "Running"
+        failed = make_pod(gang, "Worker", 1).failed(1).obj()
+        status = after(gang, plan(gang, Observed((done, pods_of(gang, 1)[0], failed)), NOW)).status
+        assert status.state == "Failed"
+        assert "worker-1 exited with code 1" in status.conditions[-1].message
+
+    def test_its_pods_can_be_described_though_no_server_takes_them(self) -> None:
+        gang = make_mxjob().scheduler().server(1).worker(2).obj()
+        gang = with_spec(after(gang, plan(gang, Observed(), NOW)), Scheduler=None)
+        (container,) = build_pod(as_started(with_defaults(gang)), "Scheduler", 0, 1)["spec"]["containers"]
+        assert "image" not in container
 
     def test_taking_the_change_back_ends_it(self) -> None:
         job = with_spec(running(), Worker=3)
