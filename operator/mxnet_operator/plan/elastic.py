@@ -47,9 +47,7 @@ def as_started(job: MXJob) -> MXJob:
 
 
 def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
-    """The status with the numbers of a job with defaults, if it has none yet: from now on they stay."""
-    if status.started_replicas:
-        return status
+    """The status with the numbers of a job as it was started, or is about to be: from now on they stay."""
     return msgspec.structs.replace(status, started_replicas=_numbers(job))
 
 
