@@ -1,6 +1,7 @@
 """When a job has taken too long: activeDeadlineSeconds for all of it, progressDeadlineSeconds for its start."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,9 @@ from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.starting import reason_to_wait
+from mxnet_operator.plan.stuck import where
+
+_NAMED: Final = 5
 
 
 class Deadline(msgspec.Struct, frozen=True):
@@ -53,13 +57,12 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, .
         return None
     if going:
         since = _torn_down_at(job.status)
-        where = ", ".join(f"{pod.name} on node {pod.node_name}" if pod.node_name else pod.name for pod in going[:5])
-        what = f"pods of the attempt before are still there ({where})"
+        what = f"pods of the attempt before are still there ({', '.join(map(where, going[:_NAMED]))})"
     else:
         needed = [replica for replica in replicas if replica.outcome is not Outcome.DONE]
         placed = [replica.pod.scheduled_at for replica in needed if replica.pod and replica.pod.scheduled_at]
         since = max(placed) if len(placed) == len(needed) else None
-        what = f"{', '.join(replica.label for replica in waiting[:5])} did not start"
+        what = f"{', '.join(replica.label for replica in waiting[:_NAMED])} did not start"
         pods = [replica.pod for replica in waiting if replica.pod is not None and replica.pod.waiting_reason]
         if pods:
             what += f" ({reason_to_wait(pods[0])})"

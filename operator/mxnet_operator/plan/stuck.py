@@ -93,8 +93,13 @@ def _events(
 
 
 def _named(pods: tuple[PodView, ...]) -> str:
-    names = ", ".join(f"pod {pod.name} on node {pod.node_name}" for pod in pods[:_NAMED])
+    names = ", ".join(f"pod {where(pod)}" for pod in pods[:_NAMED])
     return names + (f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else "")
+
+
+def where(pod: PodView) -> str:
+    """The pod's name, and its node if it has one."""
+    return f"{pod.name} on node {pod.node_name}" if pod.node_name else pod.name
 
 
 def _why(pod: PodView, states: Mapping[str, str]) -> str:

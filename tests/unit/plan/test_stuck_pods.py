@@ -92,7 +92,9 @@ class TestWhatIsSaid:
 
     def test_a_pod_that_a_finalizer_holds_is_said_to_be_held_by_it(self) -> None:
         job = restarting()
-        assert "held by the finalizer a/b" in terminating(look(job, going(job, finalizers=("a/b",)))).message
+        held = going(job, finalizers=("a/b",), node_name="")
+        message = "pod digits-worker-0 should have gone by now: held by the finalizer a/b."
+        assert terminating(look(job, held)).message == message
 
 
 class TestForce:
