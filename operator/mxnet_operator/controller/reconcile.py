@@ -13,6 +13,7 @@ from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.live_pods import lags_behind, live_pods, relies_on_absence
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
@@ -85,12 +86,19 @@ class Reconciler:
             return LOOK_AGAIN
         job = self._decode(key, record.raw)
         if isinstance(job, MXJob):
-            decided = plan(job, self._observed(job.metadata.uid), self._now())
-            return await self._carry_out(job, decided)
+            return await self._carry_out(job, await self._decide(job))
         meta, status, errors = job
         decided = refuse(meta.name, status, errors, self._now())
         await self._conclude(meta, status, decided)
         return decided.requeue_after
+
+    async def _decide(self, job: MXJob) -> Plan:
+        observed = self._observed(job.metadata.uid)
+        decided = plan(job, observed, self._now())
+        if lags_behind(self._pods, job) and relies_on_absence(job, decided):
+            observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
+            decided = plan(job, observed, self._now())
+        return decided
 
     def _observed(self, uid: str) -> Observed:
         pods = tuple(child.view for child in self._pods.by_index(BY_OWNER, uid))
