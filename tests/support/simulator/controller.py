@@ -7,6 +7,7 @@ import msgspec
 from simulator.api import KEY, PODS, SERVICES, Api, Object
 from simulator.clock import Clock
 from simulator.feed import Feed
+from simulator.lives import owner_of
 from simulator.transport import Fault, SimulatedClient, SimulatedTransport
 
 from mxnet_operator.controller.executor import Executor
@@ -44,7 +45,9 @@ class Controller:
     def _start(self) -> None:
         self.wanted = True
         self.due: float | None = None
-        self._transport = SimulatedTransport(self._api, lambda begins: self._acting(self if begins else None))
+        self._transport = SimulatedTransport(
+            self._api, lambda begins: self._acting(self if begins else None), self._note_listed
+        )
         jobs: Indexer[JobRecord] = Indexer()
         pods: Indexer[Child[PodView]] = Indexer({BY_OWNER: owner_uid})
         services: Indexer[Child[ServiceView]] = Indexer({BY_OWNER: owner_uid})
@@ -144,6 +147,13 @@ class Controller:
             for child in self._pods.by_index(BY_OWNER, uid)
         }
         self.seen = Seen(job, pods)
+
+    def _note_listed(self) -> None:
+        """It asked for the pods as they are now."""
+        assert self.seen is not None
+        uid = self.seen.job["metadata"]["uid"]
+        metadata = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]
+        self.seen = Seen(self.seen.job, {each["uid"]: int(each["resourceVersion"]) for each in metadata})
 
     def _changed(self) -> None:
         self.wanted = True

@@ -25,21 +25,20 @@ def draw_setup(seed: int) -> tuple[Setup, bool, random.Random]:
         replicas = {"Worker": rng.randint(1, 2)}
     else:
         replicas = {"TunerTracker": 1, "TunerServer": 1, "Tuner": 1}
-    policy: dict[str, Any] = {
-        "backoffLimit": rng.randint(0, 3),
-        "cleanPodPolicy": rng.choice(["None", "Running", "All"]),
-    }
     calm = rng.random() < 0.05
-    for field, value, likely in (
+    rare: tuple[tuple[str, Any, float], ...] = (
         ("suspend", True, 0.1),
         ("restartScope", rng.choice(["Job", "Replica"]), 0.1),
         ("activeDeadlineSeconds", rng.choice([60, 3600]), 0.1),
         ("progressDeadlineSeconds", rng.choice([60, 3600]), 0.1),
-        ("ttlSecondsAfterFinished", rng.choice([0, 100]), 0.1),
+        ("ttlSecondsAfterFinished", rng.choice([0, 100]), 0.05),
         ("exitCodes", {"retryable": [3], "permanent": [143]}, 0.2),
-    ):
-        if rng.random() < likely and not calm:
-            policy[field] = value
+    )
+    policy = {
+        "backoffLimit": rng.randint(0, 3),
+        "cleanPodPolicy": rng.choice(["None", "Running", "All"]),
+        **{field: value for field, value, likely in rare if rng.random() < likely and not calm},
+    }
     restart = rng.choice(["Never", "OnFailure", "Always", "ExitCode", "ExitCode", "ExitCode"])
     return Setup(replicas=replicas, restart=restart, policy=policy), calm, rng
 
@@ -115,8 +114,7 @@ def _trouble(rng: random.Random, world: World) -> Step:
         lambda: ("suspend",),
         lambda: ("resume",),
         lambda: ("backoffLimit", rng.randint(0, 4)),
-        lambda: ("delete job",),
-        lambda: ("create job",),
+        lambda: ("delete job",) if rng.random() < 0.3 else ("create job",),
         lambda: ("squat", label),
         lambda: ("step clock", rng.choice(["a", "b", "server"]), rng.choice([-3600, -60, 60, 3600])),
         lambda: ("die", rng.choice(["a", "b"])),

@@ -7,7 +7,7 @@ and what really happened to pods (`lives`), never the operator's own reading of 
 from collections.abc import Callable, Iterator
 
 from simulator import truth
-from simulator.api import PODS, SERVICES, Object
+from simulator.api import PODS, SERVICES
 from simulator.lives import owner_of
 from simulator.truth import conditions, holds, is_over, restarts, status_of
 from simulator.world import World, Write
@@ -65,7 +65,7 @@ def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
     job = write.by.seen.job
     if life.index in truth.indexes((status_of(job).get("completedIndexes") or {}).get(life.type, "")):
         yield f"{life.name} was done, and was made again"
-    if _asks_to_suspend(job):
+    if truth.asks_to_suspend(job):
         yield f"{life.name} was made for a suspended job"
     for other in truth.attempt_of(world, job):
         was_seen = write.by.seen.pods.get(other.uid, 0) >= other.since
@@ -168,7 +168,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     there_were = sum(life.counts for life in truth.ended_and_seen(world, write))
     if world.setup.restarts_as_gang:
         there_were = min(there_were, 1)
-    if not holds(after, "Restarting") or holds(before, "Suspended") or _asks_to_suspend(before):
+    if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
         there_were = min(there_were, failures)  # Suspended in the same moment: the attempt ends for that.
     if failures != there_were:
         yield f"{failures} failures were counted where {there_were} had been seen"
@@ -205,9 +205,36 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
         failures = min(failures, 1)
     beyond = failures > 0 and truth.counted(after) + failures > limit
     is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
-    has_deadline = "activeDeadlineSeconds" in policy or "progressDeadlineSeconds" in policy
+    has_deadline = truth.may_miss_deadlines(after)
     if not (beyond or is_lost or has_deadline or any(truth.is_final(world, life) for life in ended)):
         yield f"the job failed without need: {conditions(after)['Failed']['message']}"
+
+
+def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
+    """What is torn down, or fails, has lost a pod: one has ended, is being deleted, or isn't there."""
+    before, after = write.change.before, write.change.after
+    if before is None or after is None or truth.asks_to_suspend(before) or truth.may_miss_deadlines(after):
+        return
+    if restarts(after) == restarts(before) and holds(before, "Failed") == holds(after, "Failed"):
+        return
+    pods = {pod["metadata"]["uid"]: pod["metadata"] for pod in world.api.pods()}
+    lives = truth.attempt_of(world, before)
+    are_there = [life for life in lives if life.uid in pods and "deletionTimestamp" not in pods[life.uid]]
+    if len(are_there) == sum(world.setup.replicas.values()) and not any(life.end for life in lives):
+        yield "an attempt was given up though every pod of it was well"
+
+
+def running_means_that_all_have_started(world: World, write: Write) -> Iterator[str]:
+    """Running: each replica's process has run in this attempt."""
+    before, after = write.change.before, write.change.after
+    if after is None or holds(before, "Running") or not holds(after, "Running"):
+        return
+    lives = truth.attempt_of(world, after)
+    if not world.setup.restarts_as_gang:
+        lives = world.lives.of(after["metadata"]["uid"])
+    missing = sum(world.setup.replicas.values()) - len({(life.type, life.index) for life in lives if life.started})
+    if missing:
+        yield f"the job is Running and {missing} replicas have not started"
 
 
 def success_is_earned(world: World, write: Write) -> Iterator[str]:
@@ -222,6 +249,9 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
     for kind, index in truth.deciders(world):
         if (kind, index) not in done:
             yield f"the job succeeded without {kind} {index}"
+    for life in truth.ended_and_seen(world, write):
+        if truth.is_final(world, life):
+            yield f"the job succeeded though {life.name} had failed for good"
 
 
 def suspended_means_no_pods(world: World, write: Write) -> Iterator[str]:
@@ -253,10 +283,6 @@ def _was_ended(write: Write) -> bool:
     return bool(after["spec"].get("activeDeadlineSeconds") != before["spec"].get("activeDeadlineSeconds"))
 
 
-def _asks_to_suspend(job: Object) -> bool:
-    return bool((job["spec"].get("runPolicy") or {}).get("suspend"))
-
-
 OF_NEW_PODS: tuple[Invariant, ...] = (
     one_pod_per_replica,
     attempts_do_not_overlap,
@@ -277,6 +303,8 @@ OF_JOBS: tuple[Invariant, ...] = (
     backoff_limit_is_kept,
     what_is_final_is_not_retried,
     a_job_fails_for_a_reason,
+    a_sound_attempt_goes_on,
+    running_means_that_all_have_started,
     success_is_earned,
     suspended_means_no_pods,
     a_start_lasts,

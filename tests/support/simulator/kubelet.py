@@ -43,6 +43,8 @@ class Kubelet:
         elif status["phase"] == "Pending":
             running = {"running": {"startedAt": self._time()}}
             self._patch(pod, phase="Running", containerStatuses=[{"name": names.CONTAINER, "state": running}])
+            if life := self._lives.by_uid.get(metadata["uid"]):
+                life.started = True
         else:
             return False
         return True

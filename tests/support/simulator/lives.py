@@ -1,4 +1,4 @@
-"""What really happened to each pod, known to the simulation alone: the truth that a controller's view is held against."""
+"""What really happened to each pod, known to the simulation alone: the truth behind a controller's view."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,6 +20,7 @@ class Life:
     type: str
     index: int
     attempt: int
+    started: bool = False
     end: End = ""
     """How it ended, the first of it: exit 0, another exit, by its node (counts), or taken away (doesn't)."""
     code: int = 0

@@ -21,11 +21,15 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class SimulatedTransport:
-    """Stands where kube's HTTP transport does; `committed` is called around every request that reaches the server."""
+    """Stands where kube's HTTP transport does.
 
-    def __init__(self, api: Api, acting: Callable[[bool], None]) -> None:
+    `acting` is called around every request that reaches the server, `listed` after one for a list.
+    """
+
+    def __init__(self, api: Api, acting: Callable[[bool], None], listed: Callable[[], None]) -> None:
         self._api = api
         self._acting = acting
+        self._listed = listed
         self._fault: Fault | None = None
         self._asked = 0
         self.died = False
@@ -59,6 +63,8 @@ class SimulatedTransport:
             answer = self._api.answer(request, texts)
         finally:
             self._acting(False)
+        if request.method == "GET" and request.path.endswith("/pods"):
+            self._listed()
         if kind == "dies after":
             await self._die()
         if kind == "reply lost":

@@ -34,6 +34,15 @@ def counted(job: Object | None) -> int:
     return int(status_of(job).get("restartsCountTowardsMax", 0))
 
 
+def asks_to_suspend(job: Object) -> bool:
+    return bool((job["spec"].get("runPolicy") or {}).get("suspend"))
+
+
+def may_miss_deadlines(job: Object) -> bool:
+    policy = job["spec"].get("runPolicy") or {}
+    return "activeDeadlineSeconds" in policy or "progressDeadlineSeconds" in policy
+
+
 def indexes(text: str) -> set[int]:
     """`0-2,5` as a set."""
     found: set[int] = set()
