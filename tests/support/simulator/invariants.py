@@ -73,6 +73,18 @@ def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
             yield f"{life.name} was seen to be done, and was made again"
 
 
+def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[str]:
+    """ps-lite: once a member of an attempt is known to have ended, the attempt gets no new ones."""
+    if write.by is None or write.by.seen is None or not world.setup.restarts_as_gang:
+        return
+    seen = write.by.seen
+    for other in truth.attempt_of(world, seen.job):
+        if other.end in ("done", "exit") and seen.pods.get(other.uid, 0) >= other.since:
+            yield f"{write.change.object['metadata']['name']} joined a gang whose {other.name} had ended"
+    if any((status_of(seen.job).get("completedIndexes") or {}).values()):
+        yield f"{write.change.object['metadata']['name']} joined a gang of which some were done"
+
+
 def services_come_first(world: World, write: Write) -> Iterator[str]:
     """Where nothing goes wrong, names resolve before pods start."""
     owner = owner_of(write.change.object)
@@ -289,6 +301,7 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     nothing_is_made_after_the_end,
     replicas_are_asked_for,
     what_is_done_is_not_run_again,
+    nobody_joins_a_gang_that_has_ended,
     services_come_first,
 )
 OF_CHILDREN: tuple[Invariant, ...] = (only_own_children_are_touched, counted_before_it_is_deleted)
