@@ -23,7 +23,7 @@ from mxnet_operator.local.apiserver.verbs import Verbs
 NAMESPACE = "default"
 JOB = "job"
 KEY = f"{NAMESPACE}/{JOB}"
-PODS, SERVICES = resources.PODS, resources.SERVICES
+PODS, SERVICES, NODES = resources.PODS, resources.SERVICES, resources.NODES
 Object = dict[str, Any]
 
 
@@ -64,6 +64,9 @@ class Api:
 
     def services(self) -> list[Object]:
         return self.store.storage.objects(SERVICES.key)
+
+    def node(self, name: str) -> Object | None:
+        return self.store.storage.find(NODES.key, ("", name))
 
     def patch_status(self, pod: Object, status: Object) -> None:
         name = pod["metadata"]["name"]

@@ -30,6 +30,8 @@ class Seen(msgspec.Struct, frozen=True):
     job: Object
     pods: dict[str, int]
     """The versions of the job's pods, by uid."""
+    services: int
+    """How many Services of the job."""
 
 
 class Controller:
@@ -57,7 +59,7 @@ class Controller:
             "pods": Feed(store, PODS, pods, project_pod, self._changed),
             "services": Feed(store, SERVICES, services, project_service, self._changed),
         }
-        self._jobs, self._pods = jobs, pods
+        self._jobs, self._pods, self._services = jobs, pods, services
         client = SimulatedClient(self._transport)
         caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, kube.PODS: pods, kube.SERVICES: services}
         writes = OwnWrites(caches, self._clock.monotonic)
@@ -146,14 +148,15 @@ class Controller:
             child.view.uid: int(self._pods.version(f"default/{child.view.name}") or 0)
             for child in self._pods.by_index(BY_OWNER, uid)
         }
-        self.seen = Seen(job, pods)
+        self.seen = Seen(job, pods, len(self._services.by_index(BY_OWNER, uid)))
 
     def _note_listed(self) -> None:
         """It asked for the pods as they are now."""
         assert self.seen is not None
         uid = self.seen.job["metadata"]["uid"]
         metadata = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]
-        self.seen = Seen(self.seen.job, {each["uid"]: int(each["resourceVersion"]) for each in metadata})
+        pods = {each["uid"]: int(each["resourceVersion"]) for each in metadata}
+        self.seen = msgspec.structs.replace(self.seen, pods=pods)
 
     def _changed(self) -> None:
         self.wanted = True

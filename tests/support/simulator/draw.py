@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from simulator.kubelet import DISRUPTIONS, NODES
+from simulator.kubelet import DISRUPTIONS, NODE_NAMES
 from simulator.schedule import Setup, Step
 from simulator.transport import FAULTS
 from simulator.world import World
@@ -101,14 +101,19 @@ def _trouble(rng: random.Random, world: World) -> Step:
         if code == 137 and rng.random() < 0.5:
             return ("exit", label, code, "OOMKilled")
         return ("exit", label, code, "", True) if rng.random() < 0.1 else ("exit", label, code)
+    node = rng.choice(NODE_NAMES)
     one_of: tuple[Callable[[], Step], ...] = (
         lambda: ("evict", label),
         lambda: ("reject", label),
         lambda: ("unschedulable", label),
         lambda: ("disrupt", label, rng.choice(sorted(DISRUPTIONS))),
-        lambda: ("node down", rng.choice(NODES)),
-        lambda: ("node up", rng.choice(NODES)),
-        lambda: ("collect", rng.choice(NODES)),
+        lambda: ("lose node", node),
+        lambda: ("lose node", node),
+        lambda: ("node off" if node in world.kubelet.down else "lose node", node),
+        lambda: ("remove node" if node in world.kubelet.down else "lose node", node),
+        lambda: ("node up", node),
+        lambda: ("collect", node),
+        lambda: ("hang", label) if "activeDeadlineSeconds" in world.setup.policy else ("evict", label),
         lambda: ("delete pod", label),
         lambda: ("delete pod", label, 0),
         lambda: ("suspend",),

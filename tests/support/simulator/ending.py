@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from simulator import truth
 from simulator.api import Object
-from simulator.kubelet import exit_code
 from simulator.lives import owner_of
 from simulator.world import World
 
 from mxnet_operator.api import names
 
 ROUNDS = 400
+PATIENCE = 60
+"""Rounds until somebody looks after nodes that are lost and names that are taken, if the controller still waits."""
 
 
 async def settle(world: World) -> bool:
@@ -18,19 +19,22 @@ async def settle(world: World) -> bool:
     leader, standby = world.controllers["a"], world.controllers["b"]
     for controller in (leader, standby):
         await controller.release()
-    world.kubelet.down.clear()
-    _drive_squatters_out(world)
     await world.do(("resume",))
-    leader.wanted = True
-    for _ in range(ROUNDS):
+    squatters = [pod["metadata"]["name"] for pod in world.api.pods() if not owner_of(pod)]
+    for round_ in range(ROUNDS):
         world.api.collector.run()
         leader.hear()
         if leader.is_due:
             await leader.look()
+            if round_ > PATIENCE:
+                _help(world, squatters)
         elif not _pods_go_on(world):
-            if leader.due is None:
-                return True
-            world.clock.seconds = max(leader.due, world.clock.seconds)
+            if leader.due is not None and round_ <= PATIENCE:
+                world.clock.seconds = max(leader.due, world.clock.seconds)
+            elif not _help(world, squatters):
+                if leader.due is None:
+                    return True
+                world.clock.seconds = max(leader.due, world.clock.seconds)
     return False
 
 
@@ -46,6 +50,8 @@ async def wrong_at_the_end(world: World) -> Iterator[str]:
     found = [f"a_settled_job_is_left_alone: {writes} more writes"] if writes else []
     job = world.job
     found += _left_over(world, job)
+    if job is not None and "ttlSecondsAfterFinished" in world.setup.policy and truth.is_over(job):
+        found.append("a_finished_job_is_deleted_in_time: it is still there")
     if job is not None:
         found += _unfinished(world, job)
         found += _not_cleaned_up(world, job)
@@ -84,10 +90,16 @@ def _too_many_writes(world: World) -> Iterator[str]:
         yield f"the_write_budget_is_kept: {world.writes} writes, the budget is {budget}"
 
 
-def _drive_squatters_out(world: World) -> None:
-    for pod in world.api.pods():
-        if not owner_of(pod):
-            world.kubelet.delete(pod["metadata"]["name"], grace=0)
+def _help(world: World, squatters: list[str]) -> bool:
+    """An administrator frees a name or mends a node; False if there is nothing to do."""
+    if squatters:
+        world.kubelet.delete(squatters.pop(), grace=0)
+        return True
+    for node in sorted(world.kubelet.down):
+        world.kubelet.collect(node)
+        world.kubelet.up(node)
+        return True
+    return False
 
 
 def _pods_go_on(world: World) -> bool:
@@ -96,14 +108,19 @@ def _pods_go_on(world: World) -> bool:
     if any(moved):
         world.clock.seconds += 1
         return True
-    running = [pod for pod in world.api.pods() if pod["status"]["phase"] == "Running" and exit_code(pod) is None]
+    running = [pod for pod in world.api.pods() if world.kubelet.runs(pod)]
     if names.TUNER in world.setup.replicas:  # Tracker and servers never end by themselves.
         running = [pod for pod in running if pod["metadata"]["name"].startswith("job-tuner-")]
-    elif world.setup.restarts_as_gang and len(running) < _still_needed(world):
+    elif world.setup.restarts_as_gang and (len(running) < _still_needed(world) or _hangs(world, *running)):
         return False
+    running = [pod for pod in running if not _hangs(world, pod)]
     for pod in running:
         world.kubelet.exit(pod["metadata"]["name"], 0)
     return bool(running)
+
+
+def _hangs(world: World, *pods: Object) -> bool:
+    return any(pod["metadata"]["uid"] in world.kubelet.hanging for pod in pods)
 
 
 def _still_needed(world: World) -> int:

@@ -86,9 +86,10 @@ def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[s
 
 
 def services_come_first(world: World, write: Write) -> Iterator[str]:
-    """Where nothing goes wrong, names resolve before pods start."""
+    """Names resolve before pods start: no pod without a Service, unless its creator saw one that has gone since."""
     owner = owner_of(write.change.object)
-    if world.calm and not any(owner_of(service) == owner for service in world.api.services()):
+    seen = write.by.seen.services if write.by is not None and write.by.seen is not None else 0
+    if not seen and not any(owner_of(service) == owner for service in world.api.services()):
         yield f"{write.change.object['metadata']['name']} was made before the Services"
 
 
@@ -114,6 +115,17 @@ def counted_before_it_is_deleted(world: World, write: Write) -> Iterator[str]:
             yield f"{life.name} of the running attempt was deleted"
     elif life.uid not in world.condemned:
         yield f"{life.name} was deleted and is not being replaced"
+
+
+def only_what_cannot_run_is_deleted_by_force(world: World, write: Write) -> Iterator[str]:
+    """A pod that has a node, and has not ended, goes at once only if its node is off; else it may still run."""
+    before = write.change.before
+    if before is None or write.change.after is not None or write.by is None or write.change.resource != PODS.key:
+        return
+    node = before["spec"].get("nodeName", "")
+    may_run = before["status"]["phase"] in ("Pending", "Running") and not world.kubelet.is_off(node)
+    if node and may_run and not write.by.held:  # Held: the node may have come back since it was asked after.
+        yield f"{before['metadata']['name']} was deleted by force, and may still run on {node}"
 
 
 def a_verdict_is_for_ever(world: World, write: Write) -> Iterator[str]:
@@ -184,6 +196,11 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
         there_were = min(there_were, failures)  # Suspended in the same moment: the attempt ends for that.
     if failures != there_were:
         yield f"{failures} failures were counted where {there_were} had been seen"
+    if failures:
+        counted = {life.uid for life in truth.ended_and_seen(world, write) if life.counts}
+        if again := counted & world.counted:
+            yield f"the failure of {world.lives.by_uid[again.pop()].name} was counted again"
+        world.counted |= counted
 
 
 def backoff_limit_is_kept(world: World, write: Write) -> Iterator[str]:
@@ -304,7 +321,11 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     nobody_joins_a_gang_that_has_ended,
     services_come_first,
 )
-OF_CHILDREN: tuple[Invariant, ...] = (only_own_children_are_touched, counted_before_it_is_deleted)
+OF_CHILDREN: tuple[Invariant, ...] = (
+    only_own_children_are_touched,
+    counted_before_it_is_deleted,
+    only_what_cannot_run_is_deleted_by_force,
+)
 OF_JOBS: tuple[Invariant, ...] = (
     a_verdict_is_for_ever,
     there_is_one_verdict,

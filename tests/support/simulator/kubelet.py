@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from simulator.api import PODS, Api, Object
+from simulator.api import NODES, PODS, Api, Object
 from simulator.lives import Lives
 
 from mxnet_operator.api import names
+from mxnet_operator.local.apiserver.patch import MERGE_PATCH
 from mxnet_operator.local.apiserver.store import timestamp
 
-NODES = ("node-0", "node-1")
+NODE_NAMES = ("node-0", "node-1")
+OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 DISRUPTIONS = {"preempt": "PreemptionByScheduler", "taint": "DeletionByTaintManager", "drain": "EvictionByEvictionAPI"}
 
 
@@ -18,6 +20,44 @@ class Kubelet:
     def __init__(self, api: Api, lives: Lives) -> None:
         self._api, self._lives = api, lives
         self.down: set[str] = set()
+        """Nodes of which nobody hears anything."""
+        self.hanging: set[str] = set()
+        """uids of pods that never end by themselves."""
+        for name in NODE_NAMES:
+            self._join(name)
+
+    def up(self, node: str) -> None:
+        """The node talks again, as if nothing had been; its pods go on."""
+        if node in self.down:
+            self.remove_node(node)
+            self.down.remove(node)
+            self._join(node)
+
+    def lose(self, node: str) -> None:
+        """The node stops talking, and after a while everybody knows."""
+        self.down.add(node)
+        if self._api.node(node) is not None:
+            self._set_node(node, {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}, "status")
+
+    def put_out_of_service(self, node: str) -> None:
+        """An administrator says that a lost node is switched off."""
+        if node in self.down and self._api.node(node) is not None:
+            self._set_node(node, {"spec": {"taints": [OUT_OF_SERVICE]}})
+
+    def remove_node(self, node: str) -> None:
+        """The Node object of a lost node is deleted."""
+        if node in self.down and self._api.node(node) is not None:
+            self._api.store.delete(NODES, "", node)
+
+    def is_off(self, node: str) -> bool:
+        """Whether it is known that the node runs nothing any more."""
+        found = self._api.node(node)
+        return found is None or (node in self.down and OUT_OF_SERVICE in (found["spec"].get("taints") or []))
+
+    def hang(self, name: str) -> None:
+        """A program waits for something that never comes."""
+        if pod := self._running(name):
+            self.hanging.add(pod["metadata"]["uid"])
 
     def go_on(self, name: str) -> bool:
         """The next thing that happens to a pod by itself: placed, started, ended because it must; False if nothing."""
@@ -27,15 +67,12 @@ class Kubelet:
         metadata, spec, status = pod["metadata"], pod["spec"], pod["status"]
         node = spec.get("nodeName")
         if not node:
-            if "deletionTimestamp" in metadata:
-                return False
-            self._place(pod)
-        elif node in self.down:
+            return self._place(pod)
+        ended = status["phase"] in ("Succeeded", "Failed") and "deletionTimestamp" not in metadata
+        if node in self.down or ended:
             return False
-        elif "deletionTimestamp" in metadata:
+        if "deletionTimestamp" in metadata:
             self._api.delete(PODS, name, grace=0)
-        elif status["phase"] in ("Succeeded", "Failed"):
-            return False
         elif (code := exit_code(pod)) is not None:  # Its sidecar ends, too.
             self._patch(pod, phase="Failed" if code else "Succeeded")
         elif spec.get("activeDeadlineSeconds") == 1:
@@ -88,9 +125,9 @@ class Kubelet:
             self._api.delete(PODS, name)
 
     def collect(self, node: str) -> None:
-        """The pod collector removes what a lost node had."""
+        """The pod collector removes what a node had that is switched off."""
         for pod in self._api.pods():
-            if pod["spec"].get("nodeName") == node and node in self.down:
+            if pod["spec"].get("nodeName") == node and self.is_off(node):
                 self.delete(pod["metadata"]["name"], grace=0)
 
     def delete(self, name: str, grace: int | None = None) -> None:
@@ -101,16 +138,30 @@ class Kubelet:
         if pod["status"]["phase"] in ("Pending", "Running") and exit_code(pod) is None:
             self._end(pod, "disruption")
 
-    def _place(self, pod: Object) -> None:
-        node = NODES[sum(pod["metadata"]["name"].encode()) % len(NODES)]
-        if node not in self.down:
+    def _place(self, pod: Object) -> bool:
+        first = sum(pod["metadata"]["name"].encode()) % len(NODE_NAMES)
+        node = next((each for each in (*NODE_NAMES[first:], *NODE_NAMES) if each not in self.down), None)
+        if node is not None:
             target = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"name": node}}
             self._api.store.bind(pod["metadata"]["namespace"], pod["metadata"]["name"], target)
+        return node is not None
+
+    def _join(self, node: str) -> None:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {}, "status": ready}
+        self._api.store.create(NODES, "", body)
+
+    def _set_node(self, node: str, change: Object, part: str = "") -> None:
+        self._api.store.patch(NODES, "", node, MERGE_PATCH, change, subresource=part)
+
+    def runs(self, pod: Object) -> bool:
+        """Whether its mxnet container runs, and somebody would hear of its end."""
+        is_running = pod["status"]["phase"] == "Running" and exit_code(pod) is None
+        return is_running and pod["spec"]["nodeName"] not in self.down
 
     def _running(self, name: str) -> Object | None:
         pod = self._api.pod(name)
-        is_running = pod is not None and pod["status"]["phase"] == "Running" and exit_code(pod) is None
-        return pod if is_running and pod is not None and pod["spec"]["nodeName"] not in self.down else None
+        return pod if pod is not None and self.runs(pod) else None
 
     def _end(self, pod: Object, end: Any, code: int = 0, reason: str = "") -> None:
         life = self._lives.by_uid.get(pod["metadata"]["uid"])

@@ -41,6 +41,8 @@ class World:
         """Creates, status writes and Events of controllers."""
         self.condemned: set[str] = set()
         """uids of pods that a status has once named as being replaced."""
+        self.counted: set[str] = set()
+        """uids of pods whose failure was there when failures were counted."""
         self._actor: Controller | None = None
         self._watcher = watcher
         self.api.store.storage.observe(self._changed)
@@ -53,8 +55,11 @@ class World:
             "reject": lambda label: self.kubelet.reject(pod_name(label)),
             "unschedulable": lambda label: self.kubelet.unschedulable(pod_name(label)),
             "disrupt": lambda label, how: self.kubelet.disrupt(pod_name(label), how),
-            "node down": self.kubelet.down.add,
-            "node up": self.kubelet.down.discard,
+            "hang": lambda label: self.kubelet.hang(pod_name(label)),
+            "lose node": self.kubelet.lose,
+            "node off": self.kubelet.put_out_of_service,
+            "remove node": self.kubelet.remove_node,
+            "node up": self.kubelet.up,
             "collect": self.kubelet.collect,
             "delete pod": lambda label, *grace: self.kubelet.delete(pod_name(label), *grace),
             "suspend": lambda: self._set_policy(suspend=True),
