@@ -13,6 +13,7 @@ from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.live_pods import lags_behind, live_pods, relies_on_absence
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
@@ -96,16 +97,24 @@ class Reconciler:
             return LOOK_AGAIN
         job = self._decode(key, record.raw)
         if isinstance(job, MXJob):
-            now = self._now()
-            observed = self._observed(job.metadata.uid)
-            if doubtful := nodes_in_doubt(job, observed, now):
-                observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
-            decided = plan(job, observed, now)
-            return await self._carry_out(job, decided)
+            return await self._carry_out(job, await self._decide(job))
         meta, status, errors = job
         decided = refuse(meta.name, status, errors, self._now())
         await self._conclude(meta, status, decided)
         return decided.requeue_after
+
+    async def _decide(self, job: MXJob) -> Plan:
+        observed = self._observed(job.metadata.uid)
+        decided = await self._plan(job, observed)
+        if lags_behind(self._pods, job) and relies_on_absence(job, decided):
+            decided = await self._plan(job, msgspec.structs.replace(observed, pods=await live_pods(self._client, job)))
+        return decided
+
+    async def _plan(self, job: MXJob, observed: Observed) -> Plan:
+        now = self._now()
+        if doubtful := nodes_in_doubt(job, observed, now):
+            observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
+        return plan(job, observed, now)
 
     def _observed(self, uid: str) -> Observed:
         pods = tuple(child.view for child in self._pods.by_index(BY_OWNER, uid))
