@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mxnet_operator.local.kubelet.preparation import FAILFAST
+from mxnet_operator.build.fail_fast import HOOK
 
 SECONDS = 120
 NAMESPACE = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork"]
@@ -30,7 +30,7 @@ def namespaces():
 def first_process(python: Path | str, script: str, **env: str) -> Iterator["subprocess.Popen[str]"]:
     """A script as process 1 of a namespace, with the hook, once it has said `up`: the process that waits for it."""
     command = [*NAMESPACE, "--kill-child", str(python), "-u", "-c", script]
-    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(FAILFAST), "DMLC_ROLE": "worker", **env}
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOOK), "DMLC_ROLE": "worker", **env}
     with subprocess.Popen(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
