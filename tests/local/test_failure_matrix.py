@@ -59,6 +59,8 @@ def test_a_worker_that_fails_ends_its_job(matrix, case):
     assert "restarts" not in played.job["status"]
     if case.fault == "exception":
         assert played.message.splitlines()[-1] == "Lost: the disk is gone"
+    if case.code == 134:
+        assert "Segmentation fault: 11" in played.message
 
 
 @cases(
