@@ -18,7 +18,7 @@ LINKS = sorted({(link["file"], link["name"]) for link in LINK.finditer(PAGE.read
 @cache
 def functions_in(file: Path) -> set[str]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {node.name for node in ast.parse(file.read_text()).body if isinstance(node, kinds)}
+    return {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, kinds)}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])
