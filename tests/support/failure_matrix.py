@@ -101,9 +101,9 @@ def play(cluster: LocalCluster, case: Case, name: str, shared: Path) -> Played:
     """Run a job with its fault to the end that the case expects, and until no process of it is left."""
     cluster.create(manifest_of(case, name, shared))
     state = f"--for=jsonpath={{.status.state}}={case.ends}"
-    with cluster.start_kubectl("wait", state, f"mxjob/{name}", "--timeout=150s") as waiting:
+    with cluster.start_kubectl("wait", state, f"mxjob/{name}", "--timeout=240s") as waiting:
         struck = strike(cluster, case, name, shared)
-        _, errors = waiting.communicate(timeout=160)
+        _, errors = waiting.communicate(timeout=250)
     ended = time.time()
     job = cluster.get("mxjob", name)
     assert waiting.returncode == 0, (errors, job)
