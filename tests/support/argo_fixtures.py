@@ -1,0 +1,166 @@
+"""Argo's workflow-controller on a real API server, a node for its pods, and our controller for the jobs.
+
+The jobs' pods run on KWOK's fake nodes, or on our kubelet; Argo's run argoexec as itself, with their ServiceAccount's
+token, so that its rights are really asked for.
+"""
+
+import asyncio
+import contextlib
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+import yaml
+from argo_pods import SCHEDULER_NAME, ArgoPods
+from control_plane import control_plane
+from control_plane_fixtures import real_api
+from kubectl import kubectl
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.local.control_plane.programs import Programs
+
+ARGO = ("workflow-controller", "argoexec")
+NAMESPACE = "ml"
+TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
+SECONDS = 120
+
+
+@pytest.fixture(scope="session")
+def argo_server():
+    """A control plane with Argo's and our CRDs, namespace, accounts, and templates; and the controller of Argo."""
+    paths = programs_or_skip((*CONTROL_PLANE, *ARGO))
+    with (
+        tempfile.TemporaryDirectory(prefix="mxjob-argo-") as name,
+        control_plane(paths, Path(name), [custom_resource_definition()]) as server,
+    ):
+        install_argo(server)
+        with workflow_controller(server, paths):
+            yield server
+
+
+def ctl(server, *arguments, stdin=None):
+    """kubectl as the administrator; what it prints."""
+    command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    return done.stdout
+
+
+def install_argo(server):
+    manifests = source_of("workflow-controller") / "manifests"
+    ctl(server, "apply", "--server-side", "-k", str(manifests / "base" / "crds" / "full"))
+    config = {
+        "executor": yaml.safe_dump({"env": [{"name": "RESOURCE_STATE_CHECK_INTERVAL", "value": "500ms"}]}),
+        "workflowDefaults": yaml.safe_dump({"spec": {"schedulerName": SCHEDULER_NAME}}),
+    }
+    objects = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "argo", "namespace": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "workflow-controller-configmap", "namespace": NAMESPACE},
+            "data": config,
+        },
+    ]
+    ctl(server, "apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    ctl(server, "-n", NAMESPACE, "apply", "-k", str(manifests / "namespace-install" / "workflow-controller-rbac"))
+    crds = ("workflows", "workflowtemplates", "cronworkflows", "workflowtaskresults")
+    ctl(server, "wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{each}.argoproj.io" for each in crds))
+    ctl(server, "-n", NAMESPACE, "apply", "-k", str(TEMPLATES))
+
+
+@contextlib.contextmanager
+def workflow_controller(server, paths):
+    """Argo's controller, with its own account's rights, for one namespace."""
+    token = ctl(server, "-n", NAMESPACE, "create", "token", "argo", "--duration=24h").strip()
+    environment = {
+        "KUBECONFIG": str(server.kubeconfig("argo", token)),
+        "LEADER_ELECTION_DISABLE": "true",
+        "DEFAULT_REQUEUE_TIME": "1s",
+        # Or a retry after a killed executor is sometimes not noticed for 20 minutes (facts/argo-e2e.md, section 3).
+        "INFORMER_WRITE_BACK": "false",
+    }
+    programs = Programs(paths, server.folder, environment)
+    try:
+        programs.start(
+            "workflow-controller",
+            namespaced="true",
+            namespace=NAMESPACE,
+            managed_namespace=NAMESPACE,
+            executor_image="argoexec:test",
+            loglevel="info",
+        )
+        yield programs
+    finally:
+        programs.stop()
+
+
+class Argo:
+    """What a test does with Argo: submit a workflow, wait for what becomes of it, look at its jobs."""
+
+    def __init__(self, api, server, pods):
+        self.api = api
+        self.server = server
+        self.pods = pods
+
+    def path(self, plural, name=""):
+        group = "apis/kubeflow.org/v1" if plural == "mxjobs" else "apis/argoproj.io/v1alpha1"
+        group = "api/v1" if plural in {"pods", "services", "events"} else group
+        return f"/{group}/namespaces/{NAMESPACE}/{plural}{f'/{name}' if name else ''}"
+
+    async def submit(self, workflow):
+        """Create a workflow, a Hera object or a manifest; its name."""
+        manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
+        manifest["metadata"].pop("namespace", None)
+        return (await self.api.post(self.path("workflows"), manifest)).ok()["metadata"]["name"]
+
+    async def until(self, plural, holds, **query):
+        """The objects of a kind by name, once `holds` is true of them."""
+        found = {}
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path(plural), **query) as events:
+            while True:
+                event = await events.next()
+                assert event is not None, "the watch ended"
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    found.pop(name, None)
+                else:
+                    found[name] = event["object"]
+                if holds(found):
+                    return found
+
+    async def finished(self, name):
+        """The workflow, once it is over."""
+        phases = {"Succeeded", "Failed", "Error"}
+        query = {"fieldSelector": f"metadata.name={name}"}
+        found = await self.until(
+            "workflows", lambda all_: any(w.get("status", {}).get("phase") in phases for w in all_.values()), **query
+        )
+        return found[name]
+
+    async def jobs(self, workflow, count):
+        """The jobs of a run, once there are so many."""
+        label = {"labelSelector": f"workflows.argoproj.io/workflow={workflow}"}
+        return await self.until("mxjobs", lambda found: len(found) == count, **label)
+
+
+@pytest.fixture
+async def argo(argo_server, tmp_path):
+    """Argo at work; workflows, jobs and pods of the test go at its end."""
+    argoexec = programs_or_skip(ARGO)["argoexec"]
+    async with (
+        real_api(argo_server) as api,
+        Client(load_credentials(str(argo_server.kubeconfig()))) as client,
+        ArgoPods(client, argo_server, argoexec, tmp_path / "pods") as pods,
+    ):
+        made = Argo(api, argo_server, pods)
+        try:
+            yield made
+        finally:
+            for plural in ("workflows", "cronworkflows", "mxjobs", "pods"):
+                await api.delete(made.path(plural), {"gracePeriodSeconds": 0})
