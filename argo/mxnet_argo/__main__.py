@@ -1,5 +1,6 @@
-"""`python -m mxnet_argo FOLDER` writes the shipped templates, as argo/templates has them."""
+"""`python -m mxnet_argo argo` writes what is generated there: the shipped templates, and the examples as YAML."""
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -7,27 +8,30 @@ from hera.workflows import ClusterWorkflowTemplate, WorkflowTemplate
 
 from mxnet_argo.catalog import CATALOG
 
-HEADER = "# Generated from mxnet_argo/catalog.py by `make generate`. Don't edit.\n"
+HEADER = "# Generated from {source} by `make generate`. Don't edit.\n"
 
 
-def files() -> dict[str, str]:
-    """The text of each generated file, by its path in the folder."""
-    kinds = (("", WorkflowTemplate), ("cluster/", ClusterWorkflowTemplate))
-    return {
-        f"{folder}{name}.yaml": HEADER + str(make(kind).to_yaml())
+def files(argo: Path) -> dict[Path, str]:
+    """The text of each generated file, by its path in the repository's folder `argo`."""
+    templates = argo / "templates"
+    kinds = ((templates, WorkflowTemplate), (templates / "cluster", ClusterWorkflowTemplate))
+    generated = {
+        folder / f"{name}.yaml": HEADER.format(source="mxnet_argo/catalog.py") + str(make(kind).to_yaml())
         for folder, kind in kinds
         for name, make in CATALOG.items()
     }
+    for example in sorted((argo / "examples").glob("*.py")):
+        workflow = runpy.run_path(str(example))["workflow"]
+        generated[example.with_suffix(".yaml")] = HEADER.format(source=example.name) + workflow.to_yaml()
+    return generated
 
 
 def main() -> None:
     """Write them all."""
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m mxnet_argo FOLDER")
-    for path, text in files().items():
-        target = Path(sys.argv[1], path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        sys.exit("usage: python -m mxnet_argo FOLDER, which is `argo` in a checkout")
+    for path, text in files(Path(sys.argv[1])).items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ def delete_jobs_on_exit(workflow: Workflow) -> None:
     """
     if workflow.on_exit is not None:
         raise ValueError(f"the workflow has an exit handler already: add a step with the template {EXIT_HANDLER} to it")
-    workflow.templates.extend(exit_handler())
+    # Within `with workflow:` Hera has added them by itself.
+    workflow.templates.extend(each for each in exit_handler() if not any(each is known for known in workflow.templates))
     workflow.on_exit = EXIT_HANDLER
 
 
@@ -41,8 +42,9 @@ def exit_handler() -> list[Steps | Resource]:
             "--wait=false",
         ],
     )
-    step = Step(name="delete", template=_DELETE, when="{{workflow.status}} != Succeeded")
-    return [Steps(name=EXIT_HANDLER, sub_steps=[step]), delete]
+    with Steps(name=EXIT_HANDLER) as steps:
+        Step(name="delete", template=_DELETE, when="{{workflow.status}} != Succeeded")
+    return [steps, delete]
 
 
 __all__ = ["EXIT_HANDLER", "delete_jobs_on_exit", "exit_handler"]

@@ -22,7 +22,7 @@ def sweep(
     parallelism: int = 4,
     highest: bool = True,
 ) -> DAG:
-    """A DAG that runs the step once for each trial, a few at a time, and tells which was best.
+    """A DAG template that runs the step once for each trial, a few at a time, and tells which was best.
 
     Its input `trials` is a JSON list with one item for each trial: a mapping with a value for each of `trial_inputs`,
     or, where that is a single name, whatever that input takes. The step's other inputs are the DAG's, with the same
@@ -50,7 +50,7 @@ def sweep(
         raise ValueError(f"{name}: {by!r} can't be looked up in a result: letters, digits and _ make a name")
     finished = "map(fromJSON(tasks.trial.outputs.parameters), {'job': #.job, 'result': fromJSON(#.result)})"
     order = f"sortBy({finished}, #.result.{by}, {json.dumps('asc' if highest else 'desc')})"
-    dag = DAG(
+    with DAG(
         name=name,
         inputs=[
             Parameter(name="trials", description="a JSON list with one item for each trial"),
@@ -62,8 +62,7 @@ def sweep(
         ],
         fail_fast=False,
         parallelism=parallelism,
-    )
-    dag.tasks.append(
+    ) as dag:
         Task(
             name=_TRIAL,
             template=step.name,
@@ -71,12 +70,11 @@ def sweep(
             arguments={key: items.get(key, f"{{{{inputs.parameters.{key}}}}}") for key in inputs},
             continue_on=ContinueOn(failed=True, error=True),
         )
-    )
     return dag
 
 
 def tune_then_train(name: str, tune: MXJobStep, train: MXJobStep, *, tuned_input: str) -> DAG:
-    """A DAG that tunes, and then trains with what the tuning found.
+    """A DAG template that tunes, and then trains with what the tuning found.
 
     Both steps' inputs are the DAG's, but for `tuned_input`, the input of `train` that gets the tuning's result.
 
@@ -87,27 +85,23 @@ def tune_then_train(name: str, tune: MXJobStep, train: MXJobStep, *, tuned_input
     if tuned_input not in of_train:
         raise ValueError(f"{name}: {train.name} has no input {tuned_input}; it has {', '.join(of_train)}")
     own = {**of_tune, **{key: each for key, each in of_train.items() if key != tuned_input}}
-    dag = DAG(
+    given = {key: f"{{{{inputs.parameters.{key}}}}}" for key in own}
+    result = f"{{{{tasks.{_TUNE}.outputs.parameters.result}}}}"
+    with DAG(
         name=name,
         inputs=[as_input(each) for each in own.values()],
         outputs=[
             Parameter(name=key, value_from=ValueFrom(parameter=f"{{{{tasks.{_TRAIN}.outputs.parameters.{key}}}}}"))
             for key in ("job", "result")
         ],
-    )
-    first = Task(name=_TUNE, template=tune.name, arguments={key: f"{{{{inputs.parameters.{key}}}}}" for key in of_tune})
-    second = Task(
-        name=_TRAIN,
-        template=train.name,
-        arguments={
-            key: f"{{{{tasks.{_TUNE}.outputs.parameters.result}}}}"
-            if key == tuned_input
-            else f"{{{{inputs.parameters.{key}}}}}"
-            for key in of_train
-        },
-    )
-    first >> second
-    dag.tasks.extend([first, second])
+    ) as dag:
+        first = Task(name=_TUNE, template=tune.name, arguments={key: given[key] for key in of_tune})
+        second = Task(
+            name=_TRAIN,
+            template=train.name,
+            arguments={key: result if key == tuned_input else given[key] for key in of_train},
+        )
+        first >> second
     return dag
 
 

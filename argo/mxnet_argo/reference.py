@@ -5,13 +5,20 @@ Argo finds out about a missing or misspelt argument of a templateRef only when t
 
 import difflib
 import json
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from hera.workflows import Step, Task, WorkflowTemplate
 from hera.workflows.models import TemplateRef
 
 from mxnet_argo.catalog import CATALOG
 from mxnet_argo.inputs import parameters
+
+# Made here, outside of any `with workflow:`, in which Hera would add their parts to that workflow.
+_ENTRIES: Final = {
+    name: (workflow.entrypoint, parameters(workflow.arguments))
+    for name, make in CATALOG.items()
+    for workflow in (make(WorkflowTemplate),)
+}
 
 
 def mxjob_ref(
@@ -38,15 +45,14 @@ def mxjob_ref(
     """
     if template not in CATALOG:
         raise ValueError(f"{name}: there is no template {template!r}: {_instead(template, list(CATALOG))}")
-    workflow = CATALOG[template](WorkflowTemplate)
-    inputs = parameters(workflow.arguments)
+    entrypoint, inputs = _ENTRIES[template]
     if unknown := sorted(set(arguments) - set(inputs)):
         raise ValueError(f"{name}: {template} takes no {unknown[0]!r}: {_instead(unknown[0], list(inputs))}")
     if missing := [key for key, each in inputs.items() if key not in arguments and not isinstance(each.value, str)]:
         raise ValueError(f"{name}: {template} needs {', '.join(map(repr, missing))}")
     given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
     made = Task if kind == "task" else Step
-    reference = TemplateRef(name=template, template=workflow.entrypoint, cluster_scope=cluster_scope or None)
+    reference = TemplateRef(name=template, template=entrypoint, cluster_scope=cluster_scope or None)
     return made(name=name, template_ref=reference, arguments=given, **options)
 
 

@@ -15,6 +15,7 @@ import yaml
 from argo_pods import SCHEDULER_NAME, ArgoPods
 from control_plane import control_plane
 from control_plane_fixtures import real_api
+from controller_fixtures import RecordingClient, World
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 
@@ -101,12 +102,16 @@ def workflow_controller(server, paths):
 
 
 class Argo:
-    """What a test does with Argo: submit a workflow, wait for what becomes of it, look at its jobs."""
+    """What a test does with Argo: submit a workflow, wait for what becomes of it, look at its jobs.
 
-    def __init__(self, api, server, pods):
+    `jobs_world` is our controller's side: it makes the jobs' pods, and the test says what becomes of those.
+    """
+
+    def __init__(self, api, server, pods, jobs_world):
         self.api = api
         self.server = server
         self.pods = pods
+        self.jobs_world = jobs_world
 
     def path(self, plural, name=""):
         group = "apis/kubeflow.org/v1" if plural == "mxjobs" else "apis/argoproj.io/v1alpha1"
@@ -143,24 +148,85 @@ class Argo:
         )
         return found[name]
 
-    async def jobs(self, workflow, count):
-        """The jobs of a run, once there are so many."""
-        label = {"labelSelector": f"workflows.argoproj.io/workflow={workflow}"}
-        return await self.until("mxjobs", lambda found: len(found) == count, **label)
+    async def jobs(self, workflow, count=1):
+        """The jobs of a run, once there are so many, and each has its pods."""
+
+        def there(found):
+            return len(found) == count and all(job.get("status", {}).get("state") for job in found.values())
+
+        return await self.until("mxjobs", there, **self._of(workflow))
+
+    async def job(self, workflow):
+        """The only job of a run, once its pods exist."""
+        (job,) = (await self.jobs(workflow)).values()
+        return job
+
+    async def no_jobs(self, workflow):
+        """Wait until a run has none left."""
+        listed = (await self.api.get(self.path("mxjobs"), **self._of(workflow))).ok()
+        left = {item["metadata"]["name"] for item in listed["items"]}
+        start = {"resourceVersion": listed["metadata"]["resourceVersion"]}
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path("mxjobs"), **start) as events:
+            while left:
+                event = await events.next()
+                if event["type"] == "DELETED":
+                    left.discard(event["object"]["metadata"]["name"])
+
+    async def end(self, job, exit_code=0, message=""):
+        """Have a job's pods run, and end with this code; Worker 0 leaves the message."""
+        name = job["metadata"]["name"]
+        pods = await self.until(
+            "pods", lambda found: len(found) == replicas(job), labelSelector=f"training.kubeflow.org/job-name={name}"
+        )
+        await self.jobs_world.move(list(pods), "Running")
+        if exit_code:
+            await self.jobs_world.move([f"{name}-worker-0"], "Failed", exit_code, message)
+        else:
+            await self.jobs_world.move([pod for pod in pods if not pod.endswith("-worker-0")], "Succeeded", 0)
+            await self.jobs_world.move([f"{name}-worker-0"], "Succeeded", 0, message)
+
+    @staticmethod
+    def _of(workflow):
+        return {"labelSelector": f"workflows.argoproj.io/workflow={workflow}"}
+
+
+def replicas(job):
+    """How many pods a job has."""
+    return sum(spec.get("replicas", 1) for spec in job["spec"]["mxReplicaSpecs"].values())
+
+
+def node_of(workflow, template):
+    """The node of a finished workflow that ran a template; of a retried one, the last attempt's parent."""
+    (found,) = [
+        node
+        for node in workflow["status"]["nodes"].values()
+        if node.get("templateName") == template and node["type"] == "Retry"
+    ]
+    return found
+
+
+def outputs_of(node):
+    """A node's output parameters by name."""
+    return {each["name"]: each.get("value") for each in node.get("outputs", {}).get("parameters", [])}
 
 
 @pytest.fixture
 async def argo(argo_server, tmp_path):
     """Argo at work; workflows, jobs and pods of the test go at its end."""
     argoexec = programs_or_skip(ARGO)["argoexec"]
+    credentials = load_credentials(str(argo_server.kubeconfig()))
     async with (
         real_api(argo_server) as api,
-        Client(load_credentials(str(argo_server.kubeconfig()))) as client,
+        Client(credentials) as client,
+        RecordingClient(credentials) as ours,
         ArgoPods(client, argo_server, argoexec, tmp_path / "pods") as pods,
     ):
-        made = Argo(api, argo_server, pods)
+        jobs_world = World(api, ours, argo_server.kubeconfig(), NAMESPACE)
+        await jobs_world.start()
+        made = Argo(api, argo_server, pods, jobs_world)
         try:
             yield made
         finally:
+            await jobs_world.stop()
             for plural in ("workflows", "cronworkflows", "mxjobs", "pods"):
                 await api.delete(made.path(plural), {"gracePeriodSeconds": 0})
