@@ -6,13 +6,15 @@ token, so that its rights are really asked for.
 
 import asyncio
 import contextlib
+import os
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import yaml
-from argo_pods import SCHEDULER_NAME, ArgoPods
+from argo_pods import SCHEDULER_NAME, ArgoPods, why_not
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import RecordingClient, World
@@ -33,10 +35,12 @@ SECONDS = 120
 @pytest.fixture(scope="session")
 def argo_server():
     """A control plane with Argo's and our CRDs, namespace, accounts, and templates; and the controller of Argo."""
+    if reason := why_not():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     paths = programs_or_skip((*CONTROL_PLANE, *ARGO))
     with (
         tempfile.TemporaryDirectory(prefix="mxjob-argo-") as name,
-        control_plane(paths, Path(name), [custom_resource_definition()]) as server,
+        control_plane(paths, Path(name), [custom_resource_definition(), *argo_crds()]) as server,
     ):
         install_argo(server)
         with workflow_controller(server, paths):
@@ -51,10 +55,16 @@ def ctl(server, *arguments, stdin=None):
     return done.stdout
 
 
+def argo_crds():
+    """The full ones, by which the API server checks every field of a workflow."""
+    folder = source_of("workflow-controller") / "manifests" / "base" / "crds" / "full"
+    return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("argoproj.io_*.yaml"))]
+
+
 def install_argo(server):
-    manifests = source_of("workflow-controller") / "manifests"
-    ctl(server, "apply", "--server-side", "-k", str(manifests / "base" / "crds" / "full"))
+    rbac = source_of("workflow-controller") / "manifests" / "namespace-install" / "workflow-controller-rbac"
     config = {
+        "metricsConfig": yaml.safe_dump({"enabled": False}),
         "executor": yaml.safe_dump({"env": [{"name": "RESOURCE_STATE_CHECK_INTERVAL", "value": "500ms"}]}),
         "workflowDefaults": yaml.safe_dump({"spec": {"schedulerName": SCHEDULER_NAME}}),
     }
@@ -69,9 +79,7 @@ def install_argo(server):
         },
     ]
     ctl(server, "apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-    ctl(server, "-n", NAMESPACE, "apply", "-k", str(manifests / "namespace-install" / "workflow-controller-rbac"))
-    crds = ("workflows", "workflowtemplates", "cronworkflows", "workflowtaskresults")
-    ctl(server, "wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{each}.argoproj.io" for each in crds))
+    ctl(server, "-n", NAMESPACE, "apply", "-k", str(rbac))
     ctl(server, "-n", NAMESPACE, "apply", "-k", str(TEMPLATES))
 
 
@@ -210,16 +218,16 @@ def outputs_of(node):
     return {each["name"]: each.get("value") for each in node.get("outputs", {}).get("parameters", [])}
 
 
-@pytest.fixture
-async def argo(argo_server, tmp_path):
-    """Argo at work; workflows, jobs and pods of the test go at its end."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def argo(argo_server, tmp_path_factory):
+    """Argo at work; workflows, jobs and pods of the module's tests go at its end."""
     argoexec = programs_or_skip(ARGO)["argoexec"]
     credentials = load_credentials(str(argo_server.kubeconfig()))
     async with (
         real_api(argo_server) as api,
         Client(credentials) as client,
         RecordingClient(credentials) as ours,
-        ArgoPods(client, argo_server, argoexec, tmp_path / "pods") as pods,
+        ArgoPods(client, argo_server, argoexec, tmp_path_factory.mktemp("pods")) as pods,
     ):
         jobs_world = World(api, ours, argo_server.kubeconfig(), NAMESPACE)
         await jobs_world.start()
@@ -227,6 +235,7 @@ async def argo(argo_server, tmp_path):
         try:
             yield made
         finally:
+            for plural in ("cronworkflows", "workflows", "mxjobs"):
+                await api.delete(made.path(plural))
+            await api.delete(made.path("pods"), {"gracePeriodSeconds": 0})
             await jobs_world.stop()
-            for plural in ("workflows", "cronworkflows", "mxjobs", "pods"):
-                await api.delete(made.path(plural), {"gracePeriodSeconds": 0})

@@ -8,8 +8,10 @@ a poller. No images (argoexec is a program on this machine), no cgroups, no prob
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import signal
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,8 @@ from aiohttp import web
 
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
+from mxnet_operator.local.kubelet.lease import keep_lease
+from mxnet_operator.local.kubelet.timing import Timing
 
 NODE = "argo"
 SCHEDULER_NAME = "argo-test-runner"
@@ -25,6 +29,14 @@ SCHEDULER_NAME = "argo-test-runner"
 _SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _USER = 8737
 _CONTAINER_PROGRAM = Path(__file__).with_name("argo_container.py")
+
+
+def why_not():
+    """Why this process can't run Argo's pods; empty where it can."""
+    if os.geteuid() != 0:
+        return "Argo's pods need root here: chroot and namespaces of mounts and process ids"
+    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True, check=False)
+    return f"namespaces can't be made here, even as root: {tried.stderr}" if tried.returncode else ""
 
 
 def now():
@@ -56,12 +68,11 @@ class ArgoPods:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "spec": {"unschedulable": True}}
         await self._client.create(NODES.path(), node)
         await self._client.patch(NODES.path(None, NODE, "status"), {"status": status})
-        self._watching = asyncio.create_task(self._watch())
+        self._own = [asyncio.create_task(each) for each in (self._watch(), keep_lease(self._client, NODE, Timing()))]
         return self
 
     async def __aexit__(self, *_):
-        self._watching.cancel()
-        tasks = [self._watching, *(pod.task for pod in self._pods.values())]
+        tasks = [*self._own, *(pod.task for pod in self._pods.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.rules import RULES
+from mxnet_operator.api.rules import RULES, TRANSITION_RULES, Sentence
 from mxnet_operator.api.structural import Schema
 from mxnet_operator.api.types import MXJob
 
@@ -99,7 +99,8 @@ def _structural(schema: Schema, definitions: dict[str, Schema]) -> Schema:
 def _with_rules(schema: Schema) -> Schema:
     """A copy of the schema in which each rule stands at its field."""
     schema = msgspec.json.decode(msgspec.json.encode(schema))
-    for rule in RULES:
+    sentences: tuple[Sentence, ...] = (*RULES, *TRANSITION_RULES)
+    for rule in sentences:
         node = schema
         for key in rule.at:
             node = node["additionalProperties"] if key == "*" else node["properties"][key]

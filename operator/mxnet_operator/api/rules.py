@@ -18,8 +18,8 @@ _GENERATED_SUFFIX = 5
 """Characters that the API server appends to generateName."""
 
 
-class Rule(msgspec.Struct, frozen=True):
-    """A sentence about the value at `at`; a `*` in the path stands for every key of a map.
+class Sentence(msgspec.Struct, frozen=True):
+    """What is said about the value at `at`; a `*` in the path stands for every key of a map.
 
     `field` is the path below it that a message names, since that is what the user has to change.
     """
@@ -28,7 +28,19 @@ class Rule(msgspec.Struct, frozen=True):
     field: str
     cel: str
     message: str
+
+
+class Rule(Sentence, frozen=True):
+    """What a value must be."""
+
     holds: Callable[[Any], bool]
+
+
+class TransitionRule(Sentence, frozen=True):
+    """What a value may become; the server looks at it only when an object is updated."""
+
+    allows: Callable[[Any, Any], bool]
+    """Whether the second value may take the place of the first."""
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -81,11 +93,34 @@ def _has_main_container(pod_spec: Any) -> bool:
     return any(container["name"] == names.CONTAINER for container in pod_spec["containers"])
 
 
+def _counts_stay_unless_suspended(old: Any, new: Any) -> bool:
+    if any(spec.get("runPolicy", {}).get("suspend") for spec in (old, new)):
+        return True
+    before, after = (
+        {replica_type.lower(): count for replica_type, count in _replicas(spec["mxReplicaSpecs"]) if count}
+        for spec in (old, new)
+    )
+    return before == after
+
+
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
 _ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.ROOT_TYPES) + "]"
 _COUNT = "(has({specs}[t].replicas) ? {specs}[t].replicas : 1)"
 _SPEC_COUNT = _COUNT.format(specs="self.mxReplicaSpecs")
 _JOB_COUNT = _COUNT.format(specs="self.spec.mxReplicaSpecs")
+
+
+def _suspended(spec: str) -> str:
+    return f"(has({spec}.runPolicy) && has({spec}.runPolicy.suspend) && {spec}.runPolicy.suspend)"
+
+
+def _each_count_in(one: str, other: str) -> str:
+    """CEL: every type with replicas in one spec has as many in the other, in whatever case it is written."""
+    of_one, of_other = _COUNT.format(specs=f"{one}.mxReplicaSpecs"), _COUNT.format(specs=f"{other}.mxReplicaSpecs")
+    of_other = of_other.replace("[t]", "[u]")
+    same = f"{other}.mxReplicaSpecs.exists(u, u.lowerAscii() == t.lowerAscii() && {of_other} == {of_one})"
+    return f"{one}.mxReplicaSpecs.all(t, {of_one} == 0 || {same})"
+
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -151,5 +186,21 @@ RULES: tuple[Rule, ...] = (
         cel=f"self.containers.exists(c, c.name == '{names.CONTAINER}')",
         message=f"one of them must be named {names.CONTAINER}",
         holds=_has_main_container,
+    ),
+)
+
+TRANSITION_RULES: tuple[TransitionRule, ...] = (
+    TransitionRule(
+        at=("spec",),
+        field=".mxReplicaSpecs",
+        cel=(
+            f"{_suspended('self')} || {_suspended('oldSelf')} || "
+            f"({_each_count_in('self', 'oldSelf')} && {_each_count_in('oldSelf', 'self')})"
+        ),
+        message=(
+            "numbers of replicas can be changed only while runPolicy.suspend is true: processes of MXNet can't join or "
+            "leave a running job"
+        ),
+        allows=_counts_stay_unless_suspended,
     ),
 )

@@ -209,6 +209,10 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
             description="What Worker 0, or the Tuner, wrote to /dev/termination-log before it exited with 0 (ours).",
         ),
     ] = ""
+    started_replicas: Annotated[
+        dict[str, Int32],
+        Meta(description="Replicas by type that the job was started with; they stay until it is suspended (ours)."),
+    ] = {}
     start_time: Timestamp | None = None
     completion_time: Timestamp | None = None
     last_reconcile_time: Timestamp | None = None

@@ -9,11 +9,11 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.crd import job_schema
-from mxnet_operator.api.rules import RULES
+from mxnet_operator.api.rules import RULES, TRANSITION_RULES
 from mxnet_operator.api.structural import FieldError, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
-__all__ = ["FieldError", "decode", "unknown_fields", "validate"]
+__all__ = ["FieldError", "decode", "unknown_fields", "validate", "validate_update"]
 
 
 def validate(manifest: Any) -> list[FieldError]:
@@ -32,6 +32,16 @@ def validate(manifest: Any) -> list[FieldError]:
         for rule in RULES
         for path, value in _places(rule.at, manifest)
         if not rule.holds(value)
+    ]
+
+
+def validate_update(old: Any, new: Any) -> list[FieldError]:
+    """What speaks against a valid manifest taking the place of the stored one, for the API server as well."""
+    return [
+        FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
+        for rule in TRANSITION_RULES
+        for (path, before), (_, after) in zip(_places(rule.at, old), _places(rule.at, new), strict=True)
+        if not rule.allows(before, after)
     ]
 
 

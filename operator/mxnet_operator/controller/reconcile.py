@@ -14,12 +14,23 @@ from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.merge_patch import merge_patch
+from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, creation_refused, plan, refuse
+from mxnet_operator.plan import (
+    Observed,
+    Plan,
+    PodView,
+    ServiceView,
+    as_started,
+    creation_refused,
+    nodes_in_doubt,
+    plan,
+    refuse,
+)
 
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
@@ -85,7 +96,11 @@ class Reconciler:
             return LOOK_AGAIN
         job = self._decode(key, record.raw)
         if isinstance(job, MXJob):
-            decided = plan(job, self._observed(job.metadata.uid), self._now())
+            now = self._now()
+            observed = self._observed(job.metadata.uid)
+            if doubtful := nodes_in_doubt(job, observed, now):
+                observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
+            decided = plan(job, observed, now)
             return await self._carry_out(job, decided)
         meta, status, errors = job
         decided = refuse(meta.name, status, errors, self._now())
@@ -101,7 +116,7 @@ class Reconciler:
         if not decided.actions:
             await self._conclude(job.metadata, job.status, decided)
             return decided.requeue_after
-        outcome = await self._executor.carry_out(with_defaults(job), decided.actions)
+        outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
         if outcome.refused is not None:
             told = creation_refused(decided.status or job.status, outcome.refused, self._now())
             if told.conditions != job.status.conditions:
