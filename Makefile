@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
-SOURCES := $(shell find operator mxnet_provider -type f -not -name '*.pyc' 2>/dev/null)
+SOURCES := $(shell find operator mxnet_provider argo -type f -not -name '*.pyc' 2>/dev/null)
 UV_LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock" --quiet
 
@@ -37,7 +37,7 @@ lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
-	@PYTHONPATH=operator:. $(BIN)/lint-imports >.lint-imports.log || { cat .lint-imports.log; exit 1; }
+	@PYTHONPATH=operator:argo:. $(BIN)/lint-imports >.lint-imports.log || { cat .lint-imports.log; exit 1; }
 
 .PHONY: install
 install: $(VENV)/.installed ## Install the project and its tools into .venv.
@@ -47,8 +47,9 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
 
 .PHONY: generate
-generate: $(VENV)/.installed ## Write the files that are generated from code (the CRD).
+generate: $(VENV)/.installed ## Write the files that are generated from code (the CRD, the Argo templates and examples).
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
+	@$(BIN)/python -m mxnet_argo argo
 
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import secrets
+import ssl
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ class Server(server.Server):
     """A running API server and what a client needs to reach it."""
 
     tokens: Mapping[str, str]
+    ca: trustme.CA
 
     def kubeconfig(self, user: str = ADMIN, token: str | None = None) -> Path:
         """A kubeconfig for one of USERS, or for whoever has the token."""
@@ -53,6 +55,12 @@ class Server(server.Server):
         path.write_text(yaml.safe_dump(config))
         path.chmod(0o600)
         return path
+
+    def kubelet_context(self) -> ssl.SSLContext:
+        """With what a kubelet's API, which the server calls, listens."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.ca.issue_cert("127.0.0.1").configure_cert(context)
+        return context
 
     def requests(self, user: str) -> list[dict[str, Any]]:
         """What a user has asked for so far, as the server's audit log tells it."""
@@ -71,8 +79,9 @@ def control_plane(
     (folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
     audit = {"audit_policy_file": folder / "audit.yaml", "audit_log_path": folder / "audit.log"}
     try:
-        started = server.start_api_server(programs, trustme.CA(), users, **audit, **api_server_flags)
-        result = Server(started.url, started.authority, folder, started.token, tokens)
+        ca = trustme.CA()
+        started = server.start_api_server(programs, ca, users, **audit, **api_server_flags)
+        result = Server(started.url, started.authority, folder, started.token, tokens, ca)
         server.add_crds(programs, result, crds)
         server.start_controllers(programs, result)
         _start_kwok(programs, result)

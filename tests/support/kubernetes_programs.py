@@ -27,10 +27,14 @@ _VERSION = {"gitVersion": "v1.36.3", "gitMajor": 1, "gitMinor": 36}
 
 @dataclass(frozen=True)
 class Module:
-    """A go.mod of ours with one family of programs: their dependencies agree."""
+    """A go.mod of ours with one family of programs: their dependencies agree.
+
+    `completed` names a module whose published source lacks a file, and where that of ours belongs in it.
+    """
 
     name: str
     stamps: str = ""
+    completed: tuple[str, str] | None = None
 
     @property
     def folder(self) -> Path:
@@ -40,13 +44,17 @@ class Module:
     @property
     def cache(self) -> Path:
         """Where its programs are kept."""
-        key = hashlib.sha256((self.folder / "go.sum").read_bytes()).hexdigest()[:16]
-        return tools_cache() / key
+        content = (self.folder / "go.sum").read_bytes()
+        if self.completed is not None:
+            content += (self.folder / Path(self.completed[1]).name).read_bytes()
+        return tools_cache() / hashlib.sha256(content).hexdigest()[:16]
 
 
 KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
 KWOK = Module("kwok")
 TRAINING_OPERATOR = Module("training-operator")
+_ARGO = "github.com/argoproj/argo-workflows/v3"
+ARGO = Module("argo", completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go"))
 PACKAGES = {
     "etcd": (KUBERNETES, "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -55,6 +63,8 @@ PACKAGES = {
     "kubectl": (KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
     "kwok": (KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
     "training-operator": (TRAINING_OPERATOR, "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
+    "workflow-controller": (ARGO, f"{_ARGO}/cmd/workflow-controller"),
+    "argoexec": (ARGO, f"{_ARGO}/cmd/argoexec"),
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
@@ -74,7 +84,7 @@ def programs(names: Collection[str]) -> dict[str, str]:
     Raises:
         MissingProgramError: One is nowhere and can't be built.
     """
-    for module in (KUBERNETES, KWOK, TRAINING_OPERATOR):
+    for module in (KUBERNETES, KWOK, TRAINING_OPERATOR, ARGO):
         wanted = tuple(name for name in missing(names) if PACKAGES[name][0] is module)
         if wanted and (why_not := _build(module, wanted)):
             raise MissingProgramError(f"{', '.join(wanted)}: {why_not}")
@@ -101,12 +111,29 @@ def source_of(name: str) -> Path:
     module, package = PACKAGES[name]
     if shutil.which("go") is None:
         raise MissingProgramError(f"the source of {name}: no Go to download it with")
-    path = "/".join(package.split("/")[:3])
+    try:
+        return _download(module, package.partition("/cmd/")[0])
+    except subprocess.CalledProcessError as error:
+        raise MissingProgramError(f"the source of {name}: {error.stdout}{error.stderr}") from error
+
+
+def _download(module: Module, path: str) -> Path:
     command = ["go", "mod", "download", "-json", path]
-    done = subprocess.run(command, cwd=module.folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MissingProgramError(f"the source of {name}: {done.stdout}{done.stderr}")
+    done = subprocess.run(command, cwd=module.folder, capture_output=True, text=True, check=True)
     return Path(json.loads(done.stdout)["Dir"])
+
+
+def _completed_source(module: Module, path: str, missing_file: str, folder: Path) -> str:
+    """Copy a module's source with the file that it lacks; the flag by which Go builds from the copy."""
+    shutil.copytree(_download(module, path), folder / "source", copy_function=shutil.copyfile)
+    target = folder / "source" / missing_file
+    target.parent.chmod(0o755)  # Go's module cache is read-only
+    shutil.copyfile(module.folder / target.name, target)
+    for name in ("go.mod", "go.sum"):
+        shutil.copyfile(module.folder / name, folder / name)
+    edit = ["go", "mod", "edit", f"-replace={path}={folder / 'source'}", str(folder / "go.mod")]
+    subprocess.run(edit, check=True, capture_output=True, text=True)
+    return f"-modfile={folder / 'go.mod'}"
 
 
 def _ready(name: str) -> Path | None:
@@ -122,13 +149,23 @@ def _build(module: Module, names: tuple[str, ...]) -> str:
     module.cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=module.cache, prefix="building-") as folder:
         packages = [PACKAGES[name][1] for name in names]
-        command = ["go", "build", "-o", f"{folder}/", "-ldflags", f"-s -w {module.stamps}", *packages]
+        command = ["go", "build", "-o", f"{folder}/", "-ldflags", f"-s -w {module.stamps}"]
         try:
+            if module.completed is not None:
+                command.append(_completed_source(module, *module.completed, Path(folder)))
             done = subprocess.run(
-                command, cwd=module.folder, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
+                [*command, *packages],
+                cwd=module.folder,
+                env={**os.environ, "CGO_ENABLED": "0"},  # no C compiler is needed, and the programs run in any root
+                capture_output=True,
+                text=True,
+                timeout=BUILD_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return f"not built within {BUILD_SECONDS} s"
+        except subprocess.CalledProcessError as error:
+            return f"its source could not be had: {error.stdout}{error.stderr}"
         if done.returncode != 0:
             return f"could not be built: {done.stderr[-2000:]}"
         for name, package in zip(names, packages, strict=True):  # a rename: nobody ever starts half a program

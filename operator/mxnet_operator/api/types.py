@@ -52,6 +52,8 @@ _TEMPLATE_SCHEMA: dict[str, Any] = {
 }
 
 Int32 = Annotated[int, Meta(ge=0, extra_json_schema=_INT32)]
+MAX_RESULT = 4096
+"""Characters; the kubelet keeps so many bytes of a termination message."""
 MAX_REPLICAS = 10_000
 """Pods of one type. ps-lite meets its own limits far below; a typo must not become a million pods."""
 
@@ -200,6 +202,13 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
             description="uids of pods that are being replaced one by one, for restartScope Replica (ours).",
         ),
     ] = ()
+    result: Annotated[
+        str,
+        Meta(
+            max_length=MAX_RESULT,
+            description="What Worker 0, or the Tuner, wrote to /dev/termination-log before it exited with 0 (ours).",
+        ),
+    ] = ""
     started_replicas: Annotated[
         dict[str, Int32],
         Meta(description="Replicas by type that the job was started with; they stay until it is suspended (ours)."),

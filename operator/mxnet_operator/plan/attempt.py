@@ -46,6 +46,6 @@ def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failure
         restarts_count_towards_max=job.status.restarts_count_towards_max + failures,
     )
     if restart_scope(job) == "Job":
-        return msgspec.structs.replace(raised, completed_indexes={})
+        return msgspec.structs.replace(raised, completed_indexes={}, result="")
     going = {pod.uid for pod in (*pods, *outgoing(job, observed))}
     return msgspec.structs.replace(raised, restarting_pods=tuple(sorted(going)))

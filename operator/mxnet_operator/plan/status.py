@@ -20,6 +20,7 @@ from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.placement import with_placement
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
+from mxnet_operator.plan.result import result_of
 from mxnet_operator.plan.starting import with_starting
 
 RECORD_DELAY = timedelta(seconds=5)
@@ -143,6 +144,7 @@ def _with_conditions(
         conditions=current,
         replica_statuses={replica_type: _count(replicas, replica_type) for replica_type in types},
         completed_indexes={replica_type: indexes for replica_type, indexes in done.items() if indexes},
+        result=result_of(replicas) or status.result,
         start_time=started,
     )
 

@@ -1,0 +1,135 @@
+"""The WorkflowTemplates that we ship: for `kubectl apply -k argo/templates`, and for `mxjob_ref`.
+
+Each is a workflow of its own (`argo submit --from workflowtemplate/mxjob-train`) and has templates that other workflows
+can refer to. A ClusterWorkflowTemplate of the same name has the same content.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from hera.workflows import DAG, ClusterWorkflowTemplate, Parameter, WorkflowTemplate
+
+from mxnet_argo.cleanup import delete_jobs_on_exit
+from mxnet_argo.inputs import as_argument, as_input, parameters
+from mxnet_argo.job import MXJobSpec
+from mxnet_argo.pipelines import sweep, tune_then_train
+from mxnet_argo.step import MXJobStep
+from mxnet_argo.values import data, integer, text
+from mxnet_operator.api import names
+
+SERVICE_ACCOUNT: Final = "mxjob-workflow"
+"""What the steps run as: argo/templates/rbac.yaml makes it."""
+Kind = type[WorkflowTemplate] | type[ClusterWorkflowTemplate]
+
+_IMAGE = Parameter(name="image", description="the image of all replicas")
+_COMMAND = Parameter(name="command", description='a JSON list: ["python", "train.py"]')
+_ARGS = Parameter(name="args", default="[]", description="a JSON list of arguments")
+_ENV = Parameter(name="env", default="[]", description='a JSON list of variables: [{"name": "A", "value": "b"}]')
+_WORKERS = Parameter(name="workers", default="1", description="how many train")
+_SERVERS = Parameter(name="servers", default="1", description="how many keep parameters; 0: workers train on their own")
+_RESOURCES = Parameter(name="resources", default="{}", description="of each worker, as JSON, as Kubernetes writes it")
+_BACKOFF_LIMIT = Parameter(name="backoff-limit", default="6", description="failures after which it is given up")
+_DEADLINE = Parameter(name="deadline", default="86400", description="seconds for which the job may be active")
+_TUNING = (
+    Parameter(name="tune-image", description="the image of tracker, servers and tuner"),
+    Parameter(name="tune-command", description="a JSON list, the same for all of them"),
+    Parameter(name="tune-args", default="[]", description="a JSON list of arguments"),
+    Parameter(name="tune-env", default="[]", description="a JSON list of variables"),
+    Parameter(name="tune-key", default="", description="the TVM RPC key under which servers offer themselves"),
+    Parameter(name="tune-servers", default="1", description="how many measure"),
+    Parameter(name="tune-deadline", default="86400", description="seconds for which the tuning may be active"),
+)
+_TRAINING = (_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES, _BACKOFF_LIMIT, _DEADLINE)
+
+
+def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
+    """A distributed training: a scheduler, servers and workers of one image.
+
+    With `variable`, an input of its own, all replicas find that in a variable of its name in capitals, instead of
+    those of the input `env`.
+    """
+    env: Any = data("env") if variable is None else {str(variable.name).upper(): text(str(variable.name))}
+    others = _TRAINING if variable is None else (variable, *(each for each in _TRAINING if each is not _ENV))
+    spec = MXJobSpec(
+        image=text("image"),
+        command=data("command"),
+        args=data("args"),
+        env=env,
+        workers=integer("workers"),
+        servers=integer("servers"),
+        resources=data("resources"),
+        run_policy={"backoffLimit": integer("backoff-limit")},
+    )
+    return MXJobStep(name=name, inputs=[as_input(each) for each in others], spec=spec, deadline=integer("deadline"))
+
+
+def tune(name: str = "tune") -> MXJobStep:
+    """A TVM tuning: a tracker, servers that measure, and a tuner whose success ends the job."""
+    container = {
+        "name": names.CONTAINER,
+        "image": text("tune-image"),
+        "command": data("tune-command"),
+        "args": data("tune-args"),
+        "env": data("tune-env"),
+    }
+    counts = {names.TUNER_TRACKER: 1, names.TUNER_SERVER: integer("tune-servers"), names.TUNER: 1}
+    replicas = {
+        replica_type: {
+            "replicas": count,
+            "restartPolicy": "ExitCode",
+            "template": {
+                "metadata": {"annotations": {names.TUNER_KEY_ANNOTATION: text("tune-key")}},
+                "spec": {"containers": [container]},
+            },
+        }
+        for replica_type, count in counts.items()
+    }
+    return MXJobStep(
+        name=name,
+        inputs=[as_input(each) for each in _TUNING],
+        manifest={"spec": {"jobMode": "MXTune", "mxReplicaSpecs": replicas}},
+        deadline=integer("tune-deadline"),
+    )
+
+
+def _workflow(kind: Kind, name: str, entrypoint: MXJobStep | DAG, *others: MXJobStep) -> WorkflowTemplate:
+    inputs = parameters(entrypoint.inputs).values()
+    workflow = kind(
+        name=name,
+        entrypoint=entrypoint.name,
+        service_account_name=SERVICE_ACCOUNT,
+        arguments=[as_argument(each) for each in inputs],
+        labels={"app.kubernetes.io/part-of": "mxnet-operator"},
+    )
+    workflow.templates.extend([*others, entrypoint])
+    delete_jobs_on_exit(workflow)
+    return workflow
+
+
+def mxjob_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+    """One training."""
+    return _workflow(kind, "mxjob-train", train())
+
+
+def mxjob_sweep(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+    """A training for each trial, whose settings are JSON in the variable TRIAL; the most accurate is chosen."""
+    step = train(variable=Parameter(name="trial", description="the trial's settings"))
+    return _workflow(kind, "mxjob-sweep", sweep("sweep", step, by="accuracy", trial_inputs="trial"), step)
+
+
+def mxjob_tune_then_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+    """A tuning, and then a training whose replicas find its result in the variable TUNED."""
+    steps = tune(), train(variable=Parameter(name="tuned", description="what the tuning found"))
+    return _workflow(
+        kind, "mxjob-tune-then-train", tune_then_train("tune-then-train", *steps, tuned_input="tuned"), *steps
+    )
+
+
+CATALOG: Final[dict[str, Callable[[Kind], WorkflowTemplate]]] = {
+    "mxjob-train": mxjob_train,
+    "mxjob-sweep": mxjob_sweep,
+    "mxjob-tune-then-train": mxjob_tune_then_train,
+}
+
+
+__all__ = ["CATALOG", "SERVICE_ACCOUNT", "mxjob_sweep", "mxjob_train", "mxjob_tune_then_train", "train", "tune"]

@@ -1,0 +1,50 @@
+"""What happens to a run's jobs when the run ends badly: an exit handler deletes them.
+
+Owner references delete jobs with their Workflow object, which stays after a stop, a failure or a time-out. `terminate`
+runs no exit handler at all: then a job runs until its own deadline, or until the workflow is deleted.
+"""
+
+from typing import Final
+
+from hera.workflows import Resource, Step, Steps, Workflow
+
+from mxnet_argo.job import WORKFLOW_UID_LABEL
+from mxnet_operator.api import names
+
+EXIT_HANDLER: Final = "mxjob-cleanup"
+_DELETE: Final = "mxjob-delete"
+
+
+def delete_jobs_on_exit(workflow: Workflow) -> None:
+    """Give a workflow (or WorkflowTemplate, or CronWorkflow) the exit handler.
+
+    It deletes the MXJobs of this run unless the run succeeded; so `argo retry` of a failed step makes a new job.
+
+    Raises:
+        ValueError: the workflow has an exit handler already: call the template `mxjob-cleanup` from it.
+    """
+    if workflow.on_exit is not None:
+        raise ValueError(f"the workflow has an exit handler already: add a step with the template {EXIT_HANDLER} to it")
+    # Within `with workflow:` Hera has added them by itself.
+    workflow.templates.extend(each for each in exit_handler() if not any(each is known for known in workflow.templates))
+    workflow.on_exit = EXIT_HANDLER
+
+
+def exit_handler() -> list[Steps | Resource]:
+    """The templates of the exit handler."""
+    delete = Resource(
+        name=_DELETE,
+        action="delete",
+        flags=[
+            f"{names.PLURAL}.{names.GROUP}",
+            "--selector",
+            f"{WORKFLOW_UID_LABEL}={{{{workflow.uid}}}}",
+            "--wait=false",
+        ],
+    )
+    with Steps(name=EXIT_HANDLER) as steps:
+        Step(name="delete", template=_DELETE, when="{{workflow.status}} != Succeeded")
+    return [steps, delete]
+
+
+__all__ = ["EXIT_HANDLER", "delete_jobs_on_exit", "exit_handler"]

@@ -1,0 +1,41 @@
+"""The name of a step's MXJob: the same for every attempt at the step, and for no other step, item or run.
+
+Argo's `node.name` is that of the retried node, without the attempt's number, and has the item of a fan-out in it; the
+workflow's uid makes another run's jobs others (`facts/argo-e2e.md`, section 6).
+"""
+
+import re
+from typing import Final
+
+from mxnet_argo.values import Value, expression
+
+DIGEST: Final = 12
+"""Characters of the hash: 48 bits."""
+_PREFIX = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+def job_name(prefix: str) -> Value:
+    """`<prefix>-<hash>`.
+
+    Raises:
+        ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
+    """
+    check_prefix(prefix)
+    return f"{prefix}-" + expression(f'sprig.trunc({DIGEST}, sprig.sha256sum(workflow.uid + "/" + node.name))')
+
+
+def check_prefix(prefix: str) -> None:
+    """Refuse what can't begin a job's name; its length is checked with the job."""
+    if not _PREFIX.fullmatch(prefix):
+        raise ValueError(
+            f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
+            " ending with a letter or digit"
+        )
+
+
+def example_name(prefix: str) -> str:
+    """A name as long as the real one."""
+    return f"{prefix}-{'0' * DIGEST}"
+
+
+__all__ = ["job_name"]

@@ -1,0 +1,70 @@
+"""An MXJob's manifest as the text of a resource template: YAML, with Argo's tags where values are filled in."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from mxnet_argo.values import Value
+
+_TAG = "{{"
+
+
+def render(manifest: Mapping[str, Any]) -> str:
+    """The manifest as YAML.
+
+    Raises:
+        ValueError: a literal has `{{` in it, which Argo would take for a tag.
+    """
+    for path, leaf in leaves(manifest):
+        if isinstance(leaf, str) and _TAG in leaf:
+            raise ValueError(
+                f"{path}: {leaf!r} has {_TAG!r} in it, which Argo would replace by text as it is: use"
+                " mxnet_argo.text(), integer(), data() or expression(), joined with + to what stands around it"
+            )
+    tags: dict[str, str] = {}
+
+    def tagged(value: Value) -> str:
+        token = f"mxnet-argo-value-{len(tags)}-"
+        tags[token] = value.tag
+        return token
+
+    text = yaml.safe_dump(_mapped(manifest, tagged), sort_keys=False, allow_unicode=True, width=10_000)
+    for token, tag in tags.items():
+        text = text.replace(token, tag)
+    return text
+
+
+def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str]) -> dict[str, Any]:
+    """The manifest as it would be with these texts for parameters, and examples for what isn't among them."""
+
+    def sample(value: Value) -> Any:
+        known = [samples[name] for name in value.parameters if name in samples]
+        return value.kind.parse(known[0] if known else value.kind.example)
+
+    result: dict[str, Any] = json.loads(json.dumps(_mapped(manifest, sample)))
+    return result
+
+
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of a manifest that is neither a mapping nor a list, with its path; keys are among them."""
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield f"{path} (key)".lstrip(), key
+            yield from leaves(value, f"{path}.{key}".lstrip("."))
+    elif isinstance(node, list | tuple):
+        for index, value in enumerate(node):
+            yield from leaves(value, f"{path}[{index}]")
+    else:
+        yield path, node
+
+
+def _mapped(node: Any, replace: Callable[[Value], Any]) -> Any:
+    if isinstance(node, Value):
+        return replace(node)
+    if isinstance(node, Mapping):
+        return {key: _mapped(value, replace) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_mapped(value, replace) for value in node]
+    return node

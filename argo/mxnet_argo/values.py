@@ -1,0 +1,115 @@
+"""Values of a manifest that Argo fills in: each becomes one JSON value, so that no parameter breaks out of its place.
+
+`{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
+`{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An Argo expression, and what kind of value it gives; text can be joined to other text with `+`."""
+
+    expression: str
+    kind: "Kind"
+
+    @property
+    def tag(self) -> str:
+        """What stands in the manifest, unquoted."""
+        return "{{=" + self.kind.encode(self.expression) + "}}"
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The input parameters that it reads."""
+        return frozenset(plain or quoted for plain, quoted in _REFERENCE.findall(self.expression))
+
+    def __add__(self, other: "str | Value") -> "Value":
+        """This text, and then that."""
+        return _joined(self, other)
+
+    def __radd__(self, other: str) -> "Value":
+        """That text, and then this."""
+        return _joined(other, self)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How an expression's value is written as JSON, and how a parameter's text is read to check it before that."""
+
+    name: str
+    encode: Callable[[str], str]
+    parse: Callable[[str], Any]
+    example: str
+
+
+def _parse_integer(text: str) -> int:
+    return int(text)
+
+
+_TEXT = Kind("text", lambda expression: f"toJson({expression})", str, "x")
+_INTEGER = Kind("integer", lambda expression: f"asInt({expression})", _parse_integer, "1")
+_NUMBER = Kind("number", lambda expression: f"asFloat({expression})", float, "1")
+_AS_IT_IS = Kind("integer", str, lambda text: min(_parse_integer(text), 1), "1")
+_DATA = Kind("JSON", lambda expression: f"toJson(sprig.fromJson({expression}))", json.loads, '["x"]')
+
+
+def text(parameter: str) -> Value:
+    """The text of an input parameter, whatever characters it has."""
+    return Value(_reference(parameter), _TEXT)
+
+
+def integer(parameter: str) -> Value:
+    """An input parameter that is a whole number."""
+    return Value(_reference(parameter), _INTEGER)
+
+
+def number(parameter: str) -> Value:
+    """An input parameter that is a number."""
+    return Value(_reference(parameter), _NUMBER)
+
+
+def data(parameter: str) -> Value:
+    """An input parameter that is JSON: a list of arguments, a mapping."""
+    return Value(_reference(parameter), _DATA)
+
+
+def expression(source: str) -> Value:
+    """The text that an Argo expression gives: `expression("workflow.name")`."""
+    return Value(source, _TEXT)
+
+
+def one_if_any(count: int | Value) -> int | Value:
+    """1 where a count is not 0: whoever has servers needs a scheduler."""
+    if isinstance(count, Value):
+        return Value(f"{count.kind.encode(count.expression)} > 0 ? 1 : 0", _AS_IT_IS)
+    return min(count, 1)
+
+
+def _reference(parameter: str) -> str:
+    if not _NAME.fullmatch(parameter):
+        raise ValueError(f"{parameter!r} is not the name of a parameter: letters, digits, - and _ make one")
+    plain = parameter.isidentifier()
+    return f"inputs.parameters.{parameter}" if plain else f"inputs.parameters['{parameter}']"
+
+
+def _joined(left: "str | Value", right: "str | Value") -> Value:
+    sides = []
+    for side in (left, right):
+        if isinstance(side, str):
+            sides.append(json.dumps(side))
+        elif side.kind is _TEXT:
+            sides.append(side.expression)
+        else:
+            raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")
+    return Value(" + ".join(sides), _TEXT)
+
+
+__all__ = ["Kind", "Value", "data", "expression", "integer", "number", "one_if_any", "text"]

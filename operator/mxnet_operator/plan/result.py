@@ -1,0 +1,18 @@
+"""What a job came to in its own words: the few lines that its script leaves behind for whoever waits for it."""
+
+from collections.abc import Iterable
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MAX_RESULT
+from mxnet_operator.plan.replicas import Outcome, Replica
+
+
+def result_of(replicas: Iterable[Replica]) -> str:
+    """The termination message of Worker 0, or of the Tuner, once it is done; empty before, and where it left none.
+
+    In the status it outlives the pod, and a workflow step that reads one object has it too.
+    """
+    for replica in replicas:
+        if replica.type in (names.WORKER, names.TUNER) and replica.index == 0 and replica.outcome is Outcome.DONE:
+            return replica.pod.message[:MAX_RESULT] if replica.pod is not None else ""
+    return ""

@@ -1,0 +1,86 @@
+"""Runs one container of an Argo pod as a child of its own: own root, mounts, process ids and user; needs root.
+
+Started as a program, with a JSON description on the command line; ends as the container does (128 + n for signal n).
+Only what argoexec needs: it is static, so its root has nothing but the pod's volumes and the program itself.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+CLONE_NEWNS, CLONE_NEWPID = 0x20000, 0x20000000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+PR_SET_PDEATHSIG = 1
+DEVICES = ("null", "zero", "urandom")
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def checked(result, what):
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def mount(source, target, kind, flags):
+    encoded = [None if each is None else str(each).encode() for each in (source, target, kind)]
+    checked(libc.mount(*encoded, flags, None), f"mount {target}")
+
+
+def bind(source, target, *, read_only=False):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if Path(source).is_dir():
+        target.mkdir(exist_ok=True)
+    else:
+        target.touch()
+    mount(source, target, None, MS_BIND | MS_REC)
+    if read_only:
+        mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
+
+
+def make_root(root, mounts):
+    checked(libc.unshare(CLONE_NEWNS | CLONE_NEWPID), "unshare")
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    mount("tmpfs", root, "tmpfs", 0)
+    for device in DEVICES:
+        bind(f"/dev/{device}", root / "dev" / device)
+    (root / "proc").mkdir()
+    for each in mounts:
+        bind(each["source"], root / each["target"].lstrip("/"), read_only=each.get("read_only", False))
+
+
+def become(root, container):
+    """In the child, process 1 of its namespace: the container itself."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    mount("proc", root / "proc", "proc", 0)
+    os.chroot(root)
+    os.chdir("/")
+    os.setgroups([])
+    os.setgid(container["user"])
+    os.setuid(container["user"])
+    os.execve(container["command"][0], container["command"], container["env"])
+
+
+def main():
+    container = json.loads(sys.argv[1])
+    root = Path(container["root"])
+    root.mkdir(parents=True, exist_ok=True)
+    make_root(root, container["mounts"])
+    child = os.fork()
+    if child == 0:
+        try:
+            become(root, container)
+        except BaseException as error:
+            print(f"the container can't be started: {error}", file=sys.stderr, flush=True)
+            os._exit(128)
+    Path(container["pid_file"]).write_text(str(child))
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Argo's workflow-controller on a real API server, a node for its pods, and our controller for the jobs.
+
+The jobs' pods run on KWOK's fake nodes, or on our kubelet; Argo's run argoexec as itself, with their ServiceAccount's
+token, so that its rights are really asked for.
+"""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+from argo_pods import SCHEDULER_NAME, ArgoPods, why_not
+from control_plane import control_plane
+from control_plane_fixtures import real_api
+from controller_fixtures import RecordingClient, World
+from kubectl import kubectl
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.local.control_plane.programs import Programs
+
+ARGO = ("workflow-controller", "argoexec")
+NAMESPACE = "ml"
+TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
+SECONDS = 120
+
+
+@pytest.fixture(scope="session")
+def argo_server():
+    """A control plane with Argo's and our CRDs, namespace, accounts, and templates; and the controller of Argo."""
+    if reason := why_not():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    paths = programs_or_skip((*CONTROL_PLANE, *ARGO))
+    with (
+        tempfile.TemporaryDirectory(prefix="mxjob-argo-") as name,
+        control_plane(paths, Path(name), [custom_resource_definition(), *argo_crds()]) as server,
+    ):
+        install_argo(server)
+        with workflow_controller(server, paths):
+            yield server
+
+
+def ctl(server, *arguments, stdin=None):
+    """kubectl as the administrator; what it prints."""
+    command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    return done.stdout
+
+
+def argo_crds():
+    """The full ones, by which the API server checks every field of a workflow."""
+    folder = source_of("workflow-controller") / "manifests" / "base" / "crds" / "full"
+    return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("argoproj.io_*.yaml"))]
+
+
+def install_argo(server):
+    rbac = source_of("workflow-controller") / "manifests" / "namespace-install" / "workflow-controller-rbac"
+    config = {
+        "metricsConfig": yaml.safe_dump({"enabled": False}),
+        "executor": yaml.safe_dump({"env": [{"name": "RESOURCE_STATE_CHECK_INTERVAL", "value": "500ms"}]}),
+        "workflowDefaults": yaml.safe_dump({"spec": {"schedulerName": SCHEDULER_NAME}}),
+    }
+    objects = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "argo", "namespace": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "workflow-controller-configmap", "namespace": NAMESPACE},
+            "data": config,
+        },
+    ]
+    ctl(server, "apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    ctl(server, "-n", NAMESPACE, "apply", "-k", str(rbac))
+    ctl(server, "-n", NAMESPACE, "apply", "-k", str(TEMPLATES))
+
+
+@contextlib.contextmanager
+def workflow_controller(server, paths):
+    """Argo's controller, with its own account's rights, for one namespace."""
+    token = ctl(server, "-n", NAMESPACE, "create", "token", "argo", "--duration=24h").strip()
+    environment = {
+        "KUBECONFIG": str(server.kubeconfig("argo", token)),
+        "LEADER_ELECTION_DISABLE": "true",
+        "DEFAULT_REQUEUE_TIME": "1s",
+        # Or a retry after a killed executor is sometimes not noticed for 20 minutes (facts/argo-e2e.md, section 3).
+        "INFORMER_WRITE_BACK": "false",
+    }
+    programs = Programs(paths, server.folder, environment)
+    try:
+        programs.start(
+            "workflow-controller",
+            namespaced="true",
+            namespace=NAMESPACE,
+            managed_namespace=NAMESPACE,
+            executor_image="argoexec:test",
+            loglevel="info",
+        )
+        yield programs
+    finally:
+        programs.stop()
+
+
+class Argo:
+    """What a test does with Argo: submit a workflow, wait for what becomes of it, look at its jobs.
+
+    `jobs_world` is our controller's side: it makes the jobs' pods, and the test says what becomes of those.
+    """
+
+    def __init__(self, api, server, pods, jobs_world):
+        self.api = api
+        self.server = server
+        self.pods = pods
+        self.jobs_world = jobs_world
+
+    def path(self, plural, name=""):
+        group = "apis/kubeflow.org/v1" if plural == "mxjobs" else "apis/argoproj.io/v1alpha1"
+        group = "api/v1" if plural in {"pods", "services", "events"} else group
+        return f"/{group}/namespaces/{NAMESPACE}/{plural}{f'/{name}' if name else ''}"
+
+    async def submit(self, workflow):
+        """Create a workflow, a Hera object or a manifest; its name."""
+        manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
+        manifest["metadata"].pop("namespace", None)
+        return (await self.api.post(self.path("workflows"), manifest)).ok()["metadata"]["name"]
+
+    async def until(self, plural, holds, **query):
+        """The objects of a kind by name, once `holds` is true of them."""
+        found = {}
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path(plural), **query) as events:
+            while True:
+                event = await events.next()
+                assert event is not None, "the watch ended"
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    found.pop(name, None)
+                else:
+                    found[name] = event["object"]
+                if holds(found):
+                    return found
+
+    async def finished(self, name):
+        """The workflow, once it is over."""
+        phases = {"Succeeded", "Failed", "Error"}
+        query = {"fieldSelector": f"metadata.name={name}"}
+        found = await self.until(
+            "workflows", lambda all_: any(w.get("status", {}).get("phase") in phases for w in all_.values()), **query
+        )
+        return found[name]
+
+    async def jobs(self, workflow, count=1):
+        """The jobs of a run, once there are so many, and each has its pods."""
+
+        def there(found):
+            return len(found) == count and all(job.get("status", {}).get("state") for job in found.values())
+
+        return await self.until("mxjobs", there, **self._of(workflow))
+
+    async def job(self, workflow):
+        """The only job of a run, once its pods exist."""
+        (job,) = (await self.jobs(workflow)).values()
+        return job
+
+    async def no_jobs(self, workflow):
+        """Wait until a run has none left."""
+        listed = (await self.api.get(self.path("mxjobs"), **self._of(workflow))).ok()
+        left = {item["metadata"]["name"] for item in listed["items"]}
+        start = {"resourceVersion": listed["metadata"]["resourceVersion"]}
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path("mxjobs"), **start) as events:
+            while left:
+                event = await events.next()
+                if event["type"] == "DELETED":
+                    left.discard(event["object"]["metadata"]["name"])
+
+    async def end(self, job, exit_code=0, message=""):
+        """Have a job's pods run, and end with this code; Worker 0 leaves the message."""
+        name = job["metadata"]["name"]
+        pods = await self.until(
+            "pods", lambda found: len(found) == replicas(job), labelSelector=f"training.kubeflow.org/job-name={name}"
+        )
+        await self.jobs_world.move(list(pods), "Running")
+        if exit_code:
+            await self.jobs_world.move([f"{name}-worker-0"], "Failed", exit_code, message)
+        else:
+            await self.jobs_world.move([pod for pod in pods if not pod.endswith("-worker-0")], "Succeeded", 0)
+            await self.jobs_world.move([f"{name}-worker-0"], "Succeeded", 0, message)
+
+    @staticmethod
+    def _of(workflow):
+        return {"labelSelector": f"workflows.argoproj.io/workflow={workflow}"}
+
+
+def replicas(job):
+    """How many pods a job has."""
+    return sum(spec.get("replicas", 1) for spec in job["spec"]["mxReplicaSpecs"].values())
+
+
+def node_of(workflow, template):
+    """The node of a finished workflow that ran a template; of a retried one, the last attempt's parent."""
+    (found,) = [
+        node
+        for node in workflow["status"]["nodes"].values()
+        if node.get("templateName") == template and node["type"] == "Retry"
+    ]
+    return found
+
+
+def outputs_of(node):
+    """A node's output parameters by name."""
+    return {each["name"]: each.get("value") for each in node.get("outputs", {}).get("parameters", [])}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def argo(argo_server, tmp_path_factory):
+    """Argo at work; workflows, jobs and pods of the module's tests go at its end."""
+    argoexec = programs_or_skip(ARGO)["argoexec"]
+    credentials = load_credentials(str(argo_server.kubeconfig()))
+    async with (
+        real_api(argo_server) as api,
+        Client(credentials) as client,
+        RecordingClient(credentials) as ours,
+        ArgoPods(client, argo_server, argoexec, tmp_path_factory.mktemp("pods")) as pods,
+    ):
+        jobs_world = World(api, ours, argo_server.kubeconfig(), NAMESPACE)
+        await jobs_world.start()
+        made = Argo(api, argo_server, pods, jobs_world)
+        try:
+            yield made
+        finally:
+            for plural in ("cronworkflows", "workflows", "mxjobs"):
+                await api.delete(made.path(plural))
+            await api.delete(made.path("pods"), {"gracePeriodSeconds": 0})
+            await jobs_world.stop()

@@ -1,0 +1,294 @@
+"""A node that runs Argo's own pods (argoexec), and no others, for tests on a real API server; needs root.
+
+What a kubelet does for such a pod: the ServiceAccount's token, emptyDirs, init container and main, exit codes and
+termination messages, deletion with its grace period, activeDeadlineSeconds, and `exec`, by which the controller stops
+a poller. No images (argoexec is a program on this machine), no cgroups, no probes (`facts/argo-e2e.md`, section 2).
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from aiohttp import web
+
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
+from mxnet_operator.local.kubelet.lease import keep_lease
+from mxnet_operator.local.kubelet.timing import Timing
+
+NODE = "argo"
+SCHEDULER_NAME = "argo-test-runner"
+"""Argo's pods ask for this scheduler, so that no other places them."""
+_SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+_USER = 8737
+_CONTAINER_PROGRAM = Path(__file__).with_name("argo_container.py")
+
+
+def why_not():
+    """Why this process can't run Argo's pods; empty where it can."""
+    if os.geteuid() != 0:
+        return "Argo's pods need root here: chroot and namespaces of mounts and process ids"
+    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True, check=False)
+    return f"namespaces can't be made here, even as root: {tried.stderr}" if tried.returncode else ""
+
+
+def now():
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class ArgoPods:
+    """The node, until its context ends; then no process of it is left."""
+
+    def __init__(self, client, server, argoexec, folder):
+        """`server` is the API server as the pods are to find it; `argoexec` the program that is their image."""
+        self._client = client
+        self._server = server
+        self._argoexec = argoexec
+        self._folder = folder
+        self._pods = {}
+
+    async def __aenter__(self):
+        self._web = web.AppRunner(self._kubelet_api())
+        await self._web.setup()
+        site = web.TCPSite(self._web, "127.0.0.1", 0, ssl_context=self._server.kubelet_context())
+        await site.start()
+        port = site._server.sockets[0].getsockname()[1]
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}],
+        }
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "spec": {"unschedulable": True}}
+        await self._client.create(NODES.path(), node)
+        await self._client.patch(NODES.path(None, NODE, "status"), {"status": status})
+        self._own = [asyncio.create_task(each) for each in (self._watch(), keep_lease(self._client, NODE, Timing()))]
+        return self
+
+    async def __aexit__(self, *_):
+        tasks = [*self._own, *(pod.task for pod in self._pods.values())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._web.cleanup()
+        await self._client.delete(NODES.path(None, NODE))
+
+    def process(self, pod_name, container="main"):
+        """The process id of a container's process 1."""
+        (found,) = self._folder.glob(f"{pod_name}-*/{container}.pid")
+        return int(found.read_text())
+
+    async def _watch(self):
+        query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+        while True:
+            with contextlib.suppress(ApiUnavailable, ApiError):
+                async for line in self._client.watch(PODS.path(), query):
+                    event = json.loads(line)
+                    if event["type"] in {"ADDED", "MODIFIED"}:
+                        await self._see(event["object"])
+
+    async def _see(self, manifest):
+        if manifest["spec"].get("schedulerName") != SCHEDULER_NAME:
+            return
+        uid = manifest["metadata"]["uid"]
+        if uid not in self._pods:
+            folder = self._folder / f"{manifest['metadata']['name']}-{uid}"
+            self._pods[uid] = _Pod(manifest, self._client, self._server, self._argoexec, folder)
+        if "deletionTimestamp" in manifest["metadata"]:
+            self._pods[uid].deletion.set()
+
+    def _kubelet_api(self):
+        app = web.Application()
+        app.router.add_route("*", "/exec/{namespace}/{pod}/{container}", self._exec)
+        return app
+
+    async def _exec(self, request):
+        """Runs the command beside the container, as `kubectl exec` would; nobody reads its output."""
+        pid = self.process(request.match_info["pod"], request.match_info["container"])
+        command = request.query.getall("command")
+        program = command[0] if command[0].startswith("/") else "/var/run/argo/argoexec"
+        enter = ["nsenter", "--target", str(pid), "--mount", "--pid", "--root", "--wd"]
+        process = await asyncio.create_subprocess_exec(
+            *enter, "--setuid", str(_USER), "--setgid", str(_USER), program, *command[1:]
+        )
+        await process.wait()
+        return web.Response()
+
+
+class _Pod:
+    """One pod, from its binding to its end; `task` is its life."""
+
+    def __init__(self, manifest, client, server, argoexec, folder):
+        self.deletion = asyncio.Event()
+        self._manifest = manifest
+        self._client = client
+        self._server = server
+        self._argoexec = argoexec
+        self._folder = folder
+        meta = manifest["metadata"]
+        self._path = PODS.path(meta["namespace"], meta["name"])
+        self._process = None
+        self._message = ""
+        self.task = asyncio.create_task(self._live())
+
+    async def _live(self):
+        meta = self._manifest["metadata"]
+        self._folder.mkdir(parents=True)
+        try:
+            if not self._manifest["spec"].get("nodeName"):
+                target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+                body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
+                await self._client.create(f"{self._path}/binding", body)
+            await self._run()
+            if self.deletion.is_set():
+                await self._client.delete(self._path, {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
+        except ApiError as error:
+            if error.code != 404:
+                raise
+        finally:
+            if self._process is not None and self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _run(self):
+        volumes = await self._volumes()
+        started = now()
+        ended = {}
+        for kind in ("initContainers", "containers"):
+            for container in self._manifest["spec"].get(kind, []):
+                await self._report("Pending" if kind == "initContainers" else "Running", ended, started, container)
+                code = await self._contain(container, volumes)
+                ended[container["name"]] = (code, self._termination(container), started, now())
+                if code != 0:
+                    await self._report("Failed", ended, started)
+                    return
+        await self._report("Succeeded", ended, started)
+
+    async def _contain(self, container, volumes):
+        """Run one container; its exit code. Deletion and the pod's deadline end it."""
+        name = container["name"]
+        log = self._folder / f"{name}.termination"
+        log.touch()
+        log.chmod(0o666)
+        mounts = [{"source": str(self._argoexec), "target": "/bin/argoexec", "read_only": True}]
+        for mount in container.get("volumeMounts", []):
+            source = volumes[mount["name"]] / mount.get("subPath", "")
+            source.mkdir(exist_ok=True)
+            source.chmod(0o777)
+            mounts.append({"source": str(source), "target": mount["mountPath"], "read_only": mount.get("readOnly")})
+        mounts.append({"source": str(log), "target": "/dev/termination-log"})
+        command = [*container["command"], *container.get("args", [])]
+        description = {
+            "root": str(self._folder / f"{name}.root"),
+            "mounts": mounts,
+            "user": _USER,
+            "command": ["/bin/argoexec" if command[0] == "argoexec" else command[0], *command[1:]],
+            "env": self._environment(container),
+            "pid_file": str(self._folder / f"{name}.pid"),
+        }
+        output = (self._folder / f"{name}.log").open("wb")
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, str(_CONTAINER_PROGRAM), json.dumps(description), stdout=output, stderr=output
+        )
+        return await self._outlive(self._process)
+
+    async def _outlive(self, process):
+        ending = asyncio.create_task(process.wait())
+        deleting = asyncio.create_task(self.deletion.wait())
+        deadline = self._manifest["spec"].get("activeDeadlineSeconds")
+        try:
+            await asyncio.wait({ending, deleting}, timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                if not deleting.done():
+                    self._message = "Pod was active on the node longer than the specified deadline"
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
+                await asyncio.wait({ending}, timeout=self._manifest["spec"].get("terminationGracePeriodSeconds", 30))
+                if not ending.done():
+                    process.kill()
+            return await ending
+        finally:
+            deleting.cancel()
+
+    def _environment(self, container):
+        meta = self._manifest["metadata"]
+        fields = {"metadata.name": meta["name"], "metadata.uid": meta["uid"], "metadata.namespace": meta["namespace"]}
+        address, _, port = self._server.url.removeprefix("https://").partition(":")
+        environment = {"PATH": "/bin", "KUBERNETES_SERVICE_HOST": address, "KUBERNETES_SERVICE_PORT": port}
+        for each in container.get("env", []):
+            reference = each.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+            environment[each["name"]] = fields[reference] if reference else each.get("value", "")
+        return environment
+
+    def _termination(self, container):
+        return (self._folder / f"{container['name']}.termination").read_text(errors="replace")[:4096]
+
+    async def _volumes(self):
+        folders = {}
+        for volume in self._manifest["spec"].get("volumes", []):
+            folder = folders[volume["name"]] = self._folder / "volumes" / volume["name"]
+            folder.mkdir(parents=True)
+            folder.chmod(0o777)
+            for source in volume.get("projected", {}).get("sources", []):
+                for name, text in (await self._projected(source)).items():
+                    (folder / name).write_text(text)
+        return folders
+
+    async def _projected(self, source):
+        meta = self._manifest["metadata"]
+        if token := source.get("serviceAccountToken"):
+            account = self._manifest["spec"]["serviceAccountName"]
+            path = f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token"
+            bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+            spec = {"expirationSeconds": 3600, "boundObjectRef": bound}
+            answer = await self._client.create(
+                path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+            )
+            return {token["path"]: answer["status"]["token"]}
+        if config_map := source.get("configMap"):
+            found = await self._client.get(CONFIGMAPS.path(meta["namespace"], config_map["name"]))
+            return {item["path"]: found["data"][item["key"]] for item in config_map["items"]}
+        return {item["path"]: meta["namespace"] for item in source.get("downwardAPI", {}).get("items", [])}
+
+    async def _report(self, phase, ended, started, running=None):
+        def state(container):
+            if container["name"] in ended:
+                code, message, began, finished = ended[container["name"]]
+                reason = "Completed" if code == 0 else "Error"
+                times = {"startedAt": began, "finishedAt": finished}
+                return {"terminated": {"exitCode": code, "reason": reason, "message": message, **times}}
+            if container is running:
+                return {"running": {"startedAt": now()}}
+            return {"waiting": {"reason": "PodInitializing"}}
+
+        def statuses(containers):
+            return [
+                {
+                    "name": each["name"],
+                    "image": each["image"],
+                    "imageID": "",
+                    "ready": each is running,
+                    "restartCount": 0,
+                    "state": state(each),
+                }
+                for each in containers
+            ]
+
+        spec = self._manifest["spec"]
+        status = {
+            "phase": phase,
+            "startTime": started,
+            "podIP": "127.0.0.1",
+            "initContainerStatuses": statuses(spec.get("initContainers", [])),
+            "containerStatuses": statuses(spec["containers"]),
+        }
+        if self._message:
+            status |= {"reason": "DeadlineExceeded", "message": self._message}
+        await self._client.patch(f"{self._path}/status", {"status": status})

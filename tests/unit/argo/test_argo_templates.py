@@ -1,0 +1,35 @@
+"""The shipped templates are what the code generates, and kubectl can apply them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from deployment import rendered
+
+from mxnet_argo.__main__ import files
+
+ARGO = Path(__file__).parents[3] / "argo"
+TEMPLATES = ARGO / "templates"
+FILES = files(ARGO)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ARGO)))
+def test_what_is_checked_in_is_what_the_code_generates(path: Path) -> None:
+    assert path.read_text() == FILES[path], "it is stale: make generate"
+
+
+@pytest.mark.parametrize("folder", [TEMPLATES, TEMPLATES / "cluster"])
+def test_every_file_is_part_of_what_kubectl_applies(folder: Path) -> None:
+    objects = rendered(folder)
+    templates = {each["metadata"]["name"] for each in objects if each["kind"].endswith("WorkflowTemplate")}
+    assert templates == {file.stem for file in folder.glob("mxjob-*.yaml")}
+
+
+def test_every_template_runs_as_the_account_that_is_shipped() -> None:
+    accounts = {each["metadata"]["name"] for each in rendered(TEMPLATES) if each["kind"] == "ServiceAccount"}
+    users = {
+        yaml.safe_load(text)["spec"]["serviceAccountName"]
+        for path, text in FILES.items()
+        if path.is_relative_to(TEMPLATES)
+    }
+    assert accounts == users
