@@ -15,6 +15,7 @@ from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 
 from mxnet_operator.api import names
+from mxnet_operator.build.fail_fast import CONFIG_MAP
 
 pytestmark = pytest.mark.kubernetes
 
@@ -81,6 +82,8 @@ async def world(server):
             (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
         for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
             (await api.delete(f"{SERVICES}/{service['metadata']['name']}")).ok()
+        # It outlives its jobs, and its making is a right to be seen.
+        await api.delete(f"/api/v1/namespaces/default/configmaps/{CONFIG_MAP}")
 
 
 async def start_on_a_node(world, pods):
@@ -127,7 +130,7 @@ async def a_job_whose_names_are_taken(world):
 
 async def a_job_that_fails(world):
     """One worker fails; of the others one runs, and is stopped, and one was never placed, and is deleted."""
-    await world.submit(submitted(make_mxjob("fails").worker(3)))
+    await world.submit(submitted(make_mxjob("fails").worker(3, command=["python", "train.py"])))
     await world.eventually(PODS, lambda pods: all(f"fails-worker-{index}" in pods for index in range(3)))
     await start_on_a_node(world, ["fails-worker-0", "fails-worker-1"])
     await world.move(["fails-worker-0"], "Failed", exit_code=1)
@@ -141,13 +144,14 @@ async def a_job_that_fails(world):
 
 async def a_job_that_is_cleaned_up(world):
     """Its pods and Services go when it has succeeded, and then so does the job."""
-    job = make_mxjob("done").worker(1).run_policy(cleanPodPolicy="All", ttlSecondsAfterFinished=1)
-    await world.submit(submitted(job))
+    await world.submit(submitted(make_mxjob("done").worker(1).run_policy(cleanPodPolicy="All")))
     await world.eventually(PODS, lambda pods: "done-worker-0" in pods)
     await world.move(["done-worker-0"], "Running")
     await world.move(["done-worker-0"], "Succeeded", exit_code=0)
     await gone(world, PODS, "done-worker-0")
     await gone(world, SERVICES, "done-mx")
+    # Only now, or the job might go before its Service is cleaned up.
+    (await world.api.merge(f"{JOBS}/done", {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}})).ok()
     await gone(world, JOBS, "done")
 
 

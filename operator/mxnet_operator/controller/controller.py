@@ -41,8 +41,12 @@ class Controller:
         workers: int = DEFAULT_WORKERS,
         elector: Elector | None = None,
         observer: ControllerObserver | None = None,
+        fail_fast_hook: bool = False,
     ) -> None:
-        """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all."""
+        """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all.
+
+        `fail_fast_hook` is for clusters whose kubelets don't add the hook themselves, as the local one does.
+        """
         self.elector = elector
         self.synced = asyncio.Event()
         self.workers = workers
@@ -63,7 +67,7 @@ class Controller:
                 watched.pods,
                 watched.services,
                 writes,
-                executor=Executor(writer, writes, in_flight),
+                executor=Executor(writer, writes, in_flight, fail_fast_hook=fail_fast_hook),
                 recorder=recorder,
                 on_status=self._observer.status_written,
             )

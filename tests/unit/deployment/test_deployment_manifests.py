@@ -11,6 +11,7 @@ from audit import granted
 from deployment import MANIFESTS, OVERLAYS, of_kind, one, rendered, roles_of_controller
 
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.build.fail_fast import CONFIG_MAP
 
 ROOT = Path(__file__).parents[3]
 LARGEST_ANNOTATION = 256 * 1024
@@ -50,6 +51,14 @@ def test_the_container_runs_as_nobody_with_a_read_only_root_and_no_capabilities(
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
+
+
+def test_of_all_config_maps_the_controller_may_read_the_one_that_this_release_makes(objects):
+    rules = [rule for role in roles_of_controller(objects) for rule in role["rules"]]
+    named = [
+        rule.get("resourceNames") for rule in rules if "configmaps" in rule["resources"] and "get" in rule["verbs"]
+    ]
+    assert named == [[CONFIG_MAP]], "the hook has changed: write its ConfigMap's new name into base/rbac.yaml"
 
 
 def test_probes_metrics_and_arguments_name_the_same_ports(objects):
