@@ -53,7 +53,7 @@ def expected(name):
     else:
         message, finished = f"mxjob {name} is failed because 1 {replica_type} replica(s) failed. {words}", {label}
         told = message
-    ended = {each: "Succeeded" if retried else f"Failed {code}" for each in finished}
+    ended = dict.fromkeys(finished, "Succeeded" if retried else f"Failed {code}")
     stopped = {each: "Failed DeadlineExceeded" for each in PODS_OF_A_JOB if each not in finished}
     return {
         "state": "Succeeded" if retried else "Failed",
@@ -115,7 +115,10 @@ async def outcomes(kubernetes):
         for name in ROWS:
             await world.submit(job(name))
         await world.eventually(JOBS, lambda jobs: len(jobs) == len(ROWS) and all(map(is_over, jobs.values())))
-        await world.eventually(PODS, lambda pods: not any(map(is_on_its_way, pods.values())))
+        left = sum(len(expected(name)["pods"]) for name in ROWS)
+        await world.eventually(PODS, lambda pods: len(pods) == left and not any(map(is_on_its_way, pods.values())))
+        services = sum(len(expected(name)["services"]) for name in ROWS)
+        await world.eventually(SERVICES, lambda found: len(found) == services)
         yield await seen(world)
         await world.stop()
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 EXIT_CODE = "test.mxjob/exit-code"
 FATES = "test.mxjob/fates"
 RUNS_FOR = "test.mxjob/runs-for"
+STOPS_FOR = "test.mxjob/stops-for"
 NODES = "/api/v1/nodes"
 SECONDS = 120
 
@@ -47,17 +48,17 @@ def ending(builder, **exit_codes):
     return builder
 
 
-def fated(builder, fates, *, runs_for="500ms"):
+def fated(builder, fates, *, runs_for="500ms", stops_for="0s"):
     """The job whose pods meet these fates, by type, index and attempt; the others run on.
 
     A fate has an `exitCode`, what the container `says`, how the runtime names its end (`ended`: OOMKilled), and a
     `reason` and `message` of the pod's own (Evicted). One whose pod is `never` `admitted`, or `never` `started`, has
-    the latter two.
+    the latter two. A pod ends so long after it started, and goes so long after it was asked to.
     """
-    by_type = {}
+    by_type = {replica_type: {} for replica_type in builder.manifest()["spec"]["mxReplicaSpecs"]}
     for (replica_type, index, attempt), fate in fates.items():
-        by_type.setdefault(replica_type, {})[f"{index}.{attempt}"] = fate
+        by_type[replica_type][f"{index}.{attempt}"] = fate
     for replica_type, of_type in by_type.items():
-        annotations = {FATES: json.dumps(of_type), RUNS_FOR: runs_for}
+        annotations = {FATES: json.dumps(of_type), RUNS_FOR: runs_for, STOPS_FOR: stops_for}
         builder.template_metadata(replica_type, annotations=annotations)
     return builder
