@@ -38,6 +38,8 @@ class FaultyProxy:
         """Each write that the server has carried out or refused: its method and path."""
         self.answers = []
         """What reading was refused with: the path and the code or a watch's ERROR."""
+        self.met = ""
+        """The write that met the fault."""
         self.hit = asyncio.Event()
         self.open = asyncio.Event()
         """Cleared, it holds every new request up."""
@@ -91,7 +93,7 @@ class FaultyProxy:
                 return _broken(request)
             fault = self.fault if len(self.writes) + 1 == self.at and not self.hit.is_set() else None
             if fault is Fault.REQUEST_LOST:
-                self.hit.set()
+                self._meet(request)
                 return _broken(request)
             async with self._ask(request, await request.read()) as answer:
                 body = await answer.read()
@@ -100,9 +102,13 @@ class FaultyProxy:
                 if fault is Fault.KILLED:
                     self._controller += 1
                     self.kill()
-                self.hit.set()
+                self._meet(request)
                 return _broken(request)
             return web.Response(status=answer.status, body=body, headers={"Content-Type": answer.content_type})
+
+    def _meet(self, request):
+        self.met = f"{request.method} {request.path}"
+        self.hit.set()
 
     async def _stream(self, request):
         async with self._ask(request, None) as answer:

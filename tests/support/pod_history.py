@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager
 
+import aiohttp
 from controller_fixtures import PODS
 
 from mxnet_operator.api import names
@@ -58,7 +59,7 @@ class PodHistory:
                         if event["type"] == "ERROR":
                             break
                         self.note(event["type"], event["object"])
-            except (OSError, AssertionError):  # the server is away, or has forgotten the version
+            except (OSError, aiohttp.ClientError, AssertionError):  # the server is away, or has forgotten the version
                 await asyncio.sleep(0.1)
 
 
