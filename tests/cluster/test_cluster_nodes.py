@@ -1,15 +1,12 @@
 """Jobs on the fake nodes of KWOK, where the real scheduler places their pods."""
 
-import asyncio
-
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted
-from fake_nodes import NODES, ending, fake_node
+from fake_nodes import ending, fake_node, fake_nodes
 
 pytestmark = pytest.mark.kubernetes
 
-SECONDS = 60
 GPU = "nvidia.com/gpu"
 
 
@@ -21,19 +18,8 @@ def job(*, gpus, exit_codes):
 
 @pytest.fixture
 async def nodes(api):
-    for manifest in (fake_node("plain"), fake_node("with-gpus", **{GPU: "2"})):
-        (await api.post(NODES, manifest)).ok()
-    untainted = set()
-    async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:
-        while len(untainted) < 2:  # kube-controller-manager lets pods onto a node once it is ready
-            found = (await events.next())["object"]
-            conditions = found["status"].get("conditions", [])
-            ready = any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
-            if ready and not found["spec"].get("taints"):
-                untainted.add(found["metadata"]["name"])
-    yield
-    for name in ("plain", "with-gpus"):
-        (await api.delete(f"{NODES}/{name}")).ok()
+    async with fake_nodes(api, fake_node("plain"), fake_node("with-gpus", **{GPU: "2"})):
+        yield
 
 
 async def test_workers_are_placed_where_the_gpus_are(world, nodes):

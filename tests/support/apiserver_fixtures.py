@@ -85,7 +85,8 @@ class Api:
     async def watch(self, path, *, headers=None, **query):
         sent = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"} | (headers or {})
         asked = {"watch": "true"} | query
-        async with self.session.get(self.base + path, headers=sent, params=asked) as response:
+        endless = aiohttp.ClientTimeout(total=None)
+        async with self.session.get(self.base + path, headers=sent, params=asked, timeout=endless) as response:
             assert response.status == 200, await response.text()
             yield WatchStream(response)
 

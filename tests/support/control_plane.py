@@ -25,6 +25,8 @@ USERS = {  # their names to the server, and groups: each program has the rights 
     "kwok": ("kwok", server.ADMINISTRATORS),
     "controller": ("mxnet-operator", server.ADMINISTRATORS),
 }
+_OUR_JOBS = "/apis/kubeflow.org/v1/mxjobs?limit=1"
+"""Served a moment after the API server says that it is ready."""
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -39,6 +41,21 @@ class Server(server.Server):
 
     tokens: Mapping[str, str]
     ca: trustme.CA
+    programs: Programs
+
+    def restart_api_server(self) -> None:
+        """Kill it, as a crash would, start it again as it was, and wait until it answers; etcd stays. Blocks."""
+        started = self.programs.started
+        (old,) = [each for each in started if each.name == "kube-apiserver"]
+        old.process.kill()
+        old.process.wait()
+        arguments = old.process.args
+        assert isinstance(arguments, list)
+        flags = dict(str(each).removeprefix("--").split("=", 1) for each in arguments[1:])
+        new = self.programs.start(old.name, **{flag.replace("-", "_"): value for flag, value in flags.items()})
+        started.remove(new)
+        started[started.index(old)] = new  # they are stopped in the order of this list
+        self.programs.wait(old.name, lambda: self.ask("GET", "/readyz") == "ok" and self.ask("GET", _OUR_JOBS))
 
     def kubeconfig(self, user: str = ADMIN, token: str | None = None) -> Path:
         """A kubeconfig for one of USERS, or for whoever has the token."""
@@ -81,7 +98,7 @@ def control_plane(
     try:
         ca = trustme.CA()
         started = server.start_api_server(programs, ca, users, **audit, **api_server_flags)
-        result = Server(started.url, started.authority, folder, started.token, tokens, ca)
+        result = Server(started.url, started.authority, folder, started.token, tokens, ca, programs)
         server.add_crds(programs, result, crds)
         server.start_controllers(programs, result)
         _start_kwok(programs, result)

@@ -37,9 +37,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 programs([name])
 
 
-@pytest.fixture(scope="session")
-def kubernetes() -> Iterator[Server]:
-    """A real Kubernetes API that serves our CRDs."""
+@contextlib.contextmanager
+def our_kubernetes() -> Iterator[Server]:
+    """A real Kubernetes API that serves our CRDs, until the context ends."""
     paths = programs_or_skip(CONTROL_PLANE)
     with (
         tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder,
@@ -48,11 +48,18 @@ def kubernetes() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def kubernetes() -> Iterator[Server]:
+    """The one that all tests share."""
+    with our_kubernetes() as server:
+        yield server
+
+
 @contextlib.asynccontextmanager
 async def real_api(server: Server) -> AsyncIterator[Api]:
     """An HTTP client of its administrator's."""
     trust = ssl.create_default_context(cafile=str(server.authority))
-    connector, limit = aiohttp.TCPConnector(ssl=trust), aiohttp.ClientTimeout(total=60)
+    connector, limit = aiohttp.TCPConnector(limit=0, ssl=trust), aiohttp.ClientTimeout(total=60)
     async with aiohttp.ClientSession(connector=connector, timeout=limit) as session:
         yield Api(session, server.url, server.token)
 

@@ -1,0 +1,128 @@
+"""Jobs that go on while the API server crashes, watches expire, or two controllers both believe to lead."""
+
+import asyncio
+
+import pytest
+from audit import requests_of
+from builders import make_mxjob
+from control_plane import USERS
+from control_plane_fixtures import our_kubernetes
+from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
+from controller_processes import controller_processes
+from fake_nodes import EXIT_CODE, fake_node, fake_nodes, fated
+from faulty_proxy import FaultyProxy
+from pod_history import pod_history
+
+from mxnet_operator.api.conditions import job_state
+from mxnet_operator.kube.credentials import load_credentials
+
+pytestmark = pytest.mark.kubernetes
+
+REPLICAS = (("Scheduler", 0), ("Server", 0), ("Worker", 0), ("Worker", 1))
+FAILS, ENDS = {"exitCode": 137}, {"exitCode": 0}
+SEVERAL = tuple(f"job-{number}" for number in range(5))
+
+
+@pytest.fixture(scope="module")
+def kubernetes():
+    """One of its own: Kubernetes' scheduler is slow to come back from so many crashes of its API server."""
+    with our_kubernetes() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+async def node(api):
+    async with fake_nodes(api, fake_node("large", cpu="99")):
+        yield
+
+
+def job(name, fates, runs_for="2s"):
+    """A gang that is on its node already."""
+    builder = fated(make_mxjob(name).scheduler().server().worker(2), fates, runs_for=runs_for)
+    for replica_type in dict.fromkeys(each for each, _ in REPLICAS):
+        builder.template(replica_type, nodeName="large")
+    return submitted(builder.restart("ExitCode"))
+
+
+def ends_in(attempt):
+    """The fates of a gang that ends well in this attempt."""
+    return {(replica_type, index, attempt): ENDS for replica_type, index in REPLICAS}
+
+
+def restarts(job):
+    return job["status"].get("restarts", 0), job["status"].get("restartsCountTowardsMax", 0)
+
+
+def once_each(name, attempts):
+    """The history of a gang whose every pod was made once in each attempt."""
+    return {(f"{name}-{kind.lower()}-{n}", attempt): 1 for kind, n in REPLICAS for attempt in range(attempts)}
+
+
+async def all_in(world, *states):
+    def holds(jobs):
+        return len(jobs) == len(SEVERAL) and all(job_state(each) in states for each in jobs.values())
+
+    return await world.eventually(JOBS, holds)
+
+
+async def test_jobs_end_the_same_though_the_api_server_crashes_while_they_start_run_and_restart(world, kubernetes):
+    async with pod_history(world) as history:
+        for name in SEVERAL:
+            await world.submit(job(name, {("Worker", 1, 0): FAILS, **ends_in(1)}, runs_for="5s"))
+        await world.eventually(PODS, lambda pods: pods)
+        await asyncio.to_thread(kubernetes.restart_api_server)
+        await world.eventually(JOBS, lambda jobs: any(job_state(each) == "Running" for each in jobs.values()))
+        await asyncio.to_thread(kubernetes.restart_api_server)
+        await world.eventually(JOBS, lambda jobs: any(job_state(each) == "Restarting" for each in jobs.values()))
+        await asyncio.to_thread(kubernetes.restart_api_server)
+        jobs = await all_in(world, "Succeeded", "Failed")
+    assert {name: (job_state(each), *restarts(each)) for name, each in jobs.items()} == dict.fromkeys(
+        SEVERAL, ("Succeeded", 1, 1)
+    )
+    assert {name: history.of(name) for name in SEVERAL} == {name: once_each(name, 2) for name in SEVERAL}
+    assert history.beside_older == []
+
+
+async def test_what_happened_while_a_watch_expired_is_not_missed(api, namespace, kubernetes, tmp_path):
+    async with (
+        FaultyProxy(api, tmp_path).served() as proxy,
+        RecordingClient(load_credentials(str(proxy.kubeconfig))) as client,
+    ):
+        world = World(api, client, proxy.kubeconfig, namespace)
+        await world.start()
+        async with pod_history(world) as history:
+            await world.submit(job("digits", ends_in(1)))
+            await world.state("digits", "Running")
+            proxy.cut()
+            failing = {"metadata": {"annotations": {EXIT_CODE: "137"}}}
+            (await api.merge(world.path(f"{PODS}/digits-worker-1"), failing)).ok()
+            await world.eventually(
+                PODS, lambda pods: pods.get("digits-worker-1", {}).get("status", {}).get("phase") == "Failed"
+            )
+            await asyncio.to_thread(kubernetes.restart_api_server)  # which begins a history of its own
+            proxy.open.set()
+            done = await world.state("digits", "Succeeded")
+        await world.stop()
+    assert 410 in {code for path, code in proxy.answers if path.endswith("/pods")}
+    assert restarts(done) == (1, 1)
+    assert history.of("digits") == once_each("digits", 2)
+    assert history.beside_older == []
+
+
+async def test_two_controllers_that_both_believe_to_lead_count_and_make_everything_once(api, namespace, kubernetes):
+    world = World(api, None, kubernetes.kubeconfig("controller"), namespace)
+    fates = {("Worker", 1, 0): FAILS, ("Scheduler", 0, 1): FAILS, **ends_in(2)}
+    async with controller_processes() as processes, pod_history(world) as history:
+        for _ in range(2):
+            await processes.start(world.kubeconfig, namespace)
+        for name in SEVERAL:
+            await world.submit(job(name, fates))
+        jobs = await all_in(world, "Succeeded", "Failed")
+    assert {name: (job_state(each), *restarts(each)) for name, each in jobs.items()} == dict.fromkeys(
+        SEVERAL, ("Succeeded", 2, 2)
+    )
+    assert {name: history.of(name) for name in SEVERAL} == {name: once_each(name, 3) for name in SEVERAL}
+    assert history.beside_older == []
+    asked = [each for each in requests_of(kubernetes, USERS["controller"][0]) if each.namespace == namespace]
+    collided = {each.right.resource for each in asked if each.code == 409}
+    assert collided >= {"pods", "mxjobs/status"}, "the two never met"

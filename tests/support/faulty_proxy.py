@@ -1,0 +1,139 @@
+"""A proxy between one controller and the API server: it counts the controller's writes, and one of them goes wrong."""
+
+import asyncio
+import contextlib
+import json
+from contextlib import asynccontextmanager
+from enum import Enum
+from pathlib import Path
+
+import aiohttp
+import yaml
+from aiohttp import web
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_HOP_BY_HOP = frozenset({"host", "connection", "transfer-encoding", "content-length", "keep-alive"})
+
+
+class Fault(Enum):
+    """What goes wrong with a write."""
+
+    KILLED = "the controller is killed once it is carried out"
+    REPLY_LOST = "its reply is lost"
+    REQUEST_LOST = "it never reaches the server"
+
+
+class FaultyProxy:
+    """Passes requests on, writes one at a time, in the order in which they come.
+
+    The write of number `at` meets the `fault`; `kill` is what ends the controller. From then on nothing of that
+    controller's is passed on, what it had under way included; the next one's is.
+    """
+
+    def __init__(self, api, folder):
+        self.api = api
+        self.folder = Path(folder)
+        self.at, self.fault, self.kill = 0, None, None
+        self.writes = []
+        """Each write that the server has carried out or refused: its method and path."""
+        self.answers = []
+        """What reading was refused with: the path and the code or a watch's ERROR."""
+        self.met = ""
+        """The write that met the fault."""
+        self.hit = asyncio.Event()
+        self.open = asyncio.Event()
+        """Cleared, it holds every new request up."""
+        self.open.set()
+        self.kubeconfig = None
+        self._streams = set()
+        self._one_at_a_time = asyncio.Lock()
+        self._controller = 0
+
+    @asynccontextmanager
+    async def served(self):
+        """The proxy with a free port and a kubeconfig that leads to it."""
+        application = web.Application(client_max_size=2**24)
+        application.router.add_route("*", "/{path:.*}", self._relay)
+        runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = site._server.sockets[0].getsockname()[1]
+        self.kubeconfig = self.folder / f"proxy-{port}.kubeconfig"
+        self._write_kubeconfig(port)
+        try:
+            yield self
+        finally:
+            await runner.cleanup()
+
+    def cut(self):
+        """Break every connection with a stream; nothing new gets through until `open` is set."""
+        self.open.clear()
+        for transport in self._streams:
+            transport.abort()
+
+    def _write_kubeconfig(self, port):
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+            "users": [{"name": "test", "user": {"token": self.api.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        self.kubeconfig.write_text(yaml.safe_dump(config))
+
+    async def _relay(self, request):
+        controller = self._controller
+        await self.open.wait()
+        if request.method not in WRITES:
+            return await self._stream(request)
+        async with self._one_at_a_time:
+            if controller != self._controller:
+                return _broken(request)
+            fault = self.fault if len(self.writes) + 1 == self.at and not self.hit.is_set() else None
+            if fault is Fault.REQUEST_LOST:
+                self._meet(request)
+                return _broken(request)
+            async with self._ask(request, await request.read()) as answer:
+                body = await answer.read()
+            self.writes.append(f"{request.method} {request.path}")
+            if fault is not None:
+                if fault is Fault.KILLED:
+                    self._controller += 1
+                    self.kill()
+                self._meet(request)
+                return _broken(request)
+            return web.Response(status=answer.status, body=body, headers={"Content-Type": answer.content_type})
+
+    def _meet(self, request):
+        self.met = f"{request.method} {request.path}"
+        self.hit.set()
+
+    async def _stream(self, request):
+        async with self._ask(request, None) as answer:
+            if answer.status >= 400:
+                self.answers.append((request.path, answer.status))
+            response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
+            self._streams.add(request.transport)
+            with contextlib.suppress(ConnectionError):  # the controller has gone
+                await response.prepare(request)
+                async for chunk in answer.content.iter_any():
+                    if b'{"type":"ERROR"' in chunk:
+                        self.answers.append((request.path, json.loads(chunk.splitlines()[-1])["object"]["code"]))
+                    await response.write(chunk)
+            self._streams.discard(request.transport)
+            return response
+
+    def _ask(self, request, body):
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP}
+        timeout = aiohttp.ClientTimeout(total=None)
+        return self.api.session.request(
+            request.method, self.api.base + request.path_qs, data=body, headers=headers, timeout=timeout
+        )
+
+
+def _broken(request):
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=502)
