@@ -6,27 +6,28 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.rules import RULES
 from mxnet_operator.api.structural import Schema
 from mxnet_operator.api.types import MXJob
 
-NAME = f"{names.PLURAL}.{names.GROUP}"
+NAME = MXJOB.name
 
 
-def custom_resource_definition() -> dict[str, Any]:
-    """The CRD as a manifest for `kubectl apply`."""
+def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:
+    """The CRD of a kind as a manifest for `kubectl apply`."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": NAME},
+        "metadata": {"name": kind.name},
         "spec": {
-            "group": names.GROUP,
+            "group": kind.group,
             "names": {
-                "kind": names.KIND,
-                "listKind": f"{names.KIND}List",
-                "plural": names.PLURAL,
-                "singular": names.SINGULAR,
-                "shortNames": [names.SHORT_NAME],
+                "kind": kind.kind,
+                "listKind": f"{kind.kind}List",
+                "plural": kind.plural,
+                "singular": kind.singular,
+                "shortNames": list(kind.short_names),
             },
             "scope": "Namespaced",
             "versions": [
