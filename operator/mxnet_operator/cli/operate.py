@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.connection import Target, connect
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.interrupts import first_signal
@@ -20,8 +21,8 @@ from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.kube.lease import Elector, LeaseTimes
 
 _CONNECTIONS = 100
-_CONNECTIONS_PER_NAMESPACE = 3
-"""One for each watch, all the time."""
+_CONNECTIONS_PER_NAMESPACE = len(ALL) + 2
+"""One for each watch, all the time: of the jobs of each kind, of pods and of Services."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

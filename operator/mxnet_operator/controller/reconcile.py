@@ -9,6 +9,7 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.events import EventRecorder
@@ -16,7 +17,7 @@ from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, creation_refused, plan, refuse
@@ -41,7 +42,7 @@ class _WithStatus(msgspec.Struct, frozen=True):
 
 
 class Reconciler:
-    """Looks at jobs; safe to call for different jobs at the same time, never for one job twice at a time."""
+    """Looks at jobs of one kind; safe to call for several at the same time, never for one job twice at a time."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Reconciler:
         services: Indexer[Child[ServiceView]],
         writes: OwnWrites,
         *,
+        kind: Kind = MXJOB,
         executor: Executor | None = None,
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
@@ -64,8 +66,9 @@ class Reconciler:
         self._jobs, self._pods, self._services = jobs, pods, services
         self._writes = writes
         self._now = now
-        self._executor = executor or Executor(client, writes)
-        self._recorder = recorder or EventRecorder(client, now)
+        self._resource = resource_of(kind)
+        self._executor = executor or Executor(client, writes, kind=kind)
+        self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._valid: dict[str, tuple[str, int]] = {}
 
@@ -118,9 +121,9 @@ class Reconciler:
         if decided.status is not None:
             change = merge_patch(_wire(old), _wire(decided.status))
             body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
-            path = MXJOBS.path(job.namespace, job.name, "status")
+            path = self._resource.path(job.namespace, job.name, "status")
             stored = await self._client.patch(path, body)
-            self._writes.record(f"{job.namespace}/{job.name}", MXJOBS, stored)
+            self._writes.record(f"{job.namespace}/{job.name}", self._resource, stored)
             if self._on_status is not None:
                 self._on_status(job.namespace, old, decided.status)
         for event in decided.events:
