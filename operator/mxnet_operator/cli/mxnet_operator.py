@@ -1,4 +1,4 @@
-"""`mxnet-operator`: what runs in a cluster: the controller, and the definition of its resource."""
+"""`mxnet-operator`: what runs in a cluster: the controller, and the definitions of its resources."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
 
 app = typer.Typer(
     name="mxnet-operator",
-    help="""The controller of MXJobs (kubeflow.org/v1), and the definition of MXJob.
+    help="""The controller of MXJobs, and the definitions of their kinds.
 
     To try it on a cluster: [bold]mxnet-operator crd | kubectl apply -f -[/], then [bold]mxnet-operator run[/].
     On this machine without Kubernetes, [bold]mxjob local up[/] runs both.
@@ -230,11 +230,21 @@ def run(  # noqa: PLR0917 - options
 
 
 @app.command()
-def crd() -> None:
-    """Print the CustomResourceDefinition of MXJob as YAML: `mxnet-operator crd | kubectl apply -f -`."""
-    from mxnet_operator.api.crd import custom_resource_definition  # noqa: PLC0415
+def crd(
+    legacy: Annotated[
+        bool,
+        typer.Option(
+            "--legacy",
+            help="Those of fioravanzo.org and mxnet.mlkube.io instead; with them, plain `kubectl get mxjobs` means the "
+            "first of these.",
+        ),
+    ] = False,
+) -> None:
+    """Print the CustomResourceDefinitions as YAML: `mxnet-operator crd | kubectl apply -f -`."""
+    from mxnet_operator.api.definitions import definitions, legacy_definitions  # noqa: PLC0415
 
-    write_line(yaml.safe_dump(custom_resource_definition(), sort_keys=False).rstrip())
+    wanted = legacy_definitions() if legacy else definitions()
+    write_line(yaml.safe_dump_all(wanted, sort_keys=False).rstrip())
 
 
 def main() -> None:
