@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from mxnet_operator.api.forms import errors as job_errors
 from mxnet_operator.api.validation import unknown_fields
-from mxnet_operator.api.validation import validate as job_errors
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import Document, read_documents
 from mxnet_operator.cli.terminal import say, write_line
