@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kubernetes
 
 ADMISSION = "OwnerReferencesPermissionEnforcement"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-FOR_ADMISSION = {Right("kubeflow.org", "mxjobs/finalizers", "update")}
+FOR_ADMISSION = {Right("kubeflow.org", f"{plural}/finalizers", "update") for plural in ("mxjobs", "mxnetjobs")}
 """Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
 
 
@@ -63,7 +63,8 @@ async def installed(ask):
             await ask("apply", "-f", MANIFESTS / "base" / "crd.yaml")
         await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
         done.append(overlay)
-        await ask("wait", "--for=condition=Established", "--timeout=60s", "crd/mxjobs.kubeflow.org")
+        crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
+        await ask("wait", "--for=condition=Established", "--timeout=60s", *crds)
         return rendered(overlay)
 
     yield install
@@ -178,7 +179,7 @@ async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refus
 ):
     objects = await installed("namespaced")
     role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
-    index = next(i for i, rule in enumerate(role["rules"]) if rule["resources"] == ["mxjobs/finalizers"])
+    index = next(i for i, rule in enumerate(role["rules"]) if "mxjobs/finalizers" in rule["resources"])
     patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
     await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
     with started(server, objects, tmp_path):
@@ -217,9 +218,9 @@ async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overl
     await ask(*grant, "rolebinding", "alice-admin", "--clusterrole=admin", "--user=alice")
     await world.eventually(CLUSTER_ROLES, lambda found: "mxjobs" in str(found.get("admin", {}).get("rules")))
     assert "is attempting to grant RBAC permissions" in await ask("apply", "-k", overlay, "--as=alice", fails=True)
-    status, finalizers = ("--resource=mxjobs.kubeflow.org/status", "--resource=mxjobs.kubeflow.org/finalizers")
-    for name, verb, resource in (("alice-status", "patch", status), ("alice-finalizers", "update", finalizers)):
-        await ask(*grant, "role", name, f"--verb={verb}", resource)
+    for name, verb, part in (("alice-status", "patch", "status"), ("alice-finalizers", "update", "finalizers")):
+        resources = f"mxjobs.kubeflow.org/{part},mxnetjobs.kubeflow.org/{part}"
+        await ask(*grant, "role", name, f"--verb={verb}", f"--resource={resources}")
         await ask(*grant, "rolebinding", name, f"--role={name}", "--user=alice")
     assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
     await ask("delete", "-k", overlay, "--as=alice", "--timeout=60s")

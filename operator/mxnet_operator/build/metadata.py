@@ -33,8 +33,8 @@ def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
 def owner_reference(job: MXJob) -> dict[str, Any]:
     """The controller reference by which the API server collects a child when its job is gone."""
     return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
+        "apiVersion": job.api_version,
+        "kind": job.kind,
         "name": job.metadata.name,
         "uid": job.metadata.uid,
         "controller": True,

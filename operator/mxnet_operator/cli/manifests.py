@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.errors import CommandError, Exit
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
@@ -25,9 +26,9 @@ class Document:
 
     @property
     def is_job(self) -> bool:
-        """Whether it is meant as an MXJob; without a kind it is, so that its absence is reported."""
+        """Whether it is meant as a job; without a kind it is, so that its absence is reported."""
         kind = self.content.get("kind", names.KIND) if isinstance(self.content, dict) else names.KIND
-        return isinstance(kind, str) and kind.lower() == names.KIND.lower()
+        return isinstance(kind, str) and kind.lower() in {each.kind.lower() for each in ALL}
 
     def line(self, path: str = "") -> int:
         """The line (from 1) of the field at `path`, or of the nearest field above it that is there."""

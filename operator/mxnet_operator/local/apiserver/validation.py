@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mxnet_operator.api import names
+from mxnet_operator.api import forms
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -12,7 +13,6 @@ from mxnet_operator.api.structural import (
     prune,
     structural_errors,
 )
-from mxnet_operator.api.validation import validate
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
@@ -28,8 +28,10 @@ from mxnet_operator.local.quantities import quantity
 
 Rules = Callable[[Any], list[FieldError]]
 
-RULES: Mapping[tuple[str, str], Rules] = {(names.API_VERSION, names.KIND): validate}
-"""What a schema can't say, by apiVersion and kind: the Python twins of the CRD's CEL rules."""
+RULES: Mapping[tuple[str, str], Rules] = {
+    (f"{kind.group}/{version}", kind.kind): forms.errors for kind in ALL for version in kind.versions
+}
+"""What a schema can't say, by apiVersion and kind: the Python twins of the CRDs' CEL rules."""
 
 _HEADER = ("apiVersion", "kind", "metadata")
 _CONFIG_KEY_RULE = (
