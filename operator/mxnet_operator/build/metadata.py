@@ -7,11 +7,12 @@ from mxnet_operator.api.types import MXJob
 
 
 def job_labels(job: MXJob) -> dict[str, str]:
-    """The labels of every child: 1.8.1's, and the job's uid."""
+    """The labels of every child: 1.8.1's, the job's uid, and its short form, the documents' RuntimeId."""
     return {
         names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
         names.LABEL_JOB_NAME: job.metadata.name,
         names.LABEL_JOB_UID: job.metadata.uid,
+        names.LABEL_RUNTIME_ID: names.runtime_id(job.metadata.uid),
     }
 
 

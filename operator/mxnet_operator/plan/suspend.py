@@ -13,6 +13,7 @@ from mxnet_operator.plan.actions import Action, DeleteService, Plan
 from mxnet_operator.plan.attempt import outgoing, torn_down
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.ready import ready, replicas_in
 
 
 def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
@@ -45,6 +46,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         status,
         conditions=current,
         state=conditions.state_of(current),
+        ready=ready(0, replicas_in(job)),
         replica_statuses={},
         restarting_pods=(),
         start_time=None,

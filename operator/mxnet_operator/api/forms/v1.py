@@ -2,17 +2,12 @@
 
 from typing import Final
 
-from mxnet_operator.api.forms.form import Form, Manifest, Spec
+from mxnet_operator.api.forms.form import Form, Note, Spec, as_read, no_conflicts, no_words
 from mxnet_operator.api.kinds import MXJOB
-from mxnet_operator.api.structural import FieldError
 
 
-def _errors(manifest: Manifest) -> list[FieldError]:
-    return []
-
-
-def _spec_to_v1(spec: Spec) -> Spec:
+def _as_it_is(spec: Spec, _note: Note) -> Spec:
     return spec
 
 
-V1: Final = Form("v1", MXJOB, errors=_errors, has_phases=False, spec_to_v1=_spec_to_v1)
+V1: Final = Form("v1", MXJOB, "kubeflow.org/v1", _as_it_is, no_conflicts, no_words, as_read)
