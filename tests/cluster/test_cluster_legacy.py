@@ -63,7 +63,7 @@ async def a_life(world, form):
             *(kind.api_version, kind.kind),
             job["metadata"]["uid"],
         )
-    over = await world.eventually(path, lambda jobs: jobs[name].get("status", {}).get("state") == "Succeeded")
+    over = await world.eventually(path, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == "Succeeded")
     (await world.api.delete(f"{path}/{name}", {"propagationPolicy": "Background"})).ok()
     for children in (PODS, SERVICES):
         await world.eventually(children, lambda found: not any(each.startswith(f"{name}-") for each in found))
