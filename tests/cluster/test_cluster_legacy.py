@@ -56,9 +56,12 @@ async def a_life(world, form):
     kind, name = kind_of_form(form), f"of-{form}"
     job = await world.submit(ending(form, name), sent_to(form))
     path = resource_of(kind).path("default")
-    pods = await world.eventually(PODS, lambda pods: sum(each.startswith(f"{name}-") for each in pods) == 4)
-    for each in pods.values():
-        (owner,) = each["metadata"]["ownerReferences"]
+
+    def own(pods):
+        return [pod for each, pod in pods.items() if each.startswith(f"{name}-")]
+
+    for pod in own(await world.eventually(PODS, lambda pods: len(own(pods)) == 4)):
+        (owner,) = pod["metadata"]["ownerReferences"]
         assert (owner["apiVersion"], owner["kind"], owner["uid"]) == (
             *(kind.api_version, kind.kind),
             job["metadata"]["uid"],
@@ -66,7 +69,7 @@ async def a_life(world, form):
     over = await world.eventually(path, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == "Succeeded")
     (await world.api.delete(f"{path}/{name}", {"propagationPolicy": "Background"})).ok()
     for children in (PODS, SERVICES):
-        await world.eventually(children, lambda found: not any(each.startswith(f"{name}-") for each in found))
+        await world.eventually(children, lambda found: not own(found))
     return over[name]["status"]
 
 
