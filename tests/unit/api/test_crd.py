@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from mxnet_operator.api.crd import custom_resource_definition
