@@ -10,17 +10,19 @@ from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, SERVICES, World, submitted
-from deployment import MANIFESTS, OVERLAYS, one, rendered, roles_of_controller, started, user_name
-from kubectl import kubectl
+from deployment import MANIFESTS, Administrator, one, rendered, roles_of_controller, started, user_name
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from older_jobs import kind_of_form, older_job
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import ALL
+from mxnet_operator.controller.resources import resource_of
 
 pytestmark = pytest.mark.kubernetes
 
 ADMISSION = "OwnerReferencesPermissionEnforcement"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-FOR_ADMISSION = {Right("kubeflow.org", f"{plural}/finalizers", "update") for plural in ("mxjobs", "mxnetjobs")}
+FOR_ADMISSION = {Right(kind.group, f"{kind.plural}/finalizers", "update") for kind in ALL}
 """Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
 
 
@@ -40,17 +42,7 @@ def server():
 @pytest.fixture
 def ask(server):
     """kubectl as the administrator; returns what it prints."""
-
-    async def run(*arguments, fails=False):
-        command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-        async with asyncio.timeout(120):
-            out, err = await process.communicate()
-        assert (process.returncode != 0) is fails, (arguments, out, err)
-        return out.decode() + err.decode()
-
-    return run
+    return Administrator(server)
 
 
 @pytest.fixture
@@ -152,7 +144,26 @@ async def a_job_that_is_cleaned_up(world):
     await gone(world, JOBS, "done")
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+async def a_job_of_a_kind(world, form):
+    """An older form's: its kind has no more rights than its jobs take."""
+    manifest = older_job(form, form)
+    path = resource_of(kind_of_form(form)).path("default")
+    await world.submit(manifest, path)
+    await world.eventually(PODS, lambda pods: f"{form}-worker-1" in pods)
+    await world.eventually(path, lambda jobs: jobs.get(form, {}).get("status", {}).get("state") == "Created")
+    (await world.api.delete(f"{path}/{form}")).ok()
+    await gone(world, PODS, f"{form}-worker-1")
+
+
+OLDER_FORMS = {
+    "standalone": ["mxnetjob"],
+    "namespaced": ["mxnetjob"],
+    "legacy": ["mxnetjob", "fioravanzo", "mlkube"],
+}
+"""One of each older kind that an overlay installs."""
+
+
+@pytest.mark.parametrize("overlay", OLDER_FORMS)
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
     server, installed, world, overlay, tmp_path
 ):
@@ -161,6 +172,8 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_job_whose_names_are_taken(world)
         await a_job_that_fails(world)
         await a_job_that_is_cleaned_up(world)
+        for form in OLDER_FORMS[overlay]:
+            await a_job_of_a_kind(world, form)
 
     requests = requests_of(server, user_name(objects))
     assert [request for request in requests if request.code in {401, 403}] == []
