@@ -43,10 +43,12 @@ def convert(
     if not sources:
         raise CommandError("no manifest given", hint="mxjob convert -f old.yaml", code=Exit.USAGE)
     printed: list[str] = []
+    empty = True
     found: list[str] = []
     for source in sources:
         for part in _parts(read_text(source)):
             documents = documents_in(part, name_of(source))
+            empty = empty and not documents
             found += [mistake for document in documents if document.is_job for mistake in _mistakes(document)]
             if not found:
                 printed += _converted(part, documents)
@@ -54,7 +56,7 @@ def convert(
         for mistake in found:
             say(mistake)
         leave(Exit.USAGE)
-    if not printed:
+    if empty:
         raise CommandError("nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
     write_line("\n---\n".join(printed))
 
