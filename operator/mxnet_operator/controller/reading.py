@@ -68,8 +68,8 @@ class Reader:
             return self._read_form(metadata, known, msgspec.json.decode(raw))
         try:
             job = msgspec.json.decode(raw, type=MXJob)
-        except msgspec.ValidationError as error:
-            return _malformed(metadata, known, msgspec.json.decode(raw), error)
+        except msgspec.ValidationError:
+            return self._read_form(metadata, known, msgspec.json.decode(raw))  # Its status may be of another form yet.
         runs = not known.mistakes or conditions.is_terminal(job.status)  # What is over needs its clean-up only.
         return JobRead(job.metadata, job.status, V1, job, None, job if runs else None, known.mistakes)
 
@@ -77,11 +77,11 @@ class Reader:
         stored = manifest.get("status") or {}
         try:
             status = forms.status_from_wire(known.form, stored)
+            if known.mistakes:
+                return JobRead(metadata, status, known.form, manifest, stored, None, known.mistakes)
+            meant = msgspec.convert({**forms.to_v1(manifest), "status": {}}, MXJob)
         except msgspec.ValidationError as error:
             return _malformed(metadata, known, manifest, error)
-        if known.mistakes:
-            return JobRead(metadata, status, known.form, manifest, stored, None, known.mistakes)
-        meant = msgspec.convert({**forms.to_v1(manifest), "status": {}}, MXJob)
         own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
         job = msgspec.structs.replace(meant, metadata=metadata, status=status, **own)
         return JobRead(metadata, status, known.form, manifest, stored, job)

@@ -29,7 +29,7 @@ def pod_spec(objects):
 
 
 def test_every_object_fits_the_annotation_that_kubectl_apply_keeps_it_in(objects):
-    assert max(len(json.dumps(each)) for each in objects) < LARGEST_ANNOTATION / 4
+    assert max(len(json.dumps(each)) for each in objects) < LARGEST_ANNOTATION / 3
 
 
 def test_all_that_refers_to_the_controllers_account_means_the_one_that_is_installed(objects):

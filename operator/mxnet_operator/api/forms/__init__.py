@@ -59,8 +59,14 @@ def errors(manifest: Any) -> list[FieldError]:
 
     The API server refuses the same and in the same words, as far as its schema and rules can say it.
     """
-    if found := validate(manifest):
-        return [*(error for error in missing_fields(manifest) if error not in found), *found]
+    # A status is not the user's to get right, and may be one that a form's first operator wrote.
+    asked = (
+        {name: value for name, value in manifest.items() if name != "status"}
+        if isinstance(manifest, dict)
+        else manifest
+    )
+    if found := validate(asked):
+        return [*(error for error in missing_fields(asked) if error not in found), *found]
     return list(form_of(manifest).conflicts(manifest["spec"]))
 
 

@@ -42,11 +42,6 @@ def no_words(_status: MXJobStatus, _pods_left: bool) -> dict[str, Any]:
     return {}
 
 
-def as_read(status: Status) -> Status:
-    """The status of a form whose status is v1's."""
-    return status
-
-
 def no_conflicts(_spec: Spec) -> Iterator[FieldError]:
     """Those of a form of which schema and rules say everything."""
     return iter(())

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.forms.form import Form, Note, Path, Spec, as_read, no_conflicts, no_words
+from mxnet_operator.api.forms.form import Form, Note, Path, Spec, no_conflicts, no_words
 from mxnet_operator.api.forms.list_spec import TRAINING
+from mxnet_operator.api.forms.phases import counts_as_map
 from mxnet_operator.api.forms.templates import port_of, port_path, with_port
 from mxnet_operator.api.kinds import MXNETJOB as KIND
 
@@ -41,4 +42,6 @@ def _replica(replica: dict[str, Any], written: str, path: Path, note: Note) -> d
     return {**replica, "template": {**template, "metadata": {**metadata, "labels": labels}}}
 
 
-MXNETJOB: Final = Form("mxnetjob", KIND, f"{KIND.api_version} {KIND.kind}", _to_v1, no_conflicts, no_words, as_read)
+MXNETJOB: Final = Form(
+    "mxnetjob", KIND, f"{KIND.api_version} {KIND.kind}", _to_v1, no_conflicts, no_words, counts_as_map
+)

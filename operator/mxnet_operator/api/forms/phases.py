@@ -50,11 +50,9 @@ def read_list_status(status: Status) -> Status:
     What the form's first operator wrote has no conditions like ours: of a job that it finished, one is made from the
     state, so that it doesn't run again.
     """
-    read = dict(status)
+    read = counts_as_map(status)
     if read.get("state") == UNKNOWN:
         del read["state"]
-    if isinstance(read.get("replicaStatuses"), list):
-        read["replicaStatuses"] = dict(map(_counts, read["replicaStatuses"]))
     read["conditions"] = [each for each in read.get("conditions") or () if "status" in each]
     if read.get("state") in conditions.TERMINAL and not read["conditions"]:
         told = read.get("reason") or f"was {read['state']} when this controller first saw it"
@@ -62,6 +60,15 @@ def read_list_status(status: Status) -> Status:
             {"type": read["state"], "status": "True", "reason": conditions.reason(read["state"]), "message": told}
         ]
     return read
+
+
+def counts_as_map(status: Status) -> Status:
+    """A copy of a status, its list of replicaStatuses, if it is one, turned into v1's map.
+
+    A v1 job has the list for a moment, when its user has just rewritten it from a list form.
+    """
+    counts = status.get("replicaStatuses")
+    return {**status, "replicaStatuses": dict(map(_counts, counts))} if isinstance(counts, list) else dict(status)
 
 
 def _counts(entry: dict[str, Any]) -> tuple[str, dict[str, int]]:

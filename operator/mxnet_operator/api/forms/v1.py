@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from mxnet_operator.api.forms.form import Form, Note, Spec, as_read, no_conflicts, no_words
+from mxnet_operator.api.forms.form import Form, Note, Spec, no_conflicts, no_words
+from mxnet_operator.api.forms.phases import counts_as_map
 from mxnet_operator.api.kinds import MXJOB
 
 
@@ -10,4 +11,4 @@ def _as_it_is(spec: Spec, _note: Note) -> Spec:
     return spec
 
 
-V1: Final = Form("v1", MXJOB, "kubeflow.org/v1", _as_it_is, no_conflicts, no_words, as_read)
+V1: Final = Form("v1", MXJOB, "kubeflow.org/v1", _as_it_is, no_conflicts, no_words, counts_as_map)

@@ -6,6 +6,7 @@ import msgspec
 
 from mxnet_operator.api.forms.flat_spec import flat_to_v1, label_conflicts
 from mxnet_operator.api.forms.form import Form, Status
+from mxnet_operator.api.forms.phases import counts_as_map
 from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.api.types import MXJobStatus
 
@@ -17,8 +18,7 @@ def _words(status: MXJobStatus, _pods_left: bool) -> dict[str, Any]:
 
 
 def _read(status: Status) -> Status:
-    counts = status.get("mxReplicaStatuses") or {}
-    return {"replicaStatuses": counts, **status}
+    return {"replicaStatuses": status.get("mxReplicaStatuses") or {}, **counts_as_map(status)}
 
 
 V1BETA1: Final = Form(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.older.lists import DIST, LOCAL
-from mxnet_operator.api.older.refusals import ENTRY, ONLY_V1, SPEC, no_field, not_in, not_with
+from mxnet_operator.api.older.refusals import ENTRY, ONLY_V1, SPEC, no_field, not_in
 from mxnet_operator.api.older.types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.rules import Rule
 
@@ -34,13 +34,17 @@ _OF_A_MAP: Final = {
 def rules_between_forms() -> Iterator[Rule]:
     """Those of mxjobs.kubeflow.org."""
     yield from _what_is_required()
-    yield not_with(
-        "mxReplicaSpecs", "replicaSpecs", f"{_MIXED}: give all replicas in mxReplicaSpecs (v1), or all here (v1alpha1)"
+    yield Rule(
+        at=SPEC,
+        field=".replicaSpecs",
+        cel="!has(self.mxReplicaSpecs) || !has(self.replicaSpecs)",
+        message=f"{_MIXED}: give all replicas in mxReplicaSpecs (v1), or all here (v1alpha1)",
+        holds=lambda spec: "mxReplicaSpecs" not in spec or "replicaSpecs" not in spec,
     )
     for field, instead in _OF_A_LIST.items():
-        yield not_with("mxReplicaSpecs", field, f"{_MIXED}: {instead}")
+        yield _needs("replicaSpecs", "mxReplicaSpecs", field, instead)
     for field, instead in _OF_A_MAP.items():
-        yield not_with("replicaSpecs", field, f"{_MIXED}: {instead}")
+        yield _needs("mxReplicaSpecs", "replicaSpecs", field, instead)
     for field in FLAT_FIELDS:
         yield _not_beside_run_policy(field)
     yield Rule(
@@ -58,9 +62,12 @@ def rules_between_forms() -> Iterator[Rule]:
     yield Rule(
         at=SPEC,
         field=".jobMode",
-        cel=f"!has(self.replicaSpecs) || !has(self.jobMode) || self.jobMode in ['', '{DIST}', '{LOCAL}']",
+        cel=(
+            "!has(self.replicaSpecs) || has(self.mxReplicaSpecs) || !has(self.jobMode) || "
+            f"self.jobMode in ['', '{DIST}', '{LOCAL}']"
+        ),
         message=f"must be {DIST} or {LOCAL}, beside replicaSpecs",
-        holds=lambda spec: "replicaSpecs" not in spec or spec.get("jobMode", "") in {"", DIST, LOCAL},
+        holds=lambda spec: "replicaSpecs" not in spec or "mxReplicaSpecs" in spec or _is_list_mode(spec),
     )
     yield no_field("mxPort", "is fioravanzo.org's: write PsRootPort", at=ENTRY)
     yield not_in(_ALPHA, "mxReplicaSpecs", f"{_ALPHA} has the list replicaSpecs: write apiVersion: {names.API_VERSION}")
@@ -75,6 +82,10 @@ def rules_between_forms() -> Iterator[Rule]:
             yield not_in(
                 _BETA, field, f"{_BETA} has none: write apiVersion: {names.API_VERSION} and spec.runPolicy.{field}"
             )
+
+
+def _is_list_mode(spec: Any) -> bool:
+    return spec.get("jobMode", "") in {"", DIST, LOCAL}
 
 
 def _what_is_required() -> Iterator[Rule]:
@@ -93,6 +104,17 @@ def _what_is_required() -> Iterator[Rule]:
         message="MXTrain or MXTune",
         holds=lambda spec: "replicaSpecs" in spec or "jobMode" in spec,
         required=True,
+    )
+
+
+def _needs(replicas: str, others: str, field: str, instead: str) -> Rule:
+    """The rule that a field doesn't stand beside replicas of the other sort; beside both, those are the one mistake."""
+    return Rule(
+        at=SPEC,
+        field=f".{field}",
+        cel=f"has(self.{replicas}) || !has(self.{others}) || !has(self.{field})",
+        message=f"{_MIXED}: {instead}",
+        holds=lambda spec: replicas in spec or others not in spec or field not in spec,
     )
 
 

@@ -18,17 +18,6 @@ def no_field(field: str, why: str, *, at: tuple[str, ...] = SPEC) -> Rule:
     )
 
 
-def not_with(other: str, field: str, why: str) -> Rule:
-    """The rule that a field of the spec doesn't stand beside another."""
-    return Rule(
-        at=SPEC,
-        field=f".{field}",
-        cel=f"!has(self.{other}) || !has(self.{field})",
-        message=why,
-        holds=lambda spec: other not in spec or field not in spec,
-    )
-
-
 def not_in(api_version: str, field: str, why: str) -> Rule:
     """The rule that a field of the spec is not written in a version."""
     return Rule(
