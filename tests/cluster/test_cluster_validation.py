@@ -95,12 +95,12 @@ def manifest(rng):
 
 def mixed(rng, spec):
     """The spec, now and then with a field of another form, or replicas in the way of another."""
-    if rng.random() < 0.12:
+    if rng.random() < 0.06:
         field = rng.choice(list(FOREIGN))
         spec[field] = FOREIGN[field]
-    if rng.random() < 0.05:
+    if rng.random() < 0.02:
         spec.setdefault("mxReplicaSpecs", {"Worker": replica_spec(rng)})
-    if rng.random() < 0.05:
+    if rng.random() < 0.02:
         spec.setdefault("replicaSpecs", [entry(rng, "WORKER")])
     return spec
 

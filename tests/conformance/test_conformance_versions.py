@@ -72,3 +72,21 @@ async def test_each_version_has_the_columns_of_its_definition(api, namespace, ki
         columns = [(each["name"], each["priority"]) for each in table["columnDefinitions"]]
         declared = [(each["name"], each.get("priority", 0)) for each in version["additionalPrinterColumns"]]
         assert columns == [("Name", 0), *declared]
+
+
+@pytest.mark.parametrize("form", OF_KUBEFLOW)
+async def test_a_list_shows_state_replicas_restarts_and_duration_of_jobs_of_every_form(api, namespace, form):
+    kind = kind_of_form(form)
+    await api.post(path(kind, version_of(form), namespace), older_job(form, "digits"))
+    told = {"state": "Succeeded", "ready": "4/4", "restarts": 2, "duration": "1h5m", "form": form}
+    (await api.merge(path(kind, kind.stored, namespace, "digits") + "/status", {"status": told})).ok()
+    for version in kind.versions:
+        table = (await api.get(path(kind, version, namespace), headers=TABLE)).ok()
+        (row,) = (
+            dict(zip((each["name"] for each in table["columnDefinitions"]), line["cells"], strict=True))
+            for line in table["rows"]
+        )
+        shown = {name: row[name] for name in ("Name", "State", "Ready", "Restarts", "Duration", "Form")}
+        assert shown == {"Name": "digits", **{name.capitalize(): value for name, value in told.items()}}
+        assert row["Age"].endswith("s")
+        assert row["Started"] in {None, "<unknown>"}

@@ -132,6 +132,17 @@ class TestV1beta1:
             config = msgspec.json.decode(variables(pod(seeds.V1BETA1_TUNE, replica_type))["MX_CONFIG"])
             assert config["labels"]["tunerserver"] == "2080ti"
 
+    def test_a_label_leaves_the_template_s_metadata_as_it_was(self):
+        written = manifest(seeds.V1BETA1_TUNE)
+        template = written["spec"]["mxReplicaSpecs"]["TunerServer"]["template"]
+        template["metadata"] = {"labels": {"a": "b"}, "annotations": {"mine": "1"}}
+        meant = forms.to_v1(written)["spec"]["mxReplicaSpecs"]["TunerServer"]
+        assert meant["template"]["metadata"] == {
+            "labels": {"a": "b"},
+            "annotations": {"mine": "1", "tuner-server-key": "2080ti"},
+        }
+        assert "label" not in meant
+
     def test_its_status_has_the_counts_under_the_document_s_name_too(self):
         counts = {"Scheduler": ReplicaStatus(active=1), "Worker": ReplicaStatus()}
         told = status("Created", "Running", replica_statuses=counts)

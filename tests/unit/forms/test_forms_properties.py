@@ -19,7 +19,7 @@ from mxnet_operator.api.validation import decode, unknown_fields, validate
 from mxnet_operator.build.pods import build_pod
 from mxnet_operator.plan import Observed, plan
 
-thorough = settings(max_examples=40, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=25, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 every_form = pytest.mark.parametrize("name", JOBS)
 
 
