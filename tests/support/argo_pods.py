@@ -35,7 +35,9 @@ def why_not():
     """Why this process can't run Argo's pods; empty where it can."""
     if os.geteuid() != 0:
         return "Argo's pods need root here: chroot and namespaces of mounts and process ids"
-    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True, check=False)
+    tried = subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True, check=False
+    )
     return f"namespaces can't be made here, even as root: {tried.stderr}" if tried.returncode else ""
 
 

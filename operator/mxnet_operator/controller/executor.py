@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build import build_pod, build_service
 from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS, SERVICES, Resource
@@ -35,7 +36,6 @@ _REMEDY: Final = (
 )
 
 _Ending = StopPod | DeletePod | DeleteService | DeleteJob
-_RESOURCES: Final = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: MXJOBS}
 
 
 class Outcome:
@@ -58,7 +58,7 @@ class Outcome:
 
 
 class Executor:
-    """Does what plans say, for all jobs of its caches, so that the limit on requests under way is for all of them."""
+    """Does what plans say for the jobs of one kind."""
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class Executor:
         writes: OwnWrites,
         in_flight: asyncio.Semaphore | None = None,
         *,
+        kind: Kind = MXJOB,
         fail_fast_hook: bool = False,
     ) -> None:
         """`writes` learns the version of everything written; `in_flight` is for executors that share their limit.
@@ -75,6 +76,8 @@ class Executor:
         self._client = client
         self._writes = writes
         self._in_flight = in_flight or asyncio.Semaphore(IN_FLIGHT)
+        self._kind = kind
+        self._resources = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: resource_of(kind)}
         self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
@@ -147,7 +150,8 @@ class Executor:
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         # What a deleted job of the same name had will be gone soon; about all else the user must decide.
-        is_left_over = (owner.get("kind"), owner.get("name")) == (names.KIND, job.metadata.name)
+        owner_kind = kind_of(owner.get("apiVersion", ""), owner.get("kind", ""))
+        is_left_over = (owner_kind, owner.get("name")) == (self._kind, job.metadata.name)
         if not is_ours and not is_going and not is_left_over:
             outcome.refuse(
                 manifest["kind"],
@@ -157,7 +161,7 @@ class Executor:
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good."""
-        resource = _RESOURCES[type(action)]
+        resource = self._resources[type(action)]
         path = resource.path(job.metadata.namespace, action.name)
         async with self._in_flight:
             try:

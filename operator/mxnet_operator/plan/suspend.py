@@ -14,6 +14,7 @@ from mxnet_operator.plan.attempt import outgoing, restart_scope, torn_down
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import without_ignored_change
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.stuck import left_behind
 
 
@@ -55,6 +56,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         status,
         conditions=current,
         state=conditions.state_of(current),
+        ready=ready(0, replicas_in(job)),
         replica_statuses={},
         restarting_pods=(),
         started_replicas={},

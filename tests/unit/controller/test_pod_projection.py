@@ -9,7 +9,7 @@ import pytest
 from mxnet_operator.controller.observe import project_pod
 
 LABELS = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}
-OWNER = {"kind": "MXJob", "name": "digits", "uid": "job-uid", "controller": True}
+OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": "digits", "uid": "job-uid", "controller": True}
 
 
 def at(second):
