@@ -66,7 +66,12 @@ async def a_life(world, form):
             *(kind.api_version, kind.kind),
             job["metadata"]["uid"],
         )
-    over = await world.eventually(path, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == "Succeeded")
+
+    def has_ended(jobs):
+        status = jobs.get(name, {}).get("status", {})
+        return status.get("state") == "Succeeded" and status.get("phase") != "CleanUp"
+
+    over = await world.eventually(path, has_ended)
     (await world.api.delete(f"{path}/{name}", {"propagationPolicy": "Background"})).ok()
     for children in (PODS, SERVICES):
         await world.eventually(children, lambda found: not own(found))
@@ -102,6 +107,9 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
             "mxjob.kubeflow.org/ours",
             "mxnetjob.kubeflow.org/proposed",
         ]
+        assert await ask("get", "mxjobs", "-o", "name", cache="before") == "mxjob.kubeflow.org/ours\n"
+        await ask("api-resources", cache="before")
+        assert await ask("get", "mxjobs", "-o", "name", cache="before") == "mxjob.fioravanzo.org/older\n"
         # The controller was started before the CRD was there.
         await world.eventually(PODS, lambda pods: "older-worker-1" in pods)
 

@@ -131,6 +131,7 @@ def test_mxjob_takes_a_type_before_a_name_and_asks_for_it_where_several_are_mean
         ours = cluster.mxjob("describe", "mxjob.kubeflow.org/asleep-mlkube").stdout
         assert "exists already and does not belong to this job" in ours
         assert "4 of 4 replicas have no pod" in ours
+        assert "its pod is not there" in cluster.mxjob("logs", "mxjob.kubeflow.org/asleep-mlkube").stderr
     finally:
         gone = cluster.mxjob("delete", "mxjob.kubeflow.org/asleep-mlkube")
         assert gone.returncode == 0, gone.stderr

@@ -28,7 +28,7 @@ class Administrator:
         self._kubeconfig = server.kubeconfig()
 
     async def __call__(self, *arguments: object, fails: bool = False, cache: str = "cache") -> str:
-        """What kubectl prints. It remembers in `cache` for minutes which kinds there are."""
+        """What kubectl prints. It remembers in `cache` which kinds there are."""
         options = (f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._server.folder}/{cache}")
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(

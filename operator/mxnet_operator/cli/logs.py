@@ -12,7 +12,7 @@ from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.follow_logs import LogFollower, has_started, log_lines, waiting_for
-from mxnet_operator.cli.jobs import PODS, DeletedError, get_job, job_versions, main_replica, pod_name, replicas
+from mxnet_operator.cli.jobs import PODS, DeletedError, get_job, job_versions, main_replica, pod_name, pods_of, replicas
 from mxnet_operator.cli.terminal import say, write_line
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
     except ApiError as error:
         if error.code != 404:
             raise
+        pod = None
+    if pod is None or not pods_of(job, [pod]):  # a job of another kind may have the name
         state = job_state(job) or "new"
         say(f"{replica}: its pod is not there (job {state}); {terminal_message(job)}".rstrip("; "))
         return
@@ -91,12 +93,10 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
 
 async def _follow(client: "Client", job: dict[str, Any], chosen: list[str], tail: int | None) -> None:
     """Show the logs until the job is terminal or gone."""
-    metadata = job["metadata"]
     followers = []
     for each in chosen:
-        pod = pod_name(metadata["name"], each)
         write = _writer(each if len(chosen) > 1 else "")
-        followers.append(LogFollower(client, metadata["namespace"], pod, write, tail=tail))
+        followers.append(LogFollower(client, job, each, write, tail=tail))
         followers[-1].start()
     with contextlib.suppress(DeletedError):
         async with contextlib.aclosing(job_versions(client, job)) as changes:

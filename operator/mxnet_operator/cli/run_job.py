@@ -13,7 +13,7 @@ from mxnet_operator.cli.follow_logs import LogFollower
 from mxnet_operator.cli.follow_replicas import replicas_shown
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.job_kinds import in_v1_words, kind_of_job, not_served
-from mxnet_operator.cli.jobs import DeletedError, delete_job, job_versions, main_replica, pod_name, until_gone
+from mxnet_operator.cli.jobs import DeletedError, delete_job, job_versions, main_replica, until_gone
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.terminal import say
 from mxnet_operator.kube.resources import Resource
@@ -93,12 +93,11 @@ async def _create(client: "Client", manifest: dict[str, Any], target: Target) ->
 
 async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: str | None) -> Exit:
     """Show the job until it ends, then say how it did."""
-    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    name = job["metadata"]["name"]
     start = time.monotonic()
     with progress(show_log=logs) as shown:
         shown.job(job)
-        pod = pod_name(name, replica or main_replica(job))
-        follower = LogFollower(client, namespace, pod, shown.log_line, on_wait=shown.waiting)
+        follower = LogFollower(client, job, replica or main_replica(job), shown.log_line, on_wait=shown.waiting)
         follower.start()
         try:
             async with replicas_shown(client, job, shown):

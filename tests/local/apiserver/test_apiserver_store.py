@@ -7,6 +7,7 @@ import pytest
 from apiserver_objects import config_map, event, mxjob, pod
 
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.local.apiserver import DeleteOptions, Store
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
@@ -126,3 +127,8 @@ def test_every_served_version_shows_the_same_objects(clock):
     assert store.get(new, "default", "a")["apiVersion"] == "kubeflow.org/v1"
     assert store.get(old, "default", "a")["apiVersion"] == "kubeflow.org/v1beta1"
     assert store.catalog.groups()["kubeflow.org"] == ["v1", "v1beta1", "v1alpha1"]
+
+
+def test_the_groups_of_definitions_come_by_name_whatever_the_order_of_their_installation(clock):
+    store = Store([*legacy_definitions()[::-1], *definitions()], clock=clock)
+    assert list(store.catalog.groups())[-3:] == ["fioravanzo.org", "kubeflow.org", "mxnet.mlkube.io"]

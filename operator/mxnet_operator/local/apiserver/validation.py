@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mxnet_operator.api import forms
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.structural import (
     FieldError,
@@ -13,6 +12,7 @@ from mxnet_operator.api.structural import (
     prune,
     structural_errors,
 )
+from mxnet_operator.api.validation import validate
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
@@ -29,7 +29,7 @@ from mxnet_operator.local.quantities import quantity
 Rules = Callable[[Any], list[FieldError]]
 
 RULES: Mapping[tuple[str, str], Rules] = {
-    (f"{kind.group}/{version}", kind.kind): forms.errors for kind in ALL for version in kind.versions
+    (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
 }
 """What a schema can't say, by apiVersion and kind: the Python twins of the CRDs' CEL rules."""
 
