@@ -22,6 +22,8 @@ pytestmark = pytest.mark.kubernetes
 
 ADMISSION = "OwnerReferencesPermissionEnforcement"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+NODES = Right("", "nodes", "get")
+"""Nodes are in no namespace: a controller for one asks after that of a pod that won't go, and takes a no."""
 FOR_ADMISSION = {Right(kind.group, f"{kind.plural}/finalizers", "update") for kind in ALL}
 """Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
 
@@ -163,6 +165,21 @@ OLDER_FORMS = {
 """One of each older kind that an overlay installs."""
 
 
+async def a_job_whose_pod_does_not_go(world):
+    """A pod of a suspended job is deleted, and no kubelet confirms its end; its node is no object at all."""
+    job = make_mxjob("lost").worker(1).template("Worker", terminationGracePeriodSeconds=1)
+    await world.submit(submitted(job))
+    await world.eventually(PODS, lambda pods: "lost-worker-0" in pods)
+    await start_on_a_node(world, ["lost-worker-0"])
+    (await world.api.merge(f"{JOBS}/lost", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+
+    def looked_for(jobs):
+        status = jobs.get("lost", {}).get("status", {})
+        return status.get("state") == "Suspended" or any(c["type"] == "PodsTerminating" for c in status["conditions"])
+
+    await world.eventually(JOBS, lambda jobs: "status" in jobs.get("lost", {}) and looked_for(jobs))
+
+
 @pytest.mark.parametrize("overlay", OLDER_FORMS)
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
     server, installed, world, overlay, tmp_path
@@ -172,11 +189,14 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_job_whose_names_are_taken(world)
         await a_job_that_fails(world)
         await a_job_that_is_cleaned_up(world)
+        await a_job_whose_pod_does_not_go(world)
         for form in OLDER_FORMS[overlay]:
             await a_job_of_a_kind(world, form)
 
     requests = requests_of(server, user_name(objects))
-    assert [request for request in requests if request.code in {401, 403}] == []
+    refused = [request for request in requests if request.code in {401, 403}]
+    requests = [request for request in requests if request not in refused]
+    assert {request.right for request in refused} == ({NODES} if overlay == "namespaced" else set())
     rights = granted(roles_of_controller(objects)) - FOR_ADMISSION
     asked = {request.right for request in requests}
     assert {"needless": sorted(map(str, rights - asked)), "missing": sorted(map(str, asked - rights))} == {

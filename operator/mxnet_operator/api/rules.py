@@ -18,8 +18,8 @@ _GENERATED_SUFFIX = 5
 """Characters that the API server appends to generateName."""
 
 
-class Rule(msgspec.Struct, frozen=True):
-    """A sentence about the value at `at`, where there is one; a `*` stands for every key of a map or item of a list.
+class Sentence(msgspec.Struct, frozen=True):
+    """What is said about the value at `at`, where there is one; a `*` stands for every key of a map or item of a list.
 
     `field` is the path below it that a message names, since that is what the user has to change; empty for itself.
     """
@@ -28,6 +28,11 @@ class Rule(msgspec.Struct, frozen=True):
     field: str
     cel: str
     message: str
+
+
+class Rule(Sentence, frozen=True):
+    """What a value must be."""
+
     holds: Callable[[Any], bool]
     required: bool = False
     """Whether it says that a field is missing, which the API server words differently."""
@@ -36,6 +41,13 @@ class Rule(msgspec.Struct, frozen=True):
     def detail(self) -> str:
         """What the server says of a value for which it does not hold."""
         return f"Required value: {self.message}" if self.required else f"Invalid value: {self.message}"
+
+
+class TransitionRule(Sentence, frozen=True):
+    """What a value may become; the server looks at it only when an object is updated."""
+
+    allows: Callable[[Any, Any], bool]
+    """Whether the second value may take the place of the first."""
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -188,4 +200,4 @@ RULES: tuple[Rule, ...] = (
     *counts_of_map("mxReplicaSpecs"),
     main_container(*_MAP, "*", "template", "spec"),
 )
-"""Those of the v1 form; `api/older_rules.py` has what is added for the older forms."""
+"""Those of the v1 form; `api/older` has what is added for the older forms, and what may change."""

@@ -14,13 +14,24 @@ from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.merge_patch import merge_patch
+from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reading import JobRead, Reader
 from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, creation_refused, plan, refuse
+from mxnet_operator.plan import (
+    Observed,
+    Plan,
+    PodView,
+    ServiceView,
+    as_started,
+    creation_refused,
+    nodes_in_doubt,
+    plan,
+    refuse,
+)
 from mxnet_operator.plan.actions import DeletePod, StopPod
 
 BY_OWNER: Final = "owner uid"
@@ -82,8 +93,11 @@ class Reconciler:
             decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
             await self._conclude(read, decided)
             return decided.requeue_after
+        now = self._now()
         observed = self._observed(read.job.metadata.uid)
-        decided = plan(read.job, observed, self._now())
+        if doubtful := nodes_in_doubt(read.job, observed, now):
+            observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
+        decided = plan(read.job, observed, now)
         return await self._carry_out(read, read.job, observed, decided)
 
     def _observed(self, uid: str) -> Observed:
@@ -96,7 +110,7 @@ class Reconciler:
         if not decided.actions:
             await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
-        outcome = await self._executor.carry_out(with_defaults(job), decided.actions)
+        outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
         if outcome.refused is not None:
             told = creation_refused(decided.status or job.status, outcome.refused, self._now())
             if told.conditions != job.status.conditions:
