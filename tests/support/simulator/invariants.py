@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from simulator import truth
 from simulator.api import PODS, SERVICES
 from simulator.lives import owner_of
+from simulator.schedule import pod_name
 from simulator.truth import conditions, holds, is_over, restarts, status_of
 from simulator.world import World, Write
 
@@ -274,10 +275,10 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
     lives = world.lives.of(after["metadata"]["uid"])
     if world.setup.restarts_as_gang:
         lives = [life for life in lives if life.attempt == restarts(after)]
-    done = {(life.type, life.index) for life in lives if life.end == "done"}
-    for kind, index in truth.deciders(world):
-        if (kind, index) not in done:
-            yield f"the job succeeded without {kind} {index}"
+    done = {life.name for life in lives if life.end == "done"}
+    for label in world.setup.deciders:
+        if pod_name(label) not in done:
+            yield f"the job succeeded without {label}"
     for life in truth.ended_and_seen(world, write):
         if truth.is_final(world, life):
             yield f"the job succeeded though {life.name} had failed for good"
