@@ -190,7 +190,10 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     if before is None or after is None or restarts(after) == restarts(before):
         return
     failures = truth.counted(after) - truth.counted(before)
-    there_were = sum(life.counts for life in truth.ended_and_seen(world, write))
+    ended = truth.ended_and_seen(world, write)
+    if any(life.is_doubtful for life in ended):
+        return
+    there_were = sum(life.counts for life in ended)
     if world.setup.restarts_as_gang:
         there_were = min(there_were, 1)
     if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
@@ -198,7 +201,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     if failures != there_were:
         yield f"{failures} failures were counted where {there_were} had been seen"
     if failures:
-        counted = {life.uid for life in truth.ended_and_seen(world, write) if life.counts}
+        counted = {life.uid for life in ended if life.counts}
         if again := counted & world.counted:
             yield f"the failure of {world.lives.by_uid[again.pop()].name} was counted again"
         world.counted |= counted
@@ -236,7 +239,8 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
     beyond = failures > 0 and truth.counted(after) + failures > limit
     is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
     has_deadline = truth.may_miss_deadlines(after)
-    if not (beyond or is_lost or has_deadline or any(truth.is_final(world, life) for life in ended)):
+    is_final = any(truth.is_final(world, life) or life.is_doubtful for life in ended)
+    if not (beyond or is_lost or has_deadline or is_final):
         yield f"the job failed without need: {conditions(after)['Failed']['message']}"
 
 

@@ -69,7 +69,7 @@ def ended_and_seen(world: World, write: Write) -> list[Life]:
 
 def is_final(world: World, life: Life) -> bool:
     """Whether the end of a pod must not be tried again, by the table of semantics.md."""
-    if life.end in ("", "done"):
+    if life.end in ("", "done") or life.is_doubtful:
         return False
     if world.setup.restart == "Never":
         return True
