@@ -29,8 +29,12 @@ test: lint ## Check the code and run every test that this machine can run.
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
 .PHONY: simulate
-simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the decisions of the controller.
-	@MXJOB_SCHEDULES=$(or $(N),100000) $(BIN)/pytest tests/simulation -s --timeout=0
+simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
+	@PYTHONPATH=tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))
+
+.PHONY: mutants
+mutants: $(VENV)/.installed ## Make mistakes in copies of the controller, and show which invariant and test catch each.
+	@PYTHONPATH=tests/support $(BIN)/python -m simulator.mutants
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
