@@ -8,7 +8,14 @@ from typing import Final
 
 from mxnet_operator.report.run import Replica, Run
 
-COLOURS: Final = {"scheduler": "#7b4fa3", "server": "#1b7f5c", "worker": "#0b5cad"}
+COLOURS: Final = {
+    "scheduler": "#7b4fa3",
+    "server": "#1b7f5c",
+    "worker": "#0b5cad",
+    "tunertracker": "#7b4fa3",
+    "tunerserver": "#1b7f5c",
+    "tuner": "#0b5cad",
+}
 _OTHER: Final = "#5b6770"
 _FAILED: Final = "#b3261e"
 
