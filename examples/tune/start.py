@@ -85,6 +85,7 @@ def tune(tracker, key, command):
     """Run the tuner's command."""
     if not command:
         sys.exit("start.py needs the tuner's command: python start.py python tune.py")
+    wait_for((tracker["url"], tracker["port"]))
     os.environ.update(TVM_TRACKER_HOST=tracker["url"], TVM_TRACKER_PORT=str(tracker["port"]), TVM_TRACKER_KEY=key)
     os.execvp(command[0], command)
 
