@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +13,9 @@ from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.jobs import main_replica, pods_of
 from mxnet_operator.report import MissingMatplotlibError, Run, html
+
+_STOPPED: Final = "DeadlineExceeded"
+"""The reason of a pod that the controller ended in place, by a deadline of one second."""
 
 
 def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> None:
@@ -64,6 +67,7 @@ def _replica(pod: dict[str, Any]) -> dict[str, Any]:
         "started_at": (ended or running).get("startedAt"),
         "finished_at": ended.get("finishedAt"),
         "exit_code": ended.get("exitCode"),
+        "stopped": (pod.get("status") or {}).get("reason") == _STOPPED or "deletionTimestamp" in metadata,
     }
 
 

@@ -8,6 +8,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.replicas import Outcome, Replica
+from mxnet_operator.plan.tuning import without_servers
 
 
 class Deadline(msgspec.Struct, frozen=True):
@@ -19,7 +20,7 @@ class Deadline(msgspec.Struct, frozen=True):
 
 def next_deadline(job: MXJob, replicas: tuple[Replica, ...], *, tearing_down: bool) -> Deadline | None:
     """The deadline of a job that is not over which comes first; None where it has none."""
-    deadlines = (_active(job), _progress(job, replicas, tearing_down=tearing_down))
+    deadlines = (_active(job, replicas), _progress(job, replicas, tearing_down=tearing_down))
     return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
 
 
@@ -28,12 +29,14 @@ def start_time(status: MXJobStatus) -> datetime | None:
     return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
 
 
-def _active(job: MXJob) -> Deadline | None:
+def _active(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
     seconds, start = job.spec.run_policy.active_deadline_seconds, start_time(job.status)
     if seconds is None or start is None:
         return None
     name = job.metadata.name
     message = f"Job {name} has failed because it was active longer than specified deadline ({seconds} s)"
+    if why := without_servers(replicas):
+        message += f": {why}"
     return Deadline(start + timedelta(seconds=seconds), Failure(message))
 
 

@@ -107,7 +107,7 @@ def _timeline(run: Run) -> str:
         return ""
     caption = (
         "Seconds since the job began. A thin grey line: the pod was waiting; a bar: its container ran; "
-        "hatched red: it failed."
+        "a pale bar: until it was stopped; hatched red: until it failed."
     )
     return f"<section><h2>Replicas over time</h2><figure>{picture}<figcaption>{caption}</figcaption></figure></section>"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-Outcome = Literal["succeeded", "failed", "unfinished"]
+Outcome = Literal["succeeded", "failed", "stopped", "unfinished"]
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +20,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     exit_code: int | None = None
+    stopped: bool = False
+    """It was ended once its job was over: a tuning's tracker and servers, or what a failure left of a gang."""
 
     @property
     def label(self) -> str:
@@ -31,6 +33,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         """How it ended, if it has."""
         if self.exit_code is None:
             return "unfinished"
+        if self.exit_code and self.stopped:
+            return "stopped"
         return "failed" if self.exit_code else "succeeded"
 
     @property
@@ -52,6 +56,8 @@ class Tuning(msgspec.Struct, frozen=True):
     trials_ms: Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
     servers: dict[str, int] = {}
     trials_on: tuple[int, ...] = ()
+    error: float | None = None
+    """The largest error of the tuned program's result, relative to the right one."""
 
     @property
     def gain(self) -> float:

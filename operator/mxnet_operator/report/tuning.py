@@ -15,9 +15,10 @@ _HEIGHT: Final = 3.9
 
 def description(tuning: Tuning) -> str:
     """The picture in words, for those who can't see it."""
+    error = "" if tuning.error is None else f" The result differs from numpy's by at most {tuning.error:.1g} of it."
     return (
         f"One run takes {milliseconds(tuning.untuned_ms)} before and {milliseconds(tuning.tuned_ms)} after the tuning: "
-        f"it is {tuning.gain:.1f} times as fast. {len(tuning.trials_ms)} trials: {shares(tuning)}."
+        f"it is {tuning.gain:.1f} times as fast. {len(tuning.trials_ms)} trials: {shares(tuning)}.{error}"
     )
 
 
@@ -65,4 +66,4 @@ def _draw(axes: Any, tuning: Tuning) -> None:
     axes.tick_params(axis="y", which="minor", colors=GREY)
     axes.set_xlabel("trial", color=GREY)
     axes.set_ylabel("milliseconds per run", color=GREY)
-    axes.legend(loc="upper right", frameon=False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(tuning.servers) + 2, frameon=False)

@@ -50,6 +50,14 @@ def test_a_run_has_its_replicas_in_order_and_its_times():
     assert run.message == "MXJob digits is successfully completed."
 
 
+def test_what_was_ended_after_its_job_is_stopped_not_failed():
+    ended = pod("server", 0)
+    ended["status"]["reason"] = "DeadlineExceeded"
+    ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] = 143
+
+    assert [replica.outcome for replica in finished_run(JOB, [ended], TrainingLog()).replicas] == ["stopped"]
+
+
 def test_what_the_script_reports_counts_more_than_its_log():
     log = log_of("Epoch[0] Batch [20]\tSpeed: 10.0 samples/sec", "Epoch[0] Validation-accuracy=0.5")
     reported = json.dumps({"accuracy": 0.75, "validation_accuracy": [0.75]})

@@ -80,6 +80,13 @@ def test_a_failed_replica_stands_out_in_colour_pattern_and_words():
     assert "not finished" in page
 
 
+def test_a_replica_that_was_stopped_is_not_shown_as_failed():
+    page = report.html(job(replicas=[{**replica("tunerserver", 0, 1, 11, 143), "stopped": True}]))
+    assert "url(#failed)" not in page
+    assert "exit code 143" not in page
+    assert page.count("stopped") >= 2
+
+
 def test_an_accuracy_below_the_threshold_is_said_to_miss_it():
     result = {"accuracy": 0.9, "epochs": 1, "validation_accuracy": [0.9]}
     page = report.html(job(result=result), threshold=0.98)
