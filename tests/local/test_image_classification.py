@@ -52,4 +52,4 @@ def test_options_that_cannot_work_are_refused_before_mxnet_is_imported(cluster):
     done = cluster.mxjob("run", "-f", "-", stdin=json.dumps(job))
 
     assert done.returncode == 1
-    assert "--batch-size 4096: a worker's share of 1437 images is less" in done.stderr
+    assert "--batch-size 4096 is more than a worker's share of 1437 images" in done.stderr
