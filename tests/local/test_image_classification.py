@@ -10,7 +10,7 @@ from jobs import example_job
 from mxnet_operator.api.metrics import parse_epoch_line, parse_speed_line
 
 EXAMPLE = "image-classification"
-SHORT = ("--num-examples", "256", "--num-epochs", "2", "--disp-batches", "2")
+SHORT = ("--num-examples", "192", "--num-epochs", "2", "--disp-batches", "2")
 
 
 @pytest.fixture(scope="module")
