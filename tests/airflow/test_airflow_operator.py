@@ -2,10 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 import structlog.testing
 from kubernetes.client.exceptions import ApiException
-from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Try, eventually, server_in_thread, terminated
+from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Store, Try, eventually, server_in_thread, terminated
 
 from mxnet_provider import identity
 from mxnet_provider.exceptions import (
@@ -16,6 +17,7 @@ from mxnet_provider.exceptions import (
     MXNetManifestError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job_ref import JobRef
 
 MANIFEST = {
     "apiVersion": "kubeflow.org/v1",
@@ -57,6 +59,10 @@ def task_log():
         yield lambda: [entry["event"] for entry in entries]
 
 
+def ref(name, uid=""):
+    return JobRef(name=name, namespace="default", uid=uid)
+
+
 def test_a_job_that_succeeds_returns_what_it_came_to(stage):
     task = stage.start(stage.operator(manifest=MANIFEST))
     job = stage.job_of(task)
@@ -89,7 +95,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
         ],
         "result": {"accuracy": 0.99},
     }
-    assert stage.hook.get_job(name, "default") is not None
+    assert stage.hook.get_job(ref(name)) is not None
 
 
 def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(stage):
@@ -108,10 +114,14 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
     metadata = stage.job_of(task)["metadata"]
     assert metadata["name"].startswith("digits-")
     assert metadata["annotations"] == {"note": "a b"}
-    assert metadata["labels"] == {"team": "vision", "stage": "dev", **identity.labels(task.ti)}
+    assert metadata["labels"] == {"team": "vision", "stage": "dev", **identity.labels(task.ti, token_of(task))}
 
 
-def test_two_tries_of_a_task_make_two_jobs(stage):
+def token_of(task):
+    return task.store[identity.STORE_KEY]["token"]
+
+
+def test_two_runs_of_a_task_make_two_jobs(stage):
     operator = stage.operator(manifest=MANIFEST, wait_for_completion=False)
     assert stage.start(operator).result()["name"] != stage.start(operator).result()["name"]
 
@@ -193,9 +203,9 @@ def test_another_job_of_the_same_name_is_a_failure_and_stays(stage):
     operator.on_kill()
     with pytest.raises(MXNetJobError):
         task.result()
-    assert stage.hook.get_job(other["metadata"]["name"], "default")["metadata"]["uid"] == other["metadata"]["uid"]
-    with pytest.raises(MXNetJobDeletedError, match="another has its name"):
-        stage.hook.wait(job, poll_interval=0.05)
+    assert stage.hook.get_job(JobRef.of(other))["metadata"]["uid"] == other["metadata"]["uid"]
+    found, _ = stage.hook.wait(JobRef.of(job), poll_interval=0.05)
+    assert (found.status, found.reason) == ("deleted", "Replaced")
 
 
 def test_a_killed_task_deletes_its_job_and_stops_waiting(stage, task_log):
@@ -205,7 +215,7 @@ def test_a_killed_task_deletes_its_job_and_stops_waiting(stage, task_log):
     operator.on_kill()
     with pytest.raises(MXNetJobError, match="because the task was killed"):
         task.result()
-    assert stage.hook.get_job(job["metadata"]["name"], "default") is None
+    assert stage.hook.get_job(JobRef.of(job)) is None
     assert f"Deleted MXJob default/{job['metadata']['name']}, because the task was killed." in task_log()
 
 
@@ -255,20 +265,38 @@ def test_a_missing_namespace_is_said_so(stage):
         stage.start(stage.operator(namespace="nowhere")).result()
 
 
+def intended(stage, operator, ti):
+    """What a try leaves in the store that dies between its intent and its job; and the job that it meant."""
+    token = identity.new_token()
+    manifest = operator.manifest_to_create({"ti": ti}, token)
+    record = identity.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
+    return Store({identity.STORE_KEY: msgspec.to_builtins(record)}), manifest
+
+
 def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage):
     ti, operator = Try(), stage.operator(manifest=MANIFEST)
-    name = operator.manifest_to_create({"ti": ti})["metadata"]["name"]
+    store, manifest = intended(stage, operator, ti)
+    name = manifest["metadata"]["name"]
     theirs = stage.hook.create_job({**MANIFEST, "metadata": {"name": name, "namespace": "default"}})
     with pytest.raises(MXNetJobNameTakenError, match="was not created by this task"):
-        stage.start(operator, ti).result()
-    assert stage.hook.get_job(name, "default")["metadata"]["uid"] == theirs["metadata"]["uid"]
+        stage.start(operator, ti, store).result()
+    operator.on_kill()
+    assert stage.hook.get_job(ref(name))["metadata"]["uid"] == theirs["metadata"]["uid"]
+
+
+def test_a_try_that_died_before_it_created_its_job_is_followed_by_one_that_creates_it(stage, task_log):
+    ti, operator = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False)
+    store, manifest = intended(stage, operator, ti)
+    assert stage.start(operator, ti, store).result()["name"] == manifest["metadata"]["name"]
+    assert task_log()[0] == f"An earlier try (1) was about to create MXJob default/{manifest['metadata']['name']}."
 
 
 def test_a_job_whose_creation_was_not_answered_is_found_again(stage, task_log):
     ti, operator = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False)
-    created = stage.hook.create_job(operator.manifest_to_create({"ti": ti}))
-    assert stage.start(operator, ti).result()["uid"] == created["metadata"]["uid"]
-    assert task_log()[0].endswith("had been created; the API server's reply was lost.")
+    store, manifest = intended(stage, operator, ti)
+    created = stage.hook.create_job(manifest)
+    assert stage.start(operator, ti, store).result()["uid"] == created["metadata"]["uid"]
+    assert task_log()[0] == f"MXJob default/{manifest['metadata']['name']}, which try 1 created, is waited for again."
 
 
 @pytest.mark.parametrize(
@@ -291,14 +319,14 @@ def test_a_finished_job_stays_or_goes_as_asked(stage, action, state, stays):
             task.result()
     else:
         assert task.result()["state"] == "Succeeded"
-    assert (stage.hook.get_job(job["metadata"]["name"], "default") is not None) == stays
+    assert (stage.hook.get_job(JobRef.of(job)) is not None) == stays
 
 
 def test_a_delete_misses_a_job_with_another_uid(stage):
     job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "mine", "namespace": "default"}})
-    assert not stage.hook.delete_job("mine", "default", "another-uid")
-    assert stage.hook.delete_job("mine", "default", job["metadata"]["uid"])
-    assert not stage.hook.delete_job("mine", "default", job["metadata"]["uid"])
+    assert not stage.hook.delete_job(ref("mine", "another-uid"))
+    assert stage.hook.delete_job(JobRef.of(job))
+    assert not stage.hook.delete_job(JobRef.of(job))
 
 
 def test_only_pods_that_the_job_owns_are_its_replicas(stage):
@@ -306,7 +334,7 @@ def test_only_pods_that_the_job_owns_are_its_replicas(stage):
     stage.add_pod(job, "Worker", 0, RUNNING)
     stranger = {**job, "metadata": {**job["metadata"], "uid": "an-earlier-job"}}
     stage.add_pod(stranger, "Worker", 1, RUNNING)
-    assert [pod["metadata"]["name"] for pod in stage.hook.replica_pods(job)] == ["owner-worker-0"]
+    assert [pod["metadata"]["name"] for pod in stage.hook.replica_pods(JobRef.of(job))] == ["owner-worker-0"]
 
 
 def test_a_refusal_of_the_server_reaches_the_caller(stage):

@@ -19,7 +19,19 @@ from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = Path(airflow.__file__).with_name("provider_info.schema.json")
 
-MODULES = ["mxnet_provider.hooks.mxnet_job", "mxnet_provider.operators.mxnet_job", "mxnet_provider.exceptions"]
+KINDS = ("hooks", "operators", "sensors", "triggers")
+MODULES = [
+    "mxnet_provider.exceptions",
+    "mxnet_provider.hooks.mxnet_job",
+    "mxnet_provider.hooks.mxnet_job_async",
+    "mxnet_provider.links.mxnet_job",
+    "mxnet_provider.operators.mxnet_job",
+    "mxnet_provider.operators.mxnet_job_delete",
+    "mxnet_provider.operators.mxnet_tune",
+    "mxnet_provider.sensors.mxnet_job",
+    "mxnet_provider.triggers.mxnet_job",
+    "mxnet_provider.triggers.mxnet_job_state",
+]
 
 
 def python(code):
@@ -35,7 +47,7 @@ def test_the_provider_info_is_valid_by_airflow_s_own_schema():
 def test_every_module_that_the_provider_info_names_exists():
     named = [
         module
-        for kind in ("hooks", "operators")
+        for kind in KINDS
         for integration in get_provider_info()[kind]
         for module in integration["python-modules"]
     ]

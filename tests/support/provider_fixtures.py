@@ -19,6 +19,7 @@ from kubernetes import client
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 Answer = TypeVar("Answer")
@@ -66,11 +67,22 @@ class Try:
     run_id: str = "manual__2026-11-21T12:00:00+00:00"
     map_index: int = -1
     try_number: int = 1
+    max_tries: int = 0
     id: uuid.UUID = field(default_factory=uuid.uuid4)
     pushed: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
+
+    def xcom_pull(self, *, key: str, **_: Any) -> Any:
+        return self.pushed.get(key)
+
+
+class Store(dict[str, Any]):
+    """What Airflow's task state store is to a task: keys and JSON, kept across its tries."""
+
+    def set(self, key: str, value: Any) -> None:
+        self[key] = json.loads(json.dumps(value))
 
 
 @dataclass
@@ -79,6 +91,7 @@ class TaskRun:
 
     operator: MXNetJobOperator
     ti: Try
+    store: Store
     done: "Future[Any]"
 
     def result(self) -> Any:
@@ -101,16 +114,17 @@ class Stage:
             given = {"poll_interval": 0.05, **arguments}
         return MXNetJobOperator(task_id="train", config_file=self.kubeconfig, **given)
 
-    def start(self, operator: MXNetJobOperator, ti: Try | None = None) -> TaskRun:
+    def start(self, operator: MXNetJobOperator, ti: Try | None = None, store: Store | None = None) -> TaskRun:
         """Execute a task as Airflow's task runner does."""
         ti = ti or Try()
+        store = Store() if store is None else store
         self._started.append(operator)
 
         def execute() -> Any:
             ExecutorSafeguard.tracker.set(operator)
-            return operator.execute({"ti": ti})
+            return operator.execute({"ti": ti, "task_state_store": store})
 
-        return TaskRun(operator, ti, self._threads.submit(execute))
+        return TaskRun(operator, ti, store, self._threads.submit(execute))
 
     def close(self) -> None:
         """Kill the tasks that a failed test has left waiting."""
@@ -123,7 +137,7 @@ class Stage:
         def look() -> dict[str, Any]:
             if run.done.done():
                 run.done.result()
-            job = self.hook.get_job(run.ti.pushed["job_name"], run.ti.pushed["job_namespace"])
+            job = self.hook.get_job(JobRef(name=run.ti.pushed["job_name"], namespace=run.ti.pushed["job_namespace"]))
             assert job is not None
             return job
 
