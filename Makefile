@@ -32,6 +32,10 @@ test: lint ## Check the code and run every test that this machine can run.
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the decisions of the controller.
 	@MXJOB_SCHEDULES=$(or $(N),100000) $(BIN)/pytest tests/simulation -s --timeout=0
 
+.PHONY: bench
+bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
+	@$(BIN)/python tests/perf/bench_deferred.py
+
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@$(BIN)/ruff check --quiet
@@ -47,8 +51,9 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
 
 .PHONY: generate
-generate: $(VENV)/.installed ## Write the files that are generated from code (the CRD).
+generate: $(VENV)/.installed ## Write the files that are generated from code (the CRD, the Airflow reference).
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
+	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python docs/airflow_reference.py
 
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.

@@ -64,7 +64,7 @@ def load(stored: Any) -> Record | None:
         ) from e
 
 
-Decision = Literal["create", "create_same", "replace", "reattach", "resume", "reuse", "foreign"]
+Decision = Literal["create", "create_same", "replace", "reattach", "resume", "reuse"]
 
 
 def decide(
@@ -85,8 +85,7 @@ def decide(
     Returns:
         `create`: a new job, nothing of an older one is of use. `create_same`: the job that was intended, and never
         made. `replace`: as `create`, and the older job is to go first. `reattach`: wait for the older one. `resume`: as
-        `reattach`, after undoing our own suspension. `reuse`: the older one's result is the result. `foreign`: somebody
-        else's job has the name.
+        `reattach`, after undoing our own suspension. `reuse`: the older one's result is the result.
     """
     if record is None:
         return "create"
@@ -98,8 +97,8 @@ def decide(
         return "reuse" if succeeded and reuse_succeeded else "create"
     if found is None:
         return "create_same" if record.phase == "submitting" else "create"
-    if not ours:
-        return "foreign" if record.phase == "submitting" else "create"
+    if not ours:  # somebody else's
+        return "create"
     if found["metadata"].get("deletionTimestamp") or job_state(found) == FAILED:
         return "create"
     if job_state(found) == SUCCEEDED:

@@ -427,8 +427,6 @@ class MXNetJobOperator(BaseOperator):
         if decision == "replace" and found is not None:
             self._replace(JobRef.of(found, record.ref.plural))
             return self._create_new(context, deadline)
-        if decision == "foreign":
-            raise MXNetJobNameTakenError(f"{record.ref.title} exists and was not created by this task.")
         self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
         self.job_ref = record.ref
         if decision == "reuse":

@@ -16,7 +16,7 @@ class MXNetTuneOperator(MXNetJobOperator):
     """Run an MXJob that tunes a model with TVM, and return what it found.
 
     The job is given as for `MXNetJobOperator`, by a `manifest` of mode MXTune or by `image` and `command`, and its
-    Tuner decides when it ends. What to tune reaches every replica as environment variables, each only where it is given:
+    Tuner decides when it ends. What to tune reaches every replica as environment variables, each where it is given:
     `MXTUNE_MODEL_URI`, `MXTUNE_TARGET`, `MXTUNE_TRIALS`, `MXTUNE_TUNER`, `MXTUNE_DATABASE_URI`, `MXTUNE_WARM_START`
     (`1` or `0`) and `MXTUNE_EARLY_STOPPING`. A script that takes options gets them in the manifest's
     `args: [--trials, $(MXTUNE_TRIALS)]`.

@@ -273,15 +273,23 @@ def intended(stage, operator, ti):
     return Store({identity.STORE_KEY: msgspec.to_builtins(record)}), manifest
 
 
-def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage):
-    ti, operator = Try(), stage.operator(manifest=MANIFEST)
-    store, manifest = intended(stage, operator, ti)
-    name = manifest["metadata"]["name"]
-    theirs = stage.hook.create_job({**MANIFEST, "metadata": {"name": name, "namespace": "default"}})
+def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage, monkeypatch):
+    """Between the intent and the creation somebody takes the name; the next try finds another."""
+    ti, operator, store = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False), Store()
+    create, theirs = operator.hook.create_job, []
+
+    def come_too_late(manifest, plural):
+        metadata = {key: manifest["metadata"][key] for key in ("name", "namespace")}
+        theirs.append(stage.hook.create_job({**MANIFEST, "metadata": metadata}))
+        return create(manifest, plural)
+
+    monkeypatch.setattr(operator.hook, "create_job", come_too_late)
     with pytest.raises(MXNetJobNameTakenError, match="was not created by this task"):
         stage.start(operator, ti, store).result()
     operator.on_kill()
-    assert stage.hook.get_job(ref(name))["metadata"]["uid"] == theirs["metadata"]["uid"]
+    monkeypatch.undo()
+    assert stage.start(operator, ti, store).result()["name"] != theirs[0]["metadata"]["name"]
+    assert stage.hook.get_job(JobRef.of(theirs[0]))["metadata"]["uid"] == theirs[0]["metadata"]["uid"]
 
 
 def test_a_try_that_died_before_it_created_its_job_is_followed_by_one_that_creates_it(stage, task_log):
