@@ -41,7 +41,7 @@ def gateway(tmp_path_factory, log):
         server_in_thread(tmp_path_factory.mktemp("server"), log) as running,
         gateway_to(running.kubeconfig, tmp_path_factory.mktemp("gateway")) as gateway,
     ):
-        gateway.behind = running
+        gateway.server = running
         yield gateway
 
 
@@ -51,7 +51,7 @@ def stage(gateway, log):
     gateway.down, gateway.handler = False, None
     gateway.rotate("first-token")
     with ThreadPoolExecutor(1) as threads:
-        yield Stage(gateway.behind, threads)
+        yield Stage(gateway.server, threads)
     gateway.down, gateway.handler = False, None
 
 

@@ -44,6 +44,8 @@ class Gateway:
     """The gate; its attributes may be set from any thread at any time."""
 
     folder: Path
+    behind: Path
+    """The kubeconfig of the API that answers."""
     tokens: set[str] = field(default_factory=lambda: {"first-token"})
     down: bool = False
     handler: Handler | None = None
@@ -97,13 +99,13 @@ def refusal(code: int, reason: str, message: str) -> web.Response:
 @contextmanager
 def gateway_to(kubeconfig: Path, folder: Path) -> Iterator[Gateway]:
     """A gate on loopback before the cluster that a kubeconfig leads to, on an event loop of its own."""
-    gateway = Gateway(folder)
+    gateway = Gateway(folder, kubeconfig)
     started: Future[None] = Future()
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
 
     def run() -> None:
         try:
-            loop.run_until_complete(_serve(gateway, yaml.safe_load(kubeconfig.read_text()), started, stop))
+            loop.run_until_complete(_serve(gateway, started, stop))
         except BaseException as e:
             if not started.done():
                 started.set_exception(e)
@@ -121,26 +123,45 @@ def gateway_to(kubeconfig: Path, folder: Path) -> Iterator[Gateway]:
         thread.join(60)
 
 
-async def _serve(gateway: Gateway, config: dict[str, Any], started: "Future[None]", stop: asyncio.Event) -> None:
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    trust = ssl.create_default_context(**_authority(cluster))
-    async with aiohttp.ClientSession(
-        cluster["server"], connector=aiohttp.TCPConnector(ssl=trust), timeout=aiohttp.ClientTimeout(total=None)
-    ) as session:
+class Sessions:
+    """The gate's own connections to what is behind it, one for each kubeconfig."""
 
-        async def handle(request: web.Request) -> web.StreamResponse:
-            return await _handle(gateway, session, user["token"], request)
+    def __init__(self) -> None:
+        self._open: dict[Path, tuple[aiohttp.ClientSession, str]] = {}
 
-        app = web.Application(client_max_size=16 * 1024 * 1024)
-        app.router.add_route("*", "/{path:.*}", handle)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_identity(gateway.folder)).start()
-        gateway.port = runner.addresses[0][1]
-        gateway.use_token(next(iter(gateway.tokens)))
-        started.set_result(None)
-        await stop.wait()
-        await runner.cleanup()
+    def to(self, kubeconfig: Path) -> tuple[aiohttp.ClientSession, str]:
+        """The session and the token that it takes."""
+        if kubeconfig not in self._open:
+            config = yaml.safe_load(kubeconfig.read_text())
+            cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+            connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(**_authority(cluster)))
+            timeout = aiohttp.ClientTimeout(total=None)
+            session = aiohttp.ClientSession(cluster["server"], connector=connector, timeout=timeout)
+            self._open[kubeconfig] = session, user["token"]
+        return self._open[kubeconfig]
+
+    async def close(self) -> None:
+        for session, _ in self._open.values():
+            await session.close()
+
+
+async def _serve(gateway: Gateway, started: "Future[None]", stop: asyncio.Event) -> None:
+    sessions = Sessions()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await _handle(gateway, *sessions.to(gateway.behind), request)
+
+    app = web.Application(client_max_size=16 * 1024 * 1024)
+    app.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_identity(gateway.folder)).start()
+    gateway.port = runner.addresses[0][1]
+    gateway.use_token(next(iter(gateway.tokens)))
+    started.set_result(None)
+    await stop.wait()
+    await runner.cleanup()
+    await sessions.close()
 
 
 def _authority(cluster: dict[str, str]) -> dict[str, Any]:
