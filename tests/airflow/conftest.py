@@ -7,6 +7,7 @@ from pathlib import Path
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
+from airflow_scenes import begin, gateway, job_pages, kubernetes_cluster, live, site  # noqa: F401 - fixtures
 
 AIRFLOW = [sys.executable, "-m", "airflow"]
 

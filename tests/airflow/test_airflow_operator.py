@@ -1,12 +1,15 @@
 """MXNetJobOperator against a real API server, where the test plays the controller and the kubelet."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import msgspec
 import pytest
 import structlog.testing
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
+from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
 from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Store, Try, eventually, server_in_thread, terminated
 
@@ -645,6 +648,27 @@ def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
         waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
     with pytest.raises(MXNetJobError, match="must both say which job"):
         waiting_stage.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
+
+
+@pytest.mark.parametrize("way", ["kube_config", "kube_config_path", "config_file"])
+def test_neither_a_trigger_nor_an_xcom_nor_the_store_ever_holds_a_secret(waiting_stage, monkeypatch, task_log, way):
+    """Also where the connection is the whole kubeconfig: triggers are made from references."""
+    path = Path(waiting_stage.kubeconfig)
+    if way != "config_file":
+        value = str(path) if way == "kube_config_path" else path.read_text()
+        connection = {"conn_type": "kubernetes", "extra": json.dumps({way: value})}
+        monkeypatch.setenv("AIRFLOW_CONN_SECRETIVE", json.dumps(connection))
+    options = {"kubernetes_conn_id": "secretive", "config_file": None} if way != "config_file" else {}
+    operator, ti, store = waiting_stage.operator(deferrable=True, **options), Try(), Store()
+    ExecutorSafeguard.tracker.set(operator)
+    with pytest.raises(TaskDeferred) as deferral:
+        operator.execute({"ti": ti, "task_state_store": store})
+    trigger = deferral.value.trigger
+    fields = [getattr(operator, field) for field in operator.template_fields]
+    said = repr([trigger, trigger.serialize(), deferral.value.kwargs, ti.pushed, store, fields, task_log()])
+    operator.dry_run()
+    assert TOKEN in path.read_text()
+    assert TOKEN not in said + repr(task_log())
 
 
 def test_two_airflows_that_share_a_cluster_never_meet(stage):

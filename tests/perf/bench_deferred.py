@@ -9,6 +9,7 @@ twice: as time on the clock, which other programs lengthen, and as this thread's
 
 import argparse
 import asyncio
+import contextlib
 import json
 import multiprocessing
 import resource
@@ -170,7 +171,8 @@ def main() -> None:
         server.start()
         try:
             kubeconfig, uids = ours.recv()
-            found = asyncio.run(wait_for_all(kubeconfig, uids, options.seconds, options.poll_interval))
+            with Path(folder, "task.log").open("w") as log, contextlib.redirect_stdout(log):  # what triggers log
+                found = asyncio.run(wait_for_all(kubeconfig, uids, options.seconds, options.poll_interval))
             ours.send("stop")
             asked = ours.recv()
         finally:
