@@ -58,6 +58,7 @@ class ApiConnection:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         headers |= await self._authorization()
         url = self._configuration.host.rstrip("/") + path
+        options["server_hostname"] = self._configuration.tls_server_name or None
         async with self._session.request(method, url, params=params, headers=headers, **options) as response:
             if response.status >= 400:
                 body = await response.text(errors="replace")

@@ -275,12 +275,11 @@ class MXNetJobOperator(BaseOperator):
         timeout = self.execution_timeout
         deadline = None if timeout is None else time.time() + timeout.total_seconds()
         job = self._begin(context, deadline)
-        if job is None:
-            outcome = event.read(self._remembered.outcome)
-            self.log.info("%s has succeeded in an earlier try; that is the result.", self._ref.title)
-            self._push_job(context)
-            return self._return(context, outcome)
+        self._stop_if_killed()
         self._push_job(context)
+        if job is None:
+            self.log.info("%s has succeeded in an earlier try; that is the result.", self._ref.title)
+            return self._return(context, event.read(self._remembered.outcome))
         if not self.wait_for_completion:
             return summary(job, [], result_of=None)
         if job_state(job) not in TERMINAL and self.deferrable:
@@ -467,7 +466,7 @@ class MXNetJobOperator(BaseOperator):
     def _submit(self, context: "Context", manifest: dict[str, Any]) -> dict[str, Any]:
         """Create the job whose intent is stored; one that is there and has the intent's token is that job."""
         record, ref = self._remembered, self._remembered.ref
-        self._stop_if_killed(None)
+        self._stop_if_killed()
         try:
             job = self.hook.create_job(manifest, ref.plural)
         except ApiException as e:
@@ -481,16 +480,15 @@ class MXNetJobOperator(BaseOperator):
         else:
             self.log.info("Created %s.", ref.title)
         self.job_ref = JobRef.of(job, ref.plural)
-        self._stop_if_killed(self.job_ref)
+        self._stop_if_killed()
         self._remember(context, ref=self.job_ref, phase="submitted")
         return job
 
-    def _stop_if_killed(self, ref: JobRef | None) -> None:
-        """A task is killed by a signal, after which it goes on: between intent and creation nothing saw the job."""
+    def _stop_if_killed(self) -> None:
+        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
         if self._killed.is_set():
-            if ref is not None:
-                self.on_kill()
-            raise MXNetJobError("The task was killed while it created its job.")
+            self.on_kill()
+            raise MXNetJobError("The task was killed before it waited for its job.")
 
     def _replace(self, ref: JobRef) -> None:
         """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
@@ -600,6 +598,7 @@ class MXNetJobOperator(BaseOperator):
     def _resumed(self, context: "Context", go_on: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         try:
             self._recall(context)
+            self._stop_if_killed()
             return go_on()
         except KeyboardInterrupt:
             self.on_kill()
@@ -646,8 +645,6 @@ class MXNetJobOperator(BaseOperator):
         deadline = self._record.deadline if self._record else None
         try:
             job = self.hook.get_job(ref)
-        except ApiException:
-            raise
         except Exception as e:
             if not api_errors.is_transient(e):
                 raise
@@ -671,8 +668,10 @@ class MXNetJobOperator(BaseOperator):
         """What the end of the waiting means for the job and for the task; every way of waiting comes here."""
         ref = self._ref
         if ended.status == "succeeded":
+            returned = self._return(context, ended)
             self._finished(context, ended)
-            return self._return(context, ended)
+            return returned
+        self._push_metrics(context, ended)
         if self._log_options.get_logs and ended.status in ("failed", "timeout", "startup_timeout"):
             show_failed(self.hook, ref, self.log, self._log_options.log_tail_on_failure, but=ended.logs_shown)
         if self._log_options.log_events_on_failure and ended.status in ("failed", "startup_timeout"):
@@ -696,8 +695,6 @@ class MXNetJobOperator(BaseOperator):
         suspended = ended.status in ("timeout", "startup_timeout") and self._end_options.on_kill_action != "delete"
         if not suspended:
             self._remember(context, phase="finished", outcome=ended.payload())
-        if ended.metrics:
-            context["ti"].xcom_push(key="metrics", value=ended.metrics)
         state = (ended.summary or {}).get("state")
         if state in TERMINAL:
             self._remove_finished(self._ref, {"status": {"state": state}})
@@ -705,9 +702,12 @@ class MXNetJobOperator(BaseOperator):
     def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
         if ended.summary is None or ended.summary["state"] != SUCCEEDED:
             raise MXNetJobError(f"{self._ref.title} is said to have succeeded, without its state: {ended!r}")
+        self._push_metrics(context, ended)
+        return ended.summary
+
+    def _push_metrics(self, context: "Context", ended: Event) -> None:
         if ended.metrics:
             context["ti"].xcom_push(key="metrics", value=ended.metrics)
-        return ended.summary
 
     def _push_job(self, context: "Context") -> None:
         ref = self._ref

@@ -23,6 +23,7 @@ from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
 from mxnet_provider.verdict import Status, Verdict, verdict
 
 _LONGEST_PAUSE: Final = 60.0
+_LONGEST_HOLD: Final = 10.0
 _KILL_SECONDS: Final = 20.0
 _RESTARTED_AFTER: Final = 60.0
 """A trigger that starts so many seconds after its task was deferred has probably run before."""
@@ -123,6 +124,7 @@ class MXNetJobTrigger(BaseTrigger):
         """Wait for the job, and send what became of it."""
         async with self._hook() as hook:
             event = await self._watch(hook)
+        await self._let_the_scheduler_see_the_deferral()
         yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
@@ -159,6 +161,16 @@ class MXNetJobTrigger(BaseTrigger):
                 if not is_transient(e):
                     raise
                 await asyncio.sleep(1)
+
+    async def _let_the_scheduler_see_the_deferral(self) -> None:
+        """Send no event sooner than one poll_interval after the deferral.
+
+        Airflow's scheduler fails a task that runs again before it has read that its executor let go of it ("finished
+        with state success, but the task instance's state attribute is running"), as happens on a busy machine.
+        """
+        if self.deferred_at is not None:
+            not_before = self.deferred_at + min(self.poll_interval, _LONGEST_HOLD)
+            await asyncio.sleep(max(not_before - time.time(), 0.0))
 
     def _hook(self) -> MXNetJobAsyncHook:
         return MXNetJobAsyncHook(**{field: getattr(self, field) for field in _CONNECTION})

@@ -47,7 +47,7 @@ class AirflowHome:
         """Run `airflow` to its end: its exit code and what it printed."""
         process = self.start(*args, **environment)
         try:
-            output, _ = process.communicate(timeout=240)
+            output, _ = process.communicate(timeout=900)
         finally:
             process.kill()
         return process.returncode, output

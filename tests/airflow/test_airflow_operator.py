@@ -465,7 +465,7 @@ def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypat
 
     monkeypatch.setattr(operator.hook, "create_job", killed_meanwhile)
     task = stage.start(operator)
-    with pytest.raises(MXNetJobError, match="killed while it created its job"):
+    with pytest.raises(MXNetJobError, match="killed before it waited for its job"):
         task.result()
     name = task.store[identity.STORE_KEY]["ref"]["name"]
     assert stage.hook.get_job(ref(name)) is None

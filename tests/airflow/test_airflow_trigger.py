@@ -299,6 +299,20 @@ async def test_another_trigger_goes_on_where_the_first_one_s_reading_ended(waiti
     assert shown(task_log)[before:] == ["[worker-0] more"]
 
 
+async def test_the_event_comes_one_look_after_the_deferral_at_the_soonest(waiting, monkeypatch):
+    """Else Airflow's scheduler may take the task's resumption for a failure of its executor."""
+    waiting.end()
+    paused, sleep = [], asyncio.sleep
+
+    async def note(seconds):
+        paused.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    await event_of(await waiting.start(poll_interval=7, deferred_at=time.time() + 100))
+    assert any(100 < seconds <= 107 for seconds in paused)
+
+
 async def test_a_trigger_that_is_cancelled_ends_at_once_and_touches_nothing(waiting):
     trigger = waiting.trigger(poll_interval=3600)
     task = asyncio.create_task(events_of(trigger))

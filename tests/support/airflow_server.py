@@ -55,6 +55,10 @@ class AirflowServer:
             "PYTHONWARNINGS": "ignore",
             **environment,
         }
+        # Tasks are forked from what has imported this: the Kubernetes clients alone take seconds of processor time.
+        settings = home / "config" / "airflow_local_settings.py"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._token = ""
 

@@ -53,11 +53,11 @@ for mode in ("deferred", "waiting"):
             startup_timeout=5,
             image="no/such:image",
             command=["true"],
-            **COMMON,
+            poll_interval=8,  # the trigger's first event comes this long after the deferral, or Airflow fails the task
         )
 
 with DAG("deferred_impatient", schedule=None):
-    MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **JOB)
+    MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
 
 with DAG("deferred_ttl", schedule=None):
     MXNetJobOperator(
