@@ -5,13 +5,13 @@ Airflow's task state store; the job carries the token as a label. A try that fin
 has the token is ours, at whatever moment the try before ended.
 """
 
+import hashlib
 import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
-from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
 from mxnet_operator.api import names
@@ -163,10 +163,22 @@ def base_name(task_id: str) -> str:
     return slug if re.match("[a-z]", slug) else f"mxjob-{slug}".rstrip("-")
 
 
+def safe_label(value: str) -> str:
+    """A value as a label's, as Airflow's KubernetesPodOperator makes it: cut and hashed where it is no label already.
+
+    Its own function can't be imported without the whole Kubernetes client, which would slow down the parsing of DAGs.
+    """
+    safe = re.sub(r"^[^a-z0-9A-Z]*|[^a-zA-Z0-9_\-\.]|[^a-z0-9A-Z]*$", "", value)
+    if len(safe) > names.MAX_NAME or value != safe:
+        digest = hashlib.md5(value.encode(), usedforsecurity=False).hexdigest()[:9]
+        safe = f"{safe[: names.MAX_NAME - len(digest) - 1]}-{digest}"
+    return safe
+
+
 def _task_labels(ti: RuntimeTaskInstanceProtocol) -> dict[str, str]:
     return {
-        "dag_id": make_safe_label_value(ti.dag_id),
-        "task_id": make_safe_label_value(ti.task_id),
-        "run_id": make_safe_label_value(ti.run_id),
-        "map_index": make_safe_label_value(str(-1 if ti.map_index is None else ti.map_index)),
+        "dag_id": safe_label(ti.dag_id),
+        "task_id": safe_label(ti.task_id),
+        "run_id": safe_label(ti.run_id),
+        "map_index": safe_label(str(-1 if ti.map_index is None else ti.map_index)),
     }

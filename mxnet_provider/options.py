@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mxnet_provider import kill
+
+DEFAULT_CONNECTION: Final = "kubernetes_default"
+"""Airflow's own name for it; its hook can't be imported without the whole Kubernetes client."""
 
 FinishAction = Literal["keep", "delete", "delete_succeeded"]
 Propagation = Literal["Foreground", "Background"]

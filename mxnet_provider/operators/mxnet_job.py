@@ -12,7 +12,6 @@ import msgspec
 import yaml
 from airflow.sdk import BaseOperator, conf
 from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDeferralTimeout
-from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
@@ -30,21 +29,21 @@ from mxnet_provider.exceptions import (
     MXNetManifestError,
     MXNetPermissionError,
 )
-from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.identity import Record
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink, job_url
 from mxnet_provider.metrics import Metrics
 from mxnet_provider.operators.failure_logs import show_events, show_failed
 from mxnet_provider.operators.replica_logs import ReplicaLogs
-from mxnet_provider.options import EndOptions, FinishAction, LogOptions, Propagation, WaitOptions
+from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, FinishAction, LogOptions, Propagation, WaitOptions
 from mxnet_provider.summary import counts, summary
-from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.verdict import Verdict, verdict
 
 if TYPE_CHECKING:
     import jinja2
     from airflow.sdk import Context
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 _REDEFERRALS = 3
 _DID = {"delete": "Deleted", "suspend": "Suspended"}
@@ -172,7 +171,7 @@ class MXNetJobOperator(BaseOperator):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         queue_name: str | None = None,
-        kubernetes_conn_id: str = MXNetJobHook.default_conn_name,
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
         cluster_context: str | None = None,
@@ -242,8 +241,10 @@ class MXNetJobOperator(BaseOperator):
         self._deferred_at: float | None = None
 
     @cached_property
-    def hook(self) -> MXNetJobHook:
+    def hook(self) -> "MXNetJobHook":
         """The hook for the cluster that the job runs in."""
+        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
+
         return MXNetJobHook(
             kubernetes_conn_id=self.kubernetes_conn_id,
             in_cluster=self.in_cluster,
@@ -268,8 +269,9 @@ class MXNetJobOperator(BaseOperator):
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
             self.on_kill()
             raise
-        except ApiException as e:
+        except Exception as e:
             self._refused(e)
+            raise
 
     def _execute(self, context: "Context") -> dict[str, Any]:
         timeout = self.execution_timeout
@@ -469,8 +471,9 @@ class MXNetJobOperator(BaseOperator):
         self._stop_if_killed()
         try:
             job = self.hook.create_job(manifest, ref.plural)
-        except ApiException as e:
-            if api_errors.reason(e) != "AlreadyExists":
+        except Exception as e:
+            answer = api_errors.refusal(e)
+            if answer is None or api_errors.reason(answer) != "AlreadyExists":
                 raise
             there = self.hook.get_job(ref)
             if there is None or not identity.is_ours(there, record):
@@ -513,6 +516,8 @@ class MXNetJobOperator(BaseOperator):
     # Waiting
 
     def _defer(self, deadline: float | None) -> NoReturn:
+        from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
+
         waiting, logs, ends, ref = self._wait_options, self._log_options, self._end_options, self._ref
         now = time.time()
         limit = None
@@ -589,7 +594,9 @@ class MXNetJobOperator(BaseOperator):
     def _pods(self) -> list[dict[str, Any]]:
         try:
             return self.hook.replica_pods(self._ref)
-        except ApiException as e:
+        except Exception as e:
+            if api_errors.refusal(e) is None:
+                raise
             self.log.warning("Could not read the job's pods, and with them its result: %s", api_errors.message(e))
             return []
 
@@ -603,8 +610,9 @@ class MXNetJobOperator(BaseOperator):
         except KeyboardInterrupt:
             self.on_kill()
             raise
-        except ApiException as e:
+        except Exception as e:
             self._refused(e)
+            raise
 
     def _recall(self, context: "Context") -> None:
         """Know again, after deferral, which job this try is about."""
@@ -724,15 +732,18 @@ class MXNetJobOperator(BaseOperator):
         if store is not None:
             store.set(identity.STORE_KEY, msgspec.to_builtins(self._record))
 
-    def _refused(self, e: ApiException) -> NoReturn:
-        """Fail with the API server's own words, for good where another try would be refused as well."""
+    def _refused(self, e: Exception) -> None:
+        """Where an API server has answered, fail with its words: for good if it would refuse another try, too."""
+        answer = api_errors.refusal(e)
+        if answer is None:
+            return
         title = self.job_ref.title if self.job_ref else self._record.ref.title if self._record else "the MXJob"
-        said = f"The API server refused {title}: {api_errors.message(e)}"
-        if e.status == 403 and not api_errors.is_quota(e):
+        said = f"The API server refused {title}: {api_errors.message(answer)}"
+        if answer.status == 403 and not api_errors.is_quota(answer):
             raise MXNetPermissionError(said) from e
-        if e.status == 401:
+        if answer.status == 401:
             raise MXNetPermissionError(f"{said} (the credentials were read anew, in vain)") from e
-        if api_errors.is_permanent(e):
+        if api_errors.is_permanent(answer):
             raise MXNetManifestError(said) from e
         raise MXNetJobError(said) from e
 

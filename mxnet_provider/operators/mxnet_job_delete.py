@@ -5,16 +5,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from kubernetes.client.exceptions import ApiException
 
 from mxnet_provider import api_errors
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
-from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job_ref import JobRef
-from mxnet_provider.options import EndOptions, Propagation
+from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 
 class MXNetJobDeleteOperator(BaseOperator):
@@ -53,7 +53,7 @@ class MXNetJobDeleteOperator(BaseOperator):
         namespace: str | None = None,
         missing_ok: bool = True,
         propagation_policy: Propagation = "Foreground",
-        kubernetes_conn_id: str = MXNetJobHook.default_conn_name,
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
         cluster_context: str | None = None,
@@ -71,8 +71,10 @@ class MXNetJobDeleteOperator(BaseOperator):
         self._end_options = EndOptions(propagation_policy=propagation_policy)
 
     @cached_property
-    def hook(self) -> MXNetJobHook:
+    def hook(self) -> "MXNetJobHook":
         """The hook for the cluster that the job runs in."""
+        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
+
         return MXNetJobHook(
             kubernetes_conn_id=self.kubernetes_conn_id,
             in_cluster=self.in_cluster,
@@ -94,9 +96,12 @@ class MXNetJobDeleteOperator(BaseOperator):
         ref = JobRef(name=self.job_name, namespace=namespace, uid=self.job_uid)
         try:
             deleted = self.hook.delete_job(ref, propagation_policy=self._end_options.propagation_policy)
-        except ApiException as e:
-            said = f"The API server refused to delete {ref.title}: {api_errors.message(e)}"
-            raise (MXNetPermissionError if e.status in (401, 403) else MXNetJobError)(said) from e
+        except Exception as e:
+            answer = api_errors.refusal(e)
+            if answer is None:
+                raise
+            said = f"The API server refused to delete {ref.title}: {api_errors.message(answer)}"
+            raise (MXNetPermissionError if answer.status in (401, 403) else MXNetJobError)(said) from e
         if not deleted and not self.missing_ok:
             raise MXNetJobDeletedError(f"{ref.title} with uid {ref.uid} is gone.")
         self.log.info("Deleted %s." if deleted else "%s is gone already.", ref.title)

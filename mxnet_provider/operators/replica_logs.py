@@ -5,13 +5,14 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
 from mxnet_provider import replicas
-from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.logs import LogFollower
 from mxnet_provider.metrics import Metrics
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 _DRAIN_SECONDS: Final = 30.0
 
@@ -22,7 +23,9 @@ class ReplicaLogs:
     Leaving the context stops the threads. Nothing that goes wrong with a log is more than a warning.
     """
 
-    def __init__(self, hook: MXNetJobHook, ref: JobRef, labels: Sequence[str], log: "Logger", metrics: Metrics) -> None:
+    def __init__(
+        self, hook: "MXNetJobHook", ref: JobRef, labels: Sequence[str], log: "Logger", metrics: Metrics
+    ) -> None:
         self._hook = hook
         self._ref = ref
         self._labels = tuple(labels)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from airflow.sdk import BaseSensorOperator, conf
-from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
 from mxnet_provider import api_errors
@@ -17,13 +16,15 @@ from mxnet_provider.exceptions import (
     MXNetJobUnreachableError,
     MXNetPermissionError,
 )
-from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
-from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger, Sight, settled
+from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.sight import Sight, settled
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 
 class MXNetJobSensor(BaseSensorOperator):
@@ -60,7 +61,7 @@ class MXNetJobSensor(BaseSensorOperator):
         missing_ok: bool = False,
         deferrable: bool | None = None,
         api_outage_tolerance: float = 600.0,
-        kubernetes_conn_id: str = MXNetJobHook.default_conn_name,
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
         cluster_context: str | None = None,
@@ -83,8 +84,10 @@ class MXNetJobSensor(BaseSensorOperator):
         self.job_ref: JobRef | None = None
 
     @cached_property
-    def hook(self) -> MXNetJobHook:
+    def hook(self) -> "MXNetJobHook":
         """The hook for the cluster that the job runs in."""
+        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
+
         return MXNetJobHook(
             kubernetes_conn_id=self.kubernetes_conn_id,
             in_cluster=self.in_cluster,
@@ -105,6 +108,8 @@ class MXNetJobSensor(BaseSensorOperator):
             return super().execute(context)
         if self.poke(context):
             return None
+        from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
+
         ref = self._ref()
         trigger = MXNetJobStateTrigger(
             name=ref.name,
@@ -125,8 +130,9 @@ class MXNetJobSensor(BaseSensorOperator):
         """Look once."""
         try:
             job = self.hook.get_job(self._ref())
-        except ApiException as e:
-            self._conclude(Sight(status="refused", message=api_errors.message(e)))
+        except Exception as e:
+            if api_errors.refusal(e) is not None:
+                self._conclude(Sight(status="refused", message=api_errors.message(e)))
             raise
         sight = settled(job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok)
         return sight is not None and self._conclude(sight)

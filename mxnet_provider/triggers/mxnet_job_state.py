@@ -3,47 +3,21 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
 
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_provider.api_errors import is_transient, message
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.job_ref import JobRef
-
-VERSION: Final = 1
+from mxnet_provider.sight import Sight, settled
 
 _CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
 _OWN: Final = ("target_states", "fail_states", "missing_ok", "poll_interval", "api_outage_tolerance")
-
-
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look at the job came to, where it settles the matter."""
-
-    status: Literal["reached", "failed", "missing", "refused", "error"]
-    state: str = ""
-    uid: str = ""
-    message: str = ""
-    v: int = VERSION
-
-
-def settled(
-    job: Mapping[str, Any] | None, *, target_states: Sequence[str], fail_states: Sequence[str], missing_ok: bool
-) -> Sight | None:
-    """Whether a sensor need not wait any more: pure, the same for workers and triggers. None to wait."""
-    if job is None:
-        return None if missing_ok else Sight(status="missing")
-    state, uid = job_state(job), job["metadata"]["uid"]
-    if state in target_states:
-        return Sight(status="reached", state=state, uid=uid)
-    if state in fail_states:
-        return Sight(status="failed", state=state, uid=uid, message=terminal_message(job))
-    return None
 
 
 class MXNetJobStateTrigger(BaseTrigger):
