@@ -40,6 +40,10 @@ simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failu
 mutants: $(VENV)/.installed ## Make mistakes in copies of the controller, and show which invariant and test catch each.
 	@PYTHONPATH=tests/support $(BIN)/python -m simulator.mutants
 
+.PHONY: bench
+bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
+	@$(BIN)/python tests/perf/bench_deferred.py
+
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@$(BIN)/ruff check --quiet
@@ -55,10 +59,11 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
 
 .PHONY: generate
-generate: $(VENV)/.installed ## Write the files that are generated from code (CRDs, Argo templates and examples).
+generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo templates and examples, the Airflow reference.
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
 	@$(BIN)/mxnet-operator crd --legacy >operator/manifests/overlays/legacy/crd.yaml
 	@$(BIN)/python -m mxnet_argo argo
+	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python docs/airflow_reference.py
 
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.
