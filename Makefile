@@ -13,6 +13,9 @@ SOURCES := $(shell find operator mxnet_provider argo -type f -not -name '*.pyc' 
 UV_LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock" --quiet
 
+# Most tests wait for something else most of the time, so there is one more of pytest's workers than cores.
+WORKERS ?= $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4)))
+
 # Local clusters, images and logs of this checkout; `export MXJOB_HOME=$$PWD/.mxjob` to use them from a shell.
 export MXJOB_HOME ?= $(CURDIR)/.mxjob
 
@@ -30,7 +33,7 @@ tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJ
 
 .PHONY: test
 test: lint ## Check the code and run every test that this machine can run.
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 .PHONY: simulate
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
