@@ -7,9 +7,9 @@ from simulator.mutated import judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
 
 SOME = {
-    "restart a permanent exit code": "what_is_final_is_not_retried",
-    "delete the running attempt": "counted_before_it_is_deleted",
-    "forget completionTime": "there_is_one_verdict",
+    "restart a permanent exit code": {"what_is_final_is_not_retried", "success_is_earned"},
+    "delete the running attempt": {"counted_before_it_is_deleted"},
+    "forget completionTime": {"there_is_one_verdict"},
 }
 
 
@@ -27,7 +27,7 @@ def test_no_two_mistakes_are_the_same() -> None:
 @pytest.mark.parametrize("name", SOME)
 def test_the_simulation_catches_a_mistake(name: str, tmp_path: Path) -> None:
     mutation = next(each for each in MUTATIONS if each.name == name)
-    assert judge(mutation, tmp_path, schedules=300, unit_tests=False).invariant == SOME[name]
+    assert judge(mutation, tmp_path, schedules=300, unit_tests=False).invariant in SOME[name]
 
 
 def test_the_simulation_finds_nothing_in_an_unchanged_copy(tmp_path: Path) -> None:

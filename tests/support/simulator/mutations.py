@@ -125,7 +125,7 @@ MUTATIONS = (
     Mutation(
         "a restarted gang keeps what was done",
         "plan/attempt.py",
-        "return msgspec.structs.replace(raised, completed_indexes={})",
+        'return msgspec.structs.replace(raised, completed_indexes={}, result="")',
         "return raised",
     ),
     # Order of things
