@@ -8,6 +8,7 @@ SHARED = {"airflow", "argo"}
 """Folders whose tests share a server that is costly to start: all of one go to one of pytest's workers."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What pytest's workers take from each other: a whole file, or a whole folder."""
     for item in items:
