@@ -63,7 +63,7 @@ with DAG("deferred_impatient", schedule=None):
 
 with DAG("deferred_ttl", schedule=None):
     MXNetJobOperator(
-        task_id="train", deferrable=True, retries=0, manifest=manifest(ttlSecondsAfterFinished=5), **COMMON
+        task_id="train", deferrable=True, retries=2, manifest=manifest(ttlSecondsAfterFinished=5), **COMMON
     )
 
 with DAG("deferred_suspended", schedule=None):
@@ -74,12 +74,12 @@ with DAG("deferred_kept", schedule=None):
 
 with DAG("deferred_mapped", schedule=None, max_active_runs=4):
     MXNetJobOperator.partial(
-        task_id="train", deferrable=True, retries=0, image=IMAGE, command=COMMAND, **COMMON
+        task_id="train", deferrable=True, retries=2, image=IMAGE, command=COMMAND, **COMMON
     ).expand(env=[{**GATE, "N": str(n)} for n in range(2)])
 
 with DAG("pooled", schedule=None):
     MXNetJobOperator.partial(
-        task_id="train", deferrable=True, retries=0, pool="gpus", image=IMAGE, command=COMMAND, **COMMON
+        task_id="train", deferrable=True, retries=2, pool="gpus", image=IMAGE, command=COMMAND, **COMMON
     ).expand(env=[{**GATE, "N": str(n)} for n in range(4)])
 
 with DAG("detached", schedule=None):
