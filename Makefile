@@ -33,7 +33,7 @@ tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJ
 
 .PHONY: test
 test: lint ## Check the code and run every test that this machine can run.
-	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 .PHONY: simulate
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
