@@ -6,6 +6,7 @@ import msgspec
 
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.older.rules import rules_of
+from mxnet_operator.api.rules import Rule, Sentence, transitions_of
 from mxnet_operator.api.schemas import job_schema
 from mxnet_operator.api.structural import Schema
 
@@ -62,7 +63,8 @@ def version_schema(kind: Kind, version: str) -> Schema:
     operator did (seed 001's sample shows it). It is also the mark of such a job when it comes back as v1.
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
-    for rule in rules_of(kind):
+    sentences: tuple[Sentence, ...] = (*rules_of(kind), *transitions_of(kind))
+    for rule in sentences:
         node = schema
         for key in rule.at:
             if key == "*":
@@ -72,7 +74,7 @@ def version_schema(kind: Kind, version: str) -> Schema:
         validation = {"rule": rule.cel, "message": rule.message}
         if rule.field:
             validation["fieldPath"] = rule.field
-        if rule.required:
+        if isinstance(rule, Rule) and rule.required:
             validation["reason"] = "FieldValueRequired"
         node.setdefault("x-kubernetes-validations", []).append(validation)
     if (kind, version) == (MXJOB, "v1beta1"):

@@ -1,13 +1,13 @@
 """What an MXJob means where it is silent: training-operator 1.8.1's defaults."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob, ReplicaSpec, RunPolicy
 
-RESTART_POLICY = "Never"
+RESTART_POLICY: Final = "Never"
 CLEAN_POD_POLICY = "None"
 BACKOFF_LIMIT = 6
 """Restarts after failures; Kubernetes' own Job has the same (1.8.1 had no working limit)."""

@@ -12,14 +12,15 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import MXJOB, Kind
 
 _DNS_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _GENERATED_SUFFIX = 5
 """Characters that the API server appends to generateName."""
 
 
-class Rule(msgspec.Struct, frozen=True):
-    """A sentence about the value at `at`, where there is one; a `*` stands for every key of a map or item of a list.
+class Sentence(msgspec.Struct, frozen=True):
+    """What is said about the value at `at`, where there is one; a `*` stands for every key of a map or item of a list.
 
     `field` is the path below it that a message names, since that is what the user has to change; empty for itself.
     """
@@ -28,6 +29,11 @@ class Rule(msgspec.Struct, frozen=True):
     field: str
     cel: str
     message: str
+
+
+class Rule(Sentence, frozen=True):
+    """What a value must be."""
+
     holds: Callable[[Any], bool]
     required: bool = False
     """Whether it says that a field is missing, which the API server words differently."""
@@ -36,6 +42,13 @@ class Rule(msgspec.Struct, frozen=True):
     def detail(self) -> str:
         """What the server says of a value for which it does not hold."""
         return f"Required value: {self.message}" if self.required else f"Invalid value: {self.message}"
+
+
+class TransitionRule(Sentence, frozen=True):
+    """What a value may become; the server looks at it only when an object is updated."""
+
+    allows: Callable[[Any, Any], bool]
+    """Whether the second value may take the place of the first."""
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -90,9 +103,33 @@ def _has_main_container(pod_spec: Any) -> bool:
     return any(container["name"] == names.CONTAINER for container in pod_spec["containers"])
 
 
+def _counts_stay_unless_suspended(old: Any, new: Any) -> bool:
+    if any("mxReplicaSpecs" not in spec or spec.get("runPolicy", {}).get("suspend") for spec in (old, new)):
+        return True
+    before, after = (
+        {replica_type.lower(): count for replica_type, count in _replicas(spec["mxReplicaSpecs"]) if count}
+        for spec in (old, new)
+    )
+    return before == after
+
+
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
 _ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.ROOT_TYPES) + "]"
 _COUNT = "(has(self[t].replicas) ? self[t].replicas : 1)"
+
+
+def _suspended(spec: str) -> str:
+    return f"(has({spec}.runPolicy) && has({spec}.runPolicy.suspend) && {spec}.runPolicy.suspend)"
+
+
+def _each_count_in(one: str, other: str) -> str:
+    """CEL: every type with replicas in one spec has as many in the other, in whatever case it is written."""
+    count = "(has({specs}[{key}].replicas) ? {specs}[{key}].replicas : 1)"
+    of_one = count.format(specs=f"{one}.mxReplicaSpecs", key="t")
+    of_other = count.format(specs=f"{other}.mxReplicaSpecs", key="u")
+    same = f"{other}.mxReplicaSpecs.exists(u, u.lowerAscii() == t.lowerAscii() && {of_other} == {of_one})"
+    return f"{one}.mxReplicaSpecs.all(t, {of_one} == 0 || {same})"
+
 
 NAME_IS_DNS_LABEL = Rule(
     at=(),
@@ -189,3 +226,25 @@ RULES: tuple[Rule, ...] = (
     main_container(*_MAP, "*", "template", "spec"),
 )
 """Those of the v1 form; `api/older_rules.py` has what is added for the older forms."""
+
+TRANSITION_RULES: tuple[TransitionRule, ...] = (
+    TransitionRule(
+        at=("spec",),
+        field=".mxReplicaSpecs",
+        cel=(
+            "!has(self.mxReplicaSpecs) || !has(oldSelf.mxReplicaSpecs) || "
+            f"{_suspended('self')} || {_suspended('oldSelf')} || "
+            f"({_each_count_in('self', 'oldSelf')} && {_each_count_in('oldSelf', 'self')})"
+        ),
+        message=(
+            "numbers of replicas can be changed only while runPolicy.suspend is true: processes of MXNet can't join or "
+            "leave a running job"
+        ),
+        allows=_counts_stay_unless_suspended,
+    ),
+)
+
+
+def transitions_of(kind: Kind) -> tuple[TransitionRule, ...]:
+    """Those of a kind: of MXJob's map only. A list's change is stored, and the controller takes no notice of it."""
+    return TRANSITION_RULES if kind == MXJOB else ()

@@ -206,6 +206,10 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
             description="uids of pods that are being replaced one by one, for restartScope Replica (ours).",
         ),
     ] = ()
+    started_replicas: Annotated[
+        dict[str, Int32],
+        Meta(description="Replicas by type that the job was started with; they stay until it is suspended (ours)."),
+    ] = {}
     start_time: Timestamp | None = None
     completion_time: Timestamp | None = None
     last_reconcile_time: Timestamp | None = None

@@ -11,12 +11,12 @@ import msgspec
 from mxnet_operator.api import kinds
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.older.rules import rules_of
-from mxnet_operator.api.rules import Rule
+from mxnet_operator.api.rules import Rule, transitions_of
 from mxnet_operator.api.schemas import job_schema
 from mxnet_operator.api.structural import FieldError, Schema, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
-__all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate"]
+__all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate", "validate_update"]
 
 
 def validate(manifest: Any) -> list[FieldError]:
@@ -39,6 +39,16 @@ def missing_fields(manifest: Any) -> list[FieldError]:
     if not isinstance(manifest, dict) or not isinstance(manifest.get("spec"), dict):
         return []
     return _broken((rule for rule in rules_of(_kind(manifest)) if rule.required), manifest)
+
+
+def validate_update(old: Any, new: Any) -> list[FieldError]:
+    """What speaks against a valid manifest taking the place of the stored one, for the API server as well."""
+    return [
+        FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
+        for rule in transitions_of(_kind(new))
+        for (path, before), (_, after) in zip(_places(rule.at, old), _places(rule.at, new), strict=True)
+        if not rule.allows(before, after)
+    ]
 
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:

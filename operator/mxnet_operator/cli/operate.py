@@ -103,7 +103,12 @@ async def operate(options: Options) -> None:
                     times=election.times,
                 )
             controller = Controller(
-                client, options.namespaces, workers=options.workers, elector=elector, observer=metrics
+                client,
+                options.namespaces,
+                workers=options.workers,
+                elector=elector,
+                observer=metrics,
+                fail_fast_hook=True,
             )
             metrics.watch(controller)
             await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, metrics_pages(metrics))

@@ -47,10 +47,12 @@ class Controller:
         elector: Elector | None = None,
         observer: ControllerObserver | None = None,
         look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,
+        fail_fast_hook: bool = False,
     ) -> None:
         """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all.
 
         The CRDs of kinds other than MXJob are looked for every `look_for_kinds` seconds until they are there.
+        `fail_fast_hook` is for clusters whose kubelets don't add the hook themselves, as the local one does.
         """
         self.elector = elector
         self.synced = asyncio.Event()
@@ -58,6 +60,7 @@ class Controller:
         self._working = False
         self._observer = observer or ControllerObserver()
         self._look_for_kinds = look_for_kinds
+        self._fail_fast_hook = fail_fast_hook
         self.queue = WorkQueue(observer=self._observer)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._in_flight = asyncio.Semaphore(IN_FLIGHT)
@@ -82,7 +85,9 @@ class Controller:
                 children.services,
                 writes,
                 kind=kind,
-                executor=Executor(self._writer, writes, self._in_flight, kind=kind),
+                executor=Executor(
+                    self._writer, writes, self._in_flight, kind=kind, fail_fast_hook=self._fail_fast_hook
+                ),
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
             )

@@ -1,7 +1,7 @@
 """From the watch stream straight to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
 
 import sys
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Final, Generic, TypeVar
 
@@ -53,7 +53,9 @@ class _Meta(_Wire, frozen=True):
     uid: str = ""
     labels: dict[str, str] | None = None
     owner_references: list[_Owner] | None = None
-    deletion_timestamp: str | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: list[str] | None = None
 
 
 class _Terminated(_Wire, frozen=True):
@@ -102,6 +104,7 @@ class _PodStatus(_Wire, frozen=True):
     reason: str = ""
     message: str = ""
     container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
     conditions: list[_Condition] | None = None
 
 
@@ -118,8 +121,11 @@ class _Object(_Wire, frozen=True):
 _pods: Final = msgspec.json.Decoder(_Pod)
 _objects: Final = msgspec.json.Decoder(_Object)
 _NOTHING: Final = _State()
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _STOP: Final = 1
 """The spec.activeDeadlineSeconds by which the controller stops a pod."""
+_ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Reasons for which containers wait while all goes well."""
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
@@ -151,7 +157,10 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         return None
     containers = status.container_statuses or ()
     state = next((c.state for c in containers if c.name == names.CONTAINER and c.state), _NOTHING)
-    ended, running, waiting = state.terminated, state.running, state.waiting
+    ended, running, init_container = state.terminated, state.running, ""
+    if ended is None and status.phase == "Failed":
+        init_container, ended = _failed_init(status)
+    waiter, waiting = _waiting(status)
     true = {condition.type: condition for condition in status.conditions or () if condition.status == "True"}
     scheduled, disrupted = true.get("PodScheduled"), true.get("DisruptionTarget")
     waits = (c.message for c in status.conditions or () if (c.type, c.reason) == ("PodScheduled", "Unschedulable"))
@@ -164,17 +173,23 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         attempt=int(attempt),
         phase=status.phase,
         deleting=meta.deletion_timestamp is not None,
+        delete_by=meta.deletion_timestamp,
+        forced=meta.deletion_grace_period_seconds == 0,
+        finalizers=tuple(map(sys.intern, meta.finalizers or ())),
+        taken_at=_taken_at(meta, disrupted),
         stop_requested=pod.spec.active_deadline_seconds == _STOP,
         node_name=sys.intern(pod.spec.node_name),
         exit_code=ended.exit_code if ended else None,
         reason=ended.reason if ended else "",
         message=ended.message if ended else "",
+        init_container=init_container,
         pod_reason=status.reason,
         pod_message=status.message,
         disruption=disrupted.reason if disrupted else "",
         unschedulable=next(waits, ""),
-        waiting_reason=waiting.reason if waiting else "",
-        waiting_message=waiting.message if waiting else "",
+        waiting_reason=waiting.reason,
+        waiting_message=waiting.message,
+        waiting_container=waiter,
         scheduled_at=scheduled.last_transition_time if scheduled else None,
         started_at=ended.started_at if ended else running.started_at if running else None,
         finished_at=ended.finished_at if ended else None,
@@ -185,6 +200,43 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
 def owner_uid(child: Child[PodView] | Child[ServiceView]) -> str:
     """What children are indexed by."""
     return child.view.owner_uid
+
+
+def _failed_init(status: _PodStatus) -> tuple[str, _Terminated | None]:
+    """The init container whose failure ended the pod, and how it ended.
+
+    Sidecars among them are stopped after it, and come before it in the list.
+    """
+    ends = [
+        (one.state.terminated, one.name)
+        for one in status.init_container_statuses or ()
+        if one.state and one.state.terminated
+    ]
+    failed = [(ended, name) for ended, name in reversed(ends) if ended.exit_code]
+    if not failed:
+        return "", None
+    ended, name = min(failed, key=lambda one: (one[0].finished_at is None, one[0].finished_at or _EPOCH))
+    return name, ended
+
+
+def _waiting(status: _PodStatus) -> tuple[str, _Waiting]:
+    """The container that keeps the pod from starting, and why: the first with something wrong, else `mxnet`."""
+    containers = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    waiting = {one.name: one.state.waiting for one in containers if one.state and one.state.waiting}
+    wrong = ((name, why) for name, why in waiting.items() if why.reason not in _ORDINARY_WAITS)
+    return next(
+        wrong, (names.CONTAINER if names.CONTAINER in waiting else "", waiting.get(names.CONTAINER, _Waiting()))
+    )
+
+
+def _taken_at(meta: _Meta, disrupted: _Condition | None) -> datetime | None:
+    """When the pod was asked to go; a deletionTimestamp is the grace period later than the request."""
+    asked = []
+    if meta.deletion_timestamp is not None:
+        asked.append(meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0))
+    if disrupted is not None and disrupted.last_transition_time is not None:
+        asked.append(disrupted.last_transition_time)
+    return min(asked, default=None)
 
 
 def _job_of(meta: _Meta) -> tuple[str, str] | None:

@@ -13,14 +13,26 @@ from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.live_pods import lags_behind, live_pods, relies_on_absence
 from mxnet_operator.controller.merge_patch import merge_patch
+from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reading import JobRead, Reader
 from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.plan import Observed, Plan, PodView, ServiceView, creation_refused, plan, refuse
+from mxnet_operator.plan import (
+    Observed,
+    Plan,
+    PodView,
+    ServiceView,
+    as_started,
+    creation_refused,
+    nodes_in_doubt,
+    plan,
+    refuse,
+)
 from mxnet_operator.plan.actions import DeletePod, StopPod
 
 BY_OWNER: Final = "owner uid"
@@ -82,9 +94,22 @@ class Reconciler:
             decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
             await self._conclude(read, decided)
             return decided.requeue_after
-        observed = self._observed(read.job.metadata.uid)
-        decided = plan(read.job, observed, self._now())
+        observed, decided = await self._decide(read.job)
         return await self._carry_out(read, read.job, observed, decided)
+
+    async def _decide(self, job: MXJob) -> tuple[Observed, Plan]:
+        observed = self._observed(job.metadata.uid)
+        decided = await self._plan(job, observed)
+        if lags_behind(self._pods, job) and relies_on_absence(job, decided):
+            observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
+            decided = await self._plan(job, observed)
+        return observed, decided
+
+    async def _plan(self, job: MXJob, observed: Observed) -> Plan:
+        now = self._now()
+        if doubtful := nodes_in_doubt(job, observed, now):
+            observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
+        return plan(job, observed, now)
 
     def _observed(self, uid: str) -> Observed:
         pods = tuple(child.view for child in self._pods.by_index(BY_OWNER, uid))
@@ -96,7 +121,7 @@ class Reconciler:
         if not decided.actions:
             await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
-        outcome = await self._executor.carry_out(with_defaults(job), decided.actions)
+        outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
         if outcome.refused is not None:
             told = creation_refused(decided.status or job.status, outcome.refused, self._now())
             if told.conditions != job.status.conditions:

@@ -2,7 +2,20 @@
 
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.decide import plan
-from mxnet_operator.plan.observed import Observed, PodView, ServiceView
+from mxnet_operator.plan.elastic import as_started
+from mxnet_operator.plan.observed import NodeView, Observed, PodView, ServiceView
 from mxnet_operator.plan.refusal import creation_refused, refuse
+from mxnet_operator.plan.stuck import nodes_in_doubt
 
-__all__ = ["Observed", "Plan", "PodView", "ServiceView", "creation_refused", "plan", "refuse"]
+__all__ = [
+    "NodeView",
+    "Observed",
+    "Plan",
+    "PodView",
+    "ServiceView",
+    "as_started",
+    "creation_refused",
+    "nodes_in_doubt",
+    "plan",
+    "refuse",
+]

@@ -1,13 +1,19 @@
 """When a job has taken too long: activeDeadlineSeconds for all of it, progressDeadlineSeconds for its start."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.failure import Failure
+from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
+from mxnet_operator.plan.starting import reason_to_wait
+from mxnet_operator.plan.stuck import where
+
+_NAMED: Final = 5
 
 
 class Deadline(msgspec.Struct, frozen=True):
@@ -17,9 +23,12 @@ class Deadline(msgspec.Struct, frozen=True):
     failure: Failure
 
 
-def next_deadline(job: MXJob, replicas: tuple[Replica, ...], *, tearing_down: bool) -> Deadline | None:
-    """The deadline of a job that is not over which comes first; None where it has none."""
-    deadlines = (_active(job), _progress(job, replicas, tearing_down=tearing_down))
+def next_deadline(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> Deadline | None:
+    """The deadline of a job that is not over which comes first; None where it has none.
+
+    `going` are the pods of an attempt that was torn down which are still there.
+    """
+    deadlines = (_active(job), _progress(job, replicas, going))
     return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
 
 
@@ -37,7 +46,7 @@ def _active(job: MXJob) -> Deadline | None:
     return Deadline(start + timedelta(seconds=seconds), Failure(message))
 
 
-def _progress(job: MXJob, replicas: tuple[Replica, ...], *, tearing_down: bool) -> Deadline | None:
+def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> Deadline | None:
     """From when all pods of the attempt are placed until all have started; in a restart from the teardown on.
 
     Waiting to be placed is not counted: that is up to the scheduler.
@@ -46,18 +55,25 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], *, tearing_down: bool) 
     waiting = [replica for replica in replicas if not replica.started]
     if seconds is None or not waiting:
         return None
-    if tearing_down:
-        since = next((c.last_update_time for c in job.status.conditions if c.type == conditions.RESTARTING), None)
-        what = "the pods of the attempt before are still there"
+    if going:
+        since = _torn_down_at(job.status)
+        what = f"pods of the attempt before are still there ({', '.join(map(where, going[:_NAMED]))})"
     else:
         needed = [replica for replica in replicas if replica.outcome is not Outcome.DONE]
         placed = [replica.pod.scheduled_at for replica in needed if replica.pod and replica.pod.scheduled_at]
         since = max(placed) if len(placed) == len(needed) else None
-        what = f"{', '.join(replica.label for replica in waiting[:5])} did not start"
-        first = waiting[0].pod
-        if first is not None and first.waiting_reason:
-            what += f" ({first.waiting_reason}: {first.waiting_message})"
+        what = f"{', '.join(replica.label for replica in waiting[:_NAMED])} did not start"
+        pods = [replica.pod for replica in waiting if replica.pod is not None and replica.pod.waiting_reason]
+        if pods:
+            what += f" ({reason_to_wait(pods[0])})"
     if since is None:
         return None
     message = f"mxjob {job.metadata.name} is failed because it made no progress for {seconds} s: {what}"
     return Deadline(since + timedelta(seconds=seconds), Failure(message))
+
+
+def _torn_down_at(status: MXJobStatus) -> datetime | None:
+    """When the attempt before was given up: by a restart, or by a suspension that was taken back."""
+    restarting = (c for c in status.conditions if c.type == conditions.RESTARTING and c.status == "True")
+    suspended = (c for c in status.conditions if c.type == conditions.RUNNING and c.status == "False")
+    return next((c.last_update_time for c in (*restarting, *suspended)), None)

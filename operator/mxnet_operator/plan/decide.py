@@ -7,13 +7,14 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
 from mxnet_operator.plan.actions import DeleteJob, Event, Plan
 from mxnet_operator.plan.attempt import outgoing
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
+from mxnet_operator.plan.elastic import as_started, with_ignored_change
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
@@ -26,6 +27,7 @@ from mxnet_operator.plan.status import (
     succeeded_status,
     time_to_record,
 )
+from mxnet_operator.plan.stuck import left_behind
 from mxnet_operator.plan.success import has_succeeded
 from mxnet_operator.plan.suspend import suspend
 from mxnet_operator.plan.topology import missing_pods, missing_services
@@ -41,7 +43,8 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
     """
     if job.metadata.deletion_timestamp is not None:
         return Plan()
-    asked, job = job, with_defaults(job)
+    asked, specified = job, with_defaults(job)
+    job = as_started(specified)
     now = now.replace(microsecond=0)
     observed = observed.owned_by(job.metadata.uid)
     if conditions.is_terminal(job.status):
@@ -58,25 +61,34 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
         return suspend(job, observed, now)
     if isinstance(verdict, Teardown):
         return _told("Warning", restarting_status(job, observed, verdict, now))
-    deadline = next_deadline(job, replicas, tearing_down=bool(going))
+    deadline = next_deadline(job, replicas, going)
     if deadline is not None and deadline.at <= now:
         return _told("Warning", failed_status(job, replicas, deadline.failure, now))
     status = running_status(job, replicas, now)
+    left = left_behind(status.conditions, going, observed.nodes, now)
+    told = with_ignored_change(specified, left.conditions, now)
+    status = msgspec.structs.replace(status, conditions=told)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job)
     waiting = begin is not None and begin > now
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in going if not pod.deleting),
+            *left.deletions,
             *missing_services(job, replicas, observed),
             *(() if waiting else missing_pods(job, replicas, going)),
         ),
         status=status if record_in == _AT_ONCE else None,
-        events=() if job.status.conditions else notices(asked),
+        events=(
+            *(() if job.status.conditions else notices(asked)),
+            *left.events,
+            *_ignored_change(left.conditions, told),
+        ),
         requeue_after=_soonest(
             record_in if record_in != _AT_ONCE else None,
             begin - now if begin is not None and waiting else None,
             deadline.at - now if deadline is not None else None,
+            left.look_again,
         ),
     )
 
@@ -97,6 +109,12 @@ def _told(event_type: Literal["Normal", "Warning"], status: MXJobStatus) -> Plan
     """A status that goes out with its newest condition as an event, and without actions."""
     newest = status.conditions[-1]
     return Plan(status=status, events=(Event(event_type, newest.reason, newest.message),))
+
+
+def _ignored_change(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Event, ...]:
+    if after == before or not conditions.is_true(after, conditions.REPLICAS_CHANGE_IGNORED):
+        return ()
+    return (Event("Warning", conditions.REPLICAS_CHANGE_IGNORED, after[-1].message),)
 
 
 def _soonest(*waits: timedelta | None) -> timedelta | None:

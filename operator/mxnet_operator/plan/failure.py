@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
 
 _MAX_LINES = 20
@@ -51,13 +52,21 @@ def describe(replica: Replica) -> str:
     pod = replica.pod
     if pod is None:
         return f"{replica.label} is gone: its pod was removed while the job ran."
-    if pod.exit_code:
-        reason = f" ({pod.reason})" if pod.reason not in ("", "Error") else ""
-        return f"{replica.label} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}"
-    if replica.outcome is Outcome.LOST:
-        return f"{replica.label} was deleted while the job ran."
     why = ": ".join(part for part in (pod.pod_reason, pod.pod_message) if part)
+    if replica.outcome is Outcome.LOST:
+        how = f"was taken from its node ({pod.disruption})" if pod.disruption else "was deleted"
+        rest = f": {why}" if why else ""
+        return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}."
+    if pod.exit_code:
+        who = f"{replica.label}'s init container {pod.init_container}" if pod.init_container else replica.label
+        reason = f" ({why or pod.reason})" if (why or pod.reason) not in ("", "Error") else ""
+        return f"{who} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}"
     return f"{replica.label} failed: {why or 'its pod has phase Failed and no exit code'}"
+
+
+def _exit_of(pod: PodView) -> str:
+    """The exit code of a pod that was asked to go, which says nothing about its program."""
+    return "" if pod.exit_code is None else f"; it ended with exit code {pod.exit_code}"
 
 
 def _last_lines(message: str) -> str:

@@ -1,7 +1,7 @@
 """What the controller sees of a job's children: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -12,7 +12,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One pod of a job.
 
     `exit_code`, `reason` and `message` are those of the terminated `mxnet` container (the pod's phase says nothing
-    while a sidecar runs on); `exit_code` is None until it has ended. `pod_reason` and `pod_message` are the pod's own
+    while a sidecar runs on); `exit_code` is None until it has ended. Where an init container's failure kept it from
+    starting they are that one's, which `init_container` names. `pod_reason` and `pod_message` are the pod's own
     (Evicted, DeadlineExceeded). Times are UTC.
     """
 
@@ -25,12 +26,20 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     attempt: int = 0
     phase: Phase = "Pending"
     deleting: bool = False
+    delete_by: datetime | None = None
+    """When a pod that is being deleted should be gone: its deletionTimestamp, which includes the grace period."""
+    forced: bool = False
+    """Whether it was deleted without any grace, and yet is still there."""
+    finalizers: tuple[str, ...] = ()
+    taken_at: datetime | None = None
+    """When it was asked to go, by whomever: deleted or disrupted."""
     stop_requested: bool = False
     """Whether spec.activeDeadlineSeconds is 1: the controller's way to stop a pod and keep its logs."""
     node_name: str = ""
     exit_code: int | None = None
     reason: str = ""
     message: str = ""
+    init_container: str = ""
     pod_reason: str = ""
     pod_message: str = ""
     disruption: str = ""
@@ -38,10 +47,24 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unschedulable: str = ""
     """The scheduler's own words while it finds no node for the pod."""
     waiting_reason: str = ""
+    """Why `waiting_container` does not start, in the kubelet's words: the first that can't, else the `mxnet` one."""
     waiting_message: str = ""
+    waiting_container: str = ""
     scheduled_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether it was deleted or disrupted before it ended by itself, so that its exit code says nothing.
+
+        An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done.
+        """
+        if not (self.deleting or self.disruption):
+            return False
+        if not self.exit_code or self.finished_at is None or self.taken_at is None:
+            return True
+        return self.finished_at >= self.taken_at
 
 
 class ServiceView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -53,20 +76,37 @@ class ServiceView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deleting: bool = False
 
 
+class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A node with a pod that won't go.
+
+    OutOfService is one that is not ready and that an administrator has given the taint of this name, as Kubernetes' own
+    pod garbage collector has it (KEP-2268); Forbidden one that the controller has no right to read.
+    """
+
+    OUT_OF_SERVICE: ClassVar[str] = "node.kubernetes.io/out-of-service"
+
+    name: str
+    state: Literal["Present", "Gone", "OutOfService", "Forbidden"]
+
+
 class Observed(msgspec.Struct, frozen=True):
     """The children of one job as the caches have them; those of other owners may be among them."""
 
     pods: tuple[PodView, ...] = ()
     services: tuple[ServiceView, ...] = ()
+    nodes: tuple[NodeView, ...] = ()
+    """Those of `nodes_in_doubt` only, read from the server for this look."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Only what belongs to the job with this uid: a name alone proves nothing."""
         return Observed(
             tuple(pod for pod in self.pods if pod.owner_uid == uid),
             tuple(service for service in self.services if service.owner_uid == uid),
+            self.nodes,
         )
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """All but these pods."""
         uids = {pod.uid for pod in pods}
-        return Observed(tuple(pod for pod in self.pods if pod.uid not in uids), self.services) if uids else self
+        kept = tuple(pod for pod in self.pods if pod.uid not in uids)
+        return Observed(kept, self.services, self.nodes) if uids else self

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Final
 
 import msgspec
 
@@ -22,7 +23,11 @@ class Outcome(Enum):
     DONE = "done"
     FAILED = "failed"
     LOST = "lost"
-    """Deleted by someone else, or gone after the gang had started: no other pod can take its place (ps-lite)."""
+    """Taken away by someone else, or gone after the gang had started: no other pod can take its place (ps-lite)."""
+
+
+_HAVE_RUN: Final = frozenset({"Running", "Succeeded", "Unknown"})
+"""Phases of pods whose containers have started; a pod is Unknown when its node has stopped talking about it."""
 
 
 class Replica(msgspec.Struct, frozen=True):
@@ -42,7 +47,7 @@ class Replica(msgspec.Struct, frozen=True):
     def started(self) -> bool:
         """Whether its processes have run, be they over by now."""
         return self.outcome is Outcome.DONE or (
-            self.pod is not None and (self.pod.phase in ("Running", "Succeeded") or self.pod.exit_code is not None)
+            self.pod is not None and (self.pod.phase in _HAVE_RUN or self.pod.exit_code is not None)
         )
 
 
@@ -83,12 +88,12 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
         return Outcome.DONE
     if pod is None:
         return Outcome.LOST if ran else Outcome.MISSING
+    if pod.was_taken and (pod.deleting or pod.exit_code is not None or pod.phase == "Failed"):
+        return Outcome.LOST
     if pod.exit_code not in (None, 0):
         return Outcome.FAILED
-    if pod.deleting:
-        return Outcome.LOST
     if pod.phase == "Failed" and (pod.exit_code is None or pod.pod_reason):
         return Outcome.FAILED
     if pod.exit_code == 0:
         return Outcome.DONE
-    return Outcome.RUNNING if pod.phase == "Running" else Outcome.WAITING
+    return Outcome.RUNNING if pod.phase in _HAVE_RUN else Outcome.WAITING

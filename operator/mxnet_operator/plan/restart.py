@@ -19,6 +19,9 @@ DISRUPTIONS: Final = frozenset(
 )
 """Reasons of the pod condition DisruptionTarget that don't count; TerminationByKubelet (node pressure) does."""
 
+EVICTED: Final = "Evicted"
+"""The reason of a pod that the kubelet put out, be it for its own limits: it counts, whatever its exit code."""
+
 
 class Teardown(msgspec.Struct, frozen=True):
     """The attempt is over and another one is to come."""
@@ -60,18 +63,18 @@ def judge(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | Teardown | Non
 
 def is_disruption(replica: Replica) -> bool:
     """Whether the replica was taken away, rather than failed by itself."""
-    if replica.pod is not None and replica.pod.disruption:
-        return replica.pod.disruption in DISRUPTIONS
-    return replica.outcome is Outcome.LOST
+    if replica.outcome is not Outcome.LOST:
+        return False
+    return replica.pod is None or replica.pod.disruption in ("", *DISRUPTIONS)
 
 
 def _may_be_retried(job: MXJob, replica: Replica) -> bool:
     policy = job.spec.mx_replica_specs[replica.type].restart_policy
     if policy == "Never":
         return False
-    if is_disruption(replica) or policy != "ExitCode":
+    if replica.outcome is Outcome.LOST or policy != "ExitCode":
         return True
     pod = replica.pod
-    if pod is None or pod.exit_code is None:  # evicted or not admitted: the node's fault, not the program's
+    if pod is None or pod.exit_code is None or pod.pod_reason == EVICTED:  # the node's fault, not the program's
         return True
     return is_retryable(pod.exit_code, pod.reason, job.spec.run_policy.exit_codes)

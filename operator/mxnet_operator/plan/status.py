@@ -14,6 +14,7 @@ from mxnet_operator.api.spans import short
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.attempt import restart_scope, torn_down
 from mxnet_operator.plan.deadlines import start_time
+from mxnet_operator.plan.elastic import with_started_replicas
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.observed import Observed
@@ -21,6 +22,7 @@ from mxnet_operator.plan.placement import with_placement
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
+from mxnet_operator.plan.starting import with_starting
 
 RECORD_DELAY = timedelta(seconds=5)
 _READY = ("Running", "Succeeded")
@@ -37,7 +39,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         f"{names.KIND} {name} is resumed.",
         now,
     )
-    current = with_placement(current, replicas, now)
+    current = with_starting(with_placement(current, replicas, now), replicas, now)
     if not any(replica.outcome is Outcome.MISSING for replica in replicas):
         current = conditions.set_false(
             current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now
@@ -46,6 +48,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
         )
+    status = with_started_replicas(job, status)
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
 

@@ -10,10 +10,12 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Action, DeleteService, Plan
-from mxnet_operator.plan.attempt import outgoing, torn_down
+from mxnet_operator.plan.attempt import outgoing, restart_scope, torn_down
 from mxnet_operator.plan.deletion import delete_pod
+from mxnet_operator.plan.elastic import without_ignored_change
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.ready import ready, replicas_in
+from mxnet_operator.plan.stuck import left_behind
 
 
 def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
@@ -25,7 +27,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
     reason = conditions.reason(conditions.SUSPENDED)
     going = {pod.uid for pod in outgoing(job, observed)}
     present = tuple(pod for pod in observed.pods if pod.uid not in going)
-    if present:
+    if present or _has_run(job):
         current = conditions.set_false(
             status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
         )
@@ -34,13 +36,21 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
     services = (DeleteService(one.name, one.uid) for one in observed.services if not one.deleting)
     deletions: tuple[Action, ...] = (*pods, *services)
+    left = left_behind(status.conditions, observed.pods, observed.nodes, now)
+    status = msgspec.structs.replace(status, conditions=left.conditions)
     if observed.pods:
-        return Plan(actions=deletions)
+        return Plan(
+            actions=(*deletions, *left.deletions),
+            status=status if left.conditions != job.status.conditions else None,
+            events=left.events,
+            requeue_after=left.look_again,
+        )
     message = f"{names.KIND} {name} is suspended."
     current = conditions.created(status.conditions, name, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
-    if current == status.conditions and status.state and status.start_time is None:
+    current = without_ignored_change(current, now)
+    if current == job.status.conditions and status.state and status.start_time is None and not status.started_replicas:
         return Plan(actions=deletions)
     suspended = msgspec.structs.replace(
         status,
@@ -49,6 +59,14 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         ready=ready(0, replicas_in(job)),
         replica_statuses={},
         restarting_pods=(),
+        started_replicas={},
         start_time=None,
     )
     return Plan(actions=deletions, status=suspended)
+
+
+def _has_run(job: MXJob) -> bool:
+    """Whether the attempt has begun, be all its pods gone: unless it is over, a resumed job would miss them."""
+    status = job.status
+    gang_has_ended = bool(status.completed_indexes) and restart_scope(job) == "Job"
+    return gang_has_ended or conditions.is_true(status.conditions, conditions.RUNNING)

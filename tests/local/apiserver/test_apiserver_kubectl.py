@@ -222,9 +222,10 @@ async def test_label_annotate_patch_and_replace(kubectl):
     patch = '[{"op":"replace","path":"/spec/runPolicy/backoffLimit","value":3}]'
     await kubectl.ok("patch", "mxjob", "j1", "--type=json", "-p", patch)
     assert await kubectl.ok("get", "mxjob", "j1", "-o", "jsonpath={.spec.runPolicy.backoffLimit}") == "3"
-    await kubectl.ok("replace", "-f", "-", stdin=mxjob("j1", replicas=3))
-    replicas = "jsonpath={.spec.mxReplicaSpecs.Worker.replicas}"
-    assert await kubectl.ok("get", "mxjob", "j1", "-o", replicas) == "3"
+    await kubectl.ok("replace", "-f", "-", stdin=mxjob("j1", labels={"team": "c"}))
+    assert await kubectl.ok("get", "mxjob", "j1", "-o", "jsonpath={.metadata.labels.team}{.spec.runPolicy}") == "c"
+    more = await kubectl.refused("replace", "-f", "-", stdin=mxjob("j1", replicas=3))
+    assert "numbers of replicas can be changed only while runPolicy.suspend is true" in more
 
 
 async def test_explain_reads_the_schema(kubectl):

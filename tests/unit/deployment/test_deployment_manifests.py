@@ -12,6 +12,7 @@ from deployment import MANIFESTS, OVERLAYS, of_kind, one, rendered, roles_of_con
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.api.kinds import LEGACY
+from mxnet_operator.build.fail_fast import CONFIG_MAP
 
 ROOT = Path(__file__).parents[3]
 LARGEST_ANNOTATION = 256 * 1024
@@ -51,6 +52,14 @@ def test_the_container_runs_as_nobody_with_a_read_only_root_and_no_capabilities(
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
+
+
+def test_of_all_config_maps_the_controller_may_read_the_one_that_this_release_makes(objects):
+    rules = [rule for role in roles_of_controller(objects) for rule in role["rules"]]
+    named = [
+        rule.get("resourceNames") for rule in rules if "configmaps" in rule["resources"] and "get" in rule["verbs"]
+    ]
+    assert named == [[CONFIG_MAP]], "the hook has changed: write its ConfigMap's new name into base/rbac.yaml"
 
 
 def test_probes_metrics_and_arguments_name_the_same_ports(objects):
@@ -96,9 +105,10 @@ def test_an_overlay_over_the_namespaced_one_can_choose_another_namespace(tmp_pat
     }
 
 
-def test_both_overlays_grant_the_controller_the_same_rights():
+def test_both_overlays_grant_the_controller_the_same_rights_but_for_nodes_which_are_in_no_namespace():
     cluster_wide, namespaced = (granted(roles_of_controller(rendered(overlay))) for overlay in OVERLAYS)
-    assert cluster_wide == namespaced
+    assert cluster_wide - namespaced == {Right("", "nodes", "get")}
+    assert namespaced <= cluster_wide
 
 
 def test_the_namespaced_controller_looks_at_its_own_namespace_only():

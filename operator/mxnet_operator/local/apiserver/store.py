@@ -320,7 +320,7 @@ class Store:
         if "generation" in metadata and _content(resource, new) != _content(resource, old):
             new["metadata"]["generation"] += 1
         mistakes = [*validation.change_errors(resource, old, new), *validation.errors(resource, new)]
-        self._refuse(resource, name, mistakes)
+        self._refuse(resource, name, mistakes or validation.update_errors(resource, old, new))
         if dry_run:
             return new
         key, metadata = resource.key, new["metadata"]

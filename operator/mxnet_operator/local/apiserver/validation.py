@@ -12,7 +12,7 @@ from mxnet_operator.api.structural import (
     prune,
     structural_errors,
 )
-from mxnet_operator.api.validation import validate
+from mxnet_operator.api.validation import validate, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
@@ -32,6 +32,8 @@ RULES: Mapping[tuple[str, str], Rules] = {
     (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
 }
 """What a schema can't say, by apiVersion and kind: the Python twins of the CRDs' CEL rules."""
+UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = dict.fromkeys(RULES, validate_update)
+"""The twins of those that compare an object with the one before."""
 
 _HEADER = ("apiVersion", "kind", "metadata")
 _CONFIG_KEY_RULE = (
@@ -236,6 +238,12 @@ def _config_map_errors(config_map: Object) -> Iterator[FieldError]:
         for key in config_map.get(field) or {}:
             if not key or len(key) > 253 or not key.replace("-", "a").replace("_", "a").replace(".", "a").isalnum():
                 yield invalid(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
+
+
+def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldError]:
+    """What speaks against a custom resource, valid by itself, taking the place of the stored one."""
+    rules = UPDATE_RULES.get((resource.api_version, resource.kind))
+    return rules(old, new) if rules else []
 
 
 _MUTABLE = ("activeDeadlineSeconds", "tolerations")

@@ -1,0 +1,78 @@
+"""Numbers of replicas stay while a job runs, since ps-lite can't follow: its status has those that it was started with.
+
+The CRD's rule refuses a change on a job that isn't suspended. This is for what gets past it: a CRD without the rule, or
+a suspension that was taken back before it came about. A change takes effect once the job says Suspended.
+"""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.defaults import RESTART_POLICY
+from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaSpec
+
+_TAKEN_AWAY: Final = ReplicaSpec(
+    restart_policy=RESTART_POLICY,
+    template={
+        "spec": {
+            "containers": [
+                {
+                    "name": names.CONTAINER,
+                    "ports": [{"name": names.PORT_NAME, "containerPort": names.DEFAULT_PORT, "protocol": "TCP"}],
+                }
+            ]
+        }
+    },
+)
+
+
+def as_started(job: MXJob) -> MXJob:
+    """A job with defaults as it was started: the types and numbers of then.
+
+    Of a type that was taken away only the number is known: its pods count, and the API server refuses new ones.
+    """
+    started = job.status.started_replicas
+    if not started:
+        return job
+    specs = {
+        replica_type: msgspec.structs.replace(
+            job.spec.mx_replica_specs.get(replica_type, _TAKEN_AWAY), replicas=started[replica_type]
+        )
+        for replica_type in names.REPLICA_TYPES
+        if replica_type in started
+    }
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, mx_replica_specs=specs))
+
+
+def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
+    """The status with the numbers of a job as it was started, or is about to be: from now on they stay."""
+    return msgspec.structs.replace(status, started_replicas=_numbers(job))
+
+
+def with_ignored_change(asked: MXJob, current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
+    """The conditions with ReplicasChangeIgnored while `asked`, a job with defaults, differs from what was started."""
+    started, wanted = asked.status.started_replicas, _numbers(asked)
+    kinds = [kind for kind in dict.fromkeys((*started, *wanted)) if started.get(kind, 0) != wanted.get(kind, 0)]
+    if not started or not kinds:
+        return without_ignored_change(current, now)
+    changes = ", ".join(f"{kind} from {started.get(kind, 0)} to {wanted.get(kind, 0)}" for kind in kinds)
+    message = (
+        f"The number of replicas was changed while the job runs ({changes}), which MXNet can't follow: it goes on as "
+        "it was started. Set spec.runPolicy.suspend to true, wait until the job is Suspended, and set it to false."
+    )
+    return conditions.set_condition(
+        current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_NOT_SUSPENDED, message, now
+    )
+
+
+def without_ignored_change(current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
+    """The conditions of a job that runs, or is about to begin, as its spec says."""
+    return conditions.set_false(
+        current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_AS_STARTED, "The job runs as specified.", now
+    )
+
+
+def _numbers(job: MXJob) -> dict[str, int]:
+    return {replica_type: spec.replicas or 0 for replica_type, spec in job.spec.mx_replica_specs.items()}

@@ -1,0 +1,65 @@
+"""What a job says while containers of its pods can't start: which, and why, in the kubelet's words."""
+
+from datetime import datetime
+from typing import Final
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.types import Condition
+from mxnet_operator.plan.observed import PodView
+from mxnet_operator.plan.replicas import Replica
+
+CANNOT_START: Final = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "PostStartHookError",
+        "PreCreateHookError",
+        "PreStartHookError",
+        "RegistryUnavailable",
+        "RunContainerError",
+    }
+)
+"""The kubelet's reasons for trying again later (container/sync_result.go, images/types.go, kuberuntime/)."""
+_NAMED: Final = 5
+
+
+def with_starting(
+    current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with PodsStarted false while containers can't start, and true again once every replica runs.
+
+    A kubelet that tries again alternates between two reasons; what is said stays until other replicas wait.
+    """
+    old = next((c for c in current if c.type == conditions.PODS_STARTED), None)
+    stuck = [
+        (replica.label, replica.pod)
+        for replica in replicas
+        if replica.pod is not None and not replica.started and replica.pod.waiting_reason in CANNOT_START
+    ]
+    if not stuck:
+        if old is None or old.status == "True" or not all(replica.started for replica in replicas):
+            return current
+        return conditions.set_condition(
+            current, conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started.", now
+        )
+    labels = ", ".join(label for label, _ in stuck[:_NAMED])
+    more = f" and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
+    who = f"{labels}{more} can't start: "
+    if old is not None and old.status == "False" and old.message.startswith(who):
+        return current
+    first = stuck[0][1]
+    return conditions.set_condition(
+        current, conditions.PODS_STARTED, first.waiting_reason, f"{who}{reason_to_wait(first)}", now, status="False"
+    )
+
+
+def reason_to_wait(pod: PodView) -> str:
+    """Why a container of the pod waits, and which."""
+    words = ": ".join(part for part in (pod.waiting_reason, pod.waiting_message) if part)
+    return f"container {pod.waiting_container}: {words}" if pod.waiting_container else words

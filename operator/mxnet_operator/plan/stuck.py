@@ -1,0 +1,126 @@
+"""A pod that won't go: what its job says meanwhile, and when the pod is deleted by force.
+
+A pod stays for as long as its node does not confirm its end. Where the node has merely stopped talking the pod may
+still run, and write the checkpoints that its successor would write: so it is waited for, without end unless
+progressDeadlineSeconds is set. It is deleted by force only where its node can't run it any more (`NodeView`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.plan.actions import DeletePod, Event
+from mxnet_operator.plan.observed import NodeView, Observed, PodView
+
+SLACK: Final = timedelta(seconds=30)
+"""How long after its deletionTimestamp, which includes the grace period, a pod is waited for without a word: kubelets
+unmount volumes and report before they let go."""
+ASK_AGAIN: Final = timedelta(seconds=15)
+"""How often the nodes of such pods are asked after: nothing watches them."""
+ASK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
+_NAMED: Final = 5
+
+
+class Left(msgspec.Struct, frozen=True):
+    """What is to be done and said about pods that are still there after they were to go."""
+
+    conditions: tuple[Condition, ...]
+    deletions: tuple[DeletePod, ...] = ()
+    events: tuple[Event, ...] = ()
+    look_again: timedelta | None = None
+
+
+def nodes_in_doubt(job: MXJob, observed: Observed, now: datetime) -> tuple[str, ...]:
+    """The nodes that `plan` has to know of before it is asked: those of pods that won't go."""
+    if job.metadata.deletion_timestamp is not None or conditions.is_terminal(job.status):
+        return ()
+    pods = observed.owned_by(job.metadata.uid).pods
+    return tuple(sorted({pod.node_name for pod in _stuck(pods, now) if pod.node_name and not pod.forced}))
+
+
+def left_behind(
+    current: tuple[Condition, ...], going: tuple[PodView, ...], nodes: tuple[NodeView, ...], now: datetime
+) -> Left:
+    """What `going`, the pods of an attempt that was torn down, still ask for; `current` are the job's conditions."""
+    stuck = _stuck(going, now)
+    states = {node.name: node.state for node in nodes}
+    lost = tuple(pod for pod in stuck if states.get(pod.node_name) in ("Gone", "OutOfService") and not pod.forced)
+    waited_for = tuple(pod for pod in stuck if pod not in lost)
+    told = current
+    if waited_for:
+        words = "; ".join(dict.fromkeys(_why(pod, states) for pod in waited_for))
+        told = conditions.set_condition(
+            current,
+            conditions.PODS_TERMINATING,
+            conditions.REASON_GRACE_EXCEEDED,
+            f"{_named(waited_for)} should have gone by now: {words}.",
+            now,
+        )
+    elif not stuck:
+        told = conditions.set_false(
+            current, conditions.PODS_TERMINATING, conditions.REASON_TERMINATED, "They have gone.", now
+        )
+    return Left(
+        told, _forced(lost), tuple(_events(current, told, lost, states)), _look_again(going, stuck, states, now)
+    )
+
+
+def _stuck(pods: Iterable[PodView], now: datetime) -> tuple[PodView, ...]:
+    return tuple(sorted((pod for pod in pods if pod.delete_by and pod.delete_by + SLACK <= now), key=_by_name))
+
+
+def _by_name(pod: PodView) -> str:
+    return pod.name
+
+
+def _forced(lost: tuple[PodView, ...]) -> tuple[DeletePod, ...]:
+    return tuple(DeletePod(pod.name, pod.uid, grace=0) for pod in lost)
+
+
+def _events(
+    before: tuple[Condition, ...], after: tuple[Condition, ...], lost: tuple[PodView, ...], states: Mapping[str, str]
+) -> Iterator[Event]:
+    if after != before and conditions.is_true(after, conditions.PODS_TERMINATING):
+        yield Event("Warning", conditions.PODS_TERMINATING, after[-1].message)
+    if lost:
+        why = "is gone" if states[lost[0].node_name] == "Gone" else f"has the taint {NodeView.OUT_OF_SERVICE}"
+        message = f"Deleted {_named(lost)} by force: its node {why}, so it can't run any more."
+        yield Event("Warning", "ForceDeletedPod", message)
+
+
+def _named(pods: tuple[PodView, ...]) -> str:
+    names = ", ".join(f"pod {where(pod)}" for pod in pods[:_NAMED])
+    return names + (f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else "")
+
+
+def where(pod: PodView) -> str:
+    """The pod's name, and its node if it has one."""
+    return f"{pod.name} on node {pod.node_name}" if pod.node_name else pod.name
+
+
+def _why(pod: PodView, states: Mapping[str, str]) -> str:
+    if pod.finalizers:
+        return f"held by the finalizer {', '.join(pod.finalizers)}"
+    if states.get(pod.node_name) == "Forbidden":
+        return (
+            "its node has not confirmed that it ended, and this controller may not look at nodes; once you know that it"
+            " runs no more, delete it with kubectl delete pod --grace-period=0 --force"
+        )
+    return (
+        "its node has not confirmed that it ended, so it may still run and write; it is deleted by force once its node"
+        f" is deleted, or is not ready and has the taint {NodeView.OUT_OF_SERVICE}"
+    )
+
+
+def _look_again(
+    going: tuple[PodView, ...], stuck: tuple[PodView, ...], states: Mapping[str, str], now: datetime
+) -> timedelta | None:
+    asked = [pod for pod in stuck if not pod.forced]
+    if any(states.get(pod.node_name) != "Forbidden" for pod in asked):
+        return ASK_AGAIN
+    waits = [pod.delete_by + SLACK - now for pod in going if pod.delete_by and pod not in stuck]
+    return min([*waits, *([ASK_AGAIN_WHERE_FORBIDDEN] if asked else [])], default=None)
