@@ -47,8 +47,9 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
 
 .PHONY: generate
-generate: $(VENV)/.installed ## Write the files that are generated from code (the CRD, the Argo templates and examples).
+generate: $(VENV)/.installed ## Write the files that are generated from code (the CRDs, the Argo templates and examples).
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
+	@$(BIN)/mxnet-operator crd --legacy >operator/manifests/overlays/legacy/crd.yaml
 	@$(BIN)/python -m mxnet_argo argo
 
 .PHONY: lock

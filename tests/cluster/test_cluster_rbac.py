@@ -10,11 +10,14 @@ from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, SERVICES, World, submitted
-from deployment import MANIFESTS, OVERLAYS, one, rendered, roles_of_controller, started, user_name
-from kubectl import kubectl
+from deployment import MANIFESTS, Administrator, one, rendered, roles_of_controller, started, user_name
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from older_jobs import kind_of_form, older_job
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import ALL
+from mxnet_operator.build.fail_fast import CONFIG_MAP
+from mxnet_operator.controller.resources import resource_of
 
 pytestmark = pytest.mark.kubernetes
 
@@ -22,7 +25,7 @@ ADMISSION = "OwnerReferencesPermissionEnforcement"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 NODES = Right("", "nodes", "get")
 """Nodes are in no namespace: a controller for one asks after that of a pod that won't go, and takes a no."""
-FOR_ADMISSION = {Right("kubeflow.org", "mxjobs/finalizers", "update")}
+FOR_ADMISSION = {Right(kind.group, f"{kind.plural}/finalizers", "update") for kind in ALL}
 """Asked by an admission plugin within the server, never by a request: the audit log can't show it."""
 
 
@@ -42,17 +45,7 @@ def server():
 @pytest.fixture
 def ask(server):
     """kubectl as the administrator; returns what it prints."""
-
-    async def run(*arguments, fails=False):
-        command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-        async with asyncio.timeout(120):
-            out, err = await process.communicate()
-        assert (process.returncode != 0) is fails, (arguments, out, err)
-        return out.decode() + err.decode()
-
-    return run
+    return Administrator(server)
 
 
 @pytest.fixture
@@ -65,7 +58,8 @@ async def installed(ask):
             await ask("apply", "-f", MANIFESTS / "base" / "crd.yaml")
         await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
         done.append(overlay)
-        await ask("wait", "--for=condition=Established", "--timeout=60s", "crd/mxjobs.kubeflow.org")
+        crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
+        await ask("wait", "--for=condition=Established", "--timeout=60s", *crds)
         return rendered(overlay)
 
     yield install
@@ -83,6 +77,8 @@ async def world(server):
             (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
         for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
             (await api.delete(f"{SERVICES}/{service['metadata']['name']}")).ok()
+        # It outlives its jobs, and its making is a right to be seen.
+        await api.delete(f"/api/v1/namespaces/default/configmaps/{CONFIG_MAP}")
 
 
 async def start_on_a_node(world, pods):
@@ -129,7 +125,7 @@ async def a_job_whose_names_are_taken(world):
 
 async def a_job_that_fails(world):
     """One worker fails; of the others one runs, and is stopped, and one was never placed, and is deleted."""
-    await world.submit(submitted(make_mxjob("fails").worker(3)))
+    await world.submit(submitted(make_mxjob("fails").worker(3, command=["python", "train.py"])))
     await world.eventually(PODS, lambda pods: all(f"fails-worker-{index}" in pods for index in range(3)))
     await start_on_a_node(world, ["fails-worker-0", "fails-worker-1"])
     await world.move(["fails-worker-0"], "Failed", exit_code=1)
@@ -143,13 +139,14 @@ async def a_job_that_fails(world):
 
 async def a_job_that_is_cleaned_up(world):
     """Its pods and Services go when it has succeeded, and then so does the job."""
-    job = make_mxjob("done").worker(1).run_policy(cleanPodPolicy="All", ttlSecondsAfterFinished=1)
-    await world.submit(submitted(job))
+    await world.submit(submitted(make_mxjob("done").worker(1).run_policy(cleanPodPolicy="All")))
     await world.eventually(PODS, lambda pods: "done-worker-0" in pods)
     await world.move(["done-worker-0"], "Running")
     await world.move(["done-worker-0"], "Succeeded", exit_code=0)
     await gone(world, PODS, "done-worker-0")
     await gone(world, SERVICES, "done-mx")
+    # Only now, or the job might go before its Service is cleaned up.
+    (await world.api.merge(f"{JOBS}/done", {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}})).ok()
     await gone(world, JOBS, "done")
 
 
@@ -168,7 +165,26 @@ async def a_job_whose_pod_does_not_go(world):
     await world.eventually(JOBS, lambda jobs: "status" in jobs.get("lost", {}) and looked_for(jobs))
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+async def a_job_of_a_kind(world, form):
+    """An older form's: its kind has no more rights than its jobs take."""
+    manifest = older_job(form, form)
+    path = resource_of(kind_of_form(form)).path("default")
+    await world.submit(manifest, path)
+    await world.eventually(PODS, lambda pods: f"{form}-worker-1" in pods)
+    await world.eventually(path, lambda jobs: jobs.get(form, {}).get("status", {}).get("state") == "Created")
+    (await world.api.delete(f"{path}/{form}")).ok()
+    await gone(world, PODS, f"{form}-worker-1")
+
+
+OLDER_FORMS = {
+    "standalone": ["mxnetjob"],
+    "namespaced": ["mxnetjob"],
+    "legacy": ["mxnetjob", "fioravanzo", "mlkube"],
+}
+"""One of each older kind that an overlay installs."""
+
+
+@pytest.mark.parametrize("overlay", OLDER_FORMS)
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
     server, installed, world, overlay, tmp_path
 ):
@@ -178,6 +194,8 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_job_that_fails(world)
         await a_job_that_is_cleaned_up(world)
         await a_job_whose_pod_does_not_go(world)
+        for form in OLDER_FORMS[overlay]:
+            await a_job_of_a_kind(world, form)
 
     requests = requests_of(server, user_name(objects))
     refused = [request for request in requests if request.code in {401, 403}]
@@ -198,7 +216,7 @@ async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refus
 ):
     objects = await installed("namespaced")
     role = next(r for r in objects if r["kind"] == "Role" and r["metadata"]["name"] == "mxnet-operator")
-    index = next(i for i, rule in enumerate(role["rules"]) if rule["resources"] == ["mxjobs/finalizers"])
+    index = next(i for i, rule in enumerate(role["rules"]) if "mxjobs/finalizers" in rule["resources"])
     patch = f'[{{"op": "remove", "path": "/rules/{index}"}}]'
     await ask("-n", "default", "patch", "role", "mxnet-operator", "--type=json", "-p", patch)
     with started(server, objects, tmp_path):
@@ -237,9 +255,9 @@ async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overl
     await ask(*grant, "rolebinding", "alice-admin", "--clusterrole=admin", "--user=alice")
     await world.eventually(CLUSTER_ROLES, lambda found: "mxjobs" in str(found.get("admin", {}).get("rules")))
     assert "is attempting to grant RBAC permissions" in await ask("apply", "-k", overlay, "--as=alice", fails=True)
-    status, finalizers = ("--resource=mxjobs.kubeflow.org/status", "--resource=mxjobs.kubeflow.org/finalizers")
-    for name, verb, resource in (("alice-status", "patch", status), ("alice-finalizers", "update", finalizers)):
-        await ask(*grant, "role", name, f"--verb={verb}", resource)
+    for name, verb, part in (("alice-status", "patch", "status"), ("alice-finalizers", "update", "finalizers")):
+        resources = f"mxjobs.kubeflow.org/{part},mxnetjobs.kubeflow.org/{part}"
+        await ask(*grant, "role", name, f"--verb={verb}", f"--resource={resources}")
         await ask(*grant, "rolebinding", name, f"--role={name}", "--user=alice")
     assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
     await ask("delete", "-k", overlay, "--as=alice", "--timeout=60s")

@@ -3,11 +3,17 @@
 import asyncio
 import os
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
-from apiserver_objects import JOBS
+from control_plane import control_plane
+from control_plane_fixtures import real_api
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 
-from mxnet_operator.api.rules import RULES
+from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.kinds import ALL, FIORAVANZO, MLKUBE, kind_of
+from mxnet_operator.api.older.rules import rules_of
 from mxnet_operator.api.validation import validate
 
 pytestmark = pytest.mark.kubernetes
@@ -19,7 +25,38 @@ GANGS = (("Worker",), ("Scheduler", "Server", "Worker"), ("TunerTracker", "Tuner
 OTHER_TYPES = ("scheduler", "worker", "Worker", "Scheduler", "Tuner", "Wroker")
 REPLICAS = (0, 2, 10, -1, "two", 100_000)
 UNCHECKED = "some validation rules were not checked"
-RULE_MESSAGES = tuple(f"Invalid value: {rule.message}" for rule in RULES)
+RULE_MESSAGES = tuple(rule.detail for kind in ALL for rule in rules_of(kind))
+VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1beta1", "kubeflow.org/v1alpha1")
+LISTS = ("kubeflow.org/v1alpha1", FIORAVANZO.api_version, MLKUBE.api_version)
+FOREIGN = {
+    "cleanPodPolicy": "All",
+    "cleanupPodPolicy": "All",
+    "backoffLimit": 3,
+    "runPolicy": {},
+    "successPolicy": "AllWorkers",
+    "terminationPolicy": {"chief": {"replicaName": "SERVER", "replicaIndex": 1}},
+    "schedulerName": "x",
+    "mxImage": "x",
+    "RuntimeId": "aycw",
+    "jobMode": "Dist",
+}
+"""Fields that some form has, and others refuse."""
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A control plane that serves every kind; those of the overlay `legacy` would change what others' kubectl says."""
+    paths = programs_or_skip(CONTROL_PLANE)
+    crds = definitions() + legacy_definitions()
+    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name, control_plane(paths, Path(name), crds) as running:
+        yield running
+
+
+@pytest.fixture
+async def api(server):
+    """Its administrator's access."""
+    async with real_api(server) as real:
+        yield real
 
 
 def replica_spec(rng):
@@ -56,9 +93,64 @@ def manifest(rng):
     return {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": {"name": name}, "spec": spec}
 
 
+def mixed(rng, spec):
+    """The spec, now and then with a field of another form, or replicas in the way of another."""
+    if rng.random() < 0.06:
+        field = rng.choice(list(FOREIGN))
+        spec[field] = FOREIGN[field]
+    if rng.random() < 0.02:
+        spec.setdefault("mxReplicaSpecs", {"Worker": replica_spec(rng)})
+    if rng.random() < 0.02:
+        spec.setdefault("replicaSpecs", [entry(rng, "WORKER")])
+    return spec
+
+
+def entry(rng, replica_type):
+    """One entry of a list of replicas."""
+    written = replica_spec(rng) | {"mxReplicaType": replica_type}
+    if rng.random() < 0.9:
+        written.pop("restartPolicy", None)
+    if rng.random() < 0.05:
+        del written["mxReplicaType"]
+    if rng.random() < 0.08:
+        written[rng.choice(["PsRootPort", "mxPort"])] = rng.choice([9000, 0])
+    return written
+
+
+def older(rng):
+    """A job of an older form, or of a mixture."""
+    which = rng.random()
+    metadata = {"name": rng.choice(NAMES) if rng.random() < 0.1 else "digits"}
+    if which < 0.3:
+        return manifest(rng) | {
+            "apiVersion": rng.choice(VERSIONS[:2]) if rng.random() < 0.9 else VERSIONS[2],
+            "spec": mixed(rng, manifest(rng)["spec"]),
+        }
+    if which < 0.3:
+        types = [each for each in ("scheduler", "server", "worker") if rng.random() > 0.1]
+        types += ["Worker"] if rng.random() < 0.1 else []
+        spec = mixed(rng, {"replicaSpecs": {each: replica_spec(rng) for each in types}})
+        if isinstance(spec.get("mxReplicaSpecs"), dict):
+            spec.pop("mxReplicaSpecs")
+        return {"apiVersion": "kubeflow.org/v1alpha1", "kind": "MXNetJob", "metadata": metadata, "spec": spec}
+    types = [each for each in ("SCHEDULER", "SERVER", "WORKER") if rng.random() > 0.04]
+    if rng.random() < 0.1:
+        types.append(rng.choice(["WORKER", "MASTER"]))
+    version = rng.choice(LISTS)
+    spec = {"replicaSpecs": [entry(rng, each) for each in types]}
+    if version != FIORAVANZO.api_version and rng.random() < 0.9:
+        spec["jobMode"] = "local" if rng.random() < 0.1 else "dist"
+    if rng.random() < 0.2:
+        spec["terminationPolicy"] = {"chief": {"replicaName": rng.choice(["", "WORKER", "SCHEDULER"])}}
+    kind = "MxJob" if version == MLKUBE.api_version else "MXJob"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": mixed(rng, spec)}
+
+
 async def refusals(api, namespace, job):
     """What the server has against a manifest, without its remark that it didn't look at everything."""
-    answer = await api.post(JOBS.format(namespace), job, dryRun="All")
+    kind = kind_of(job["apiVersion"], job["kind"])
+    path = f"/apis/{job['apiVersion']}/namespaces/{namespace}/{kind.plural}"
+    answer = await api.post(path, job, dryRun="All")
     if answer.code == 201:
         return []
     assert answer.code == 422, answer.text
@@ -70,11 +162,12 @@ def of_rules(messages):
     return [each for each in messages if each.endswith(RULE_MESSAGES)]
 
 
-async def test_generated_manifests_are_judged_alike(api, namespace):
+@pytest.mark.parametrize("generated", [manifest, older])
+async def test_generated_manifests_are_judged_alike(api, namespace, generated):
     seed = int(os.environ.get("MXJOB_TEST_SEED", random.SystemRandom().randrange(2**32)))
     print(f"MXJOB_TEST_SEED={seed}")
     rng = random.Random(seed)
-    jobs = [manifest(rng) for _ in range(COUNT)]
+    jobs = [generated(rng) for _ in range(COUNT)]
     free = asyncio.Semaphore(AT_ONCE)
 
     async def judged(job):

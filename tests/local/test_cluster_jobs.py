@@ -32,7 +32,7 @@ def watched_states(watch, job):
     """The states that a `kubectl get mxjobs -w` shows of a job, until it has Succeeded."""
     for line in iter(watch.stdout.readline, ""):
         name, *columns = line.split()
-        if name == job and len(columns) == 2:
+        if name == job and len(columns) > 2:  # before its first status it has an age only
             yield columns[0]
             if columns[0] == "Succeeded":
                 return

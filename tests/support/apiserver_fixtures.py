@@ -12,7 +12,7 @@ import aiohttp
 import trustme
 import yaml
 
-from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions
 from mxnet_operator.local.apiserver import ApiServer
 
 TOKEN = "a-token-for-tests"
@@ -138,7 +138,7 @@ async def running_server(folder, *, crds=None, log_source=None, **options):
     authority.issue_cert("127.0.0.1").configure_cert(context)
     certificate = folder / "ca.pem"
     authority.cert_pem.write_to_path(str(certificate))
-    server = ApiServer([custom_resource_definition()] if crds is None else crds, TOKEN, log_source, **options)
+    server = ApiServer(definitions() if crds is None else crds, TOKEN, log_source, **options)
     port = await server.start(context)
     kubeconfig = folder / "kubeconfig"
     write_kubeconfig(kubeconfig, port, TOKEN, certificate)

@@ -101,6 +101,16 @@ class LocalCluster:
                     found[int(folder.name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
         return found
 
+    def processes_of(self, job: str) -> dict[int, str]:
+        """The processes of a job's containers, by id: the pod of each, which is its host name."""
+        found = {}
+        for process in self.processes():
+            with contextlib.suppress(OSError):
+                for variable in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
+                    if variable.startswith(f"HOSTNAME={job}-".encode()):
+                        found[process] = variable.removeprefix(b"HOSTNAME=").decode()
+        return found
+
     def _run(
         self, command: list[str], stdin: str | None, environment: dict[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
@@ -121,8 +131,10 @@ class LocalCluster:
 
 
 def eventually(check: Callable[[], Any]) -> Any:
-    """Call until it returns something true; fails with its last answer or error after a minute."""
-    for attempt in tenacity.Retrying(stop=tenacity.stop_after_delay(60), wait=tenacity.wait_fixed(0.1), reraise=True):
+    """Call until it returns something true; fails with its last answer or error after two minutes."""
+    for attempt in tenacity.Retrying(
+        stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.1), reraise=True
+    ):
         with attempt:
             found = check()
             assert found, f"still {found!r}"

@@ -18,7 +18,7 @@ from control_plane import Server, control_plane
 from kubectl import kubectl_on_path
 from kubernetes_programs import CONTROL_PLANE, MissingProgramError, missing, programs, programs_or_skip
 
-from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -43,7 +43,7 @@ def kubernetes() -> Iterator[Server]:
     paths = programs_or_skip(CONTROL_PLANE)
     with (
         tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder,
-        control_plane(paths, Path(folder), [custom_resource_definition()]) as server,
+        control_plane(paths, Path(folder), definitions()) as server,
     ):
         yield server
 

@@ -1,5 +1,6 @@
 """The manifests that deploy the controller, as kubectl renders them, and the controller as its Deployment starts it."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -17,6 +18,26 @@ OPERATOR = Path(__file__).parents[2] / "operator"
 MANIFESTS = OPERATOR / "manifests"
 OVERLAYS = ("standalone", "namespaced")
 STOP_SECONDS = 20
+
+
+class Administrator:
+    """The administrator of a server, at a kubectl."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._kubeconfig = server.kubeconfig()
+
+    async def __call__(self, *arguments: object, fails: bool = False, cache: str = "cache") -> str:
+        """What kubectl prints. It remembers in `cache` which kinds there are."""
+        options = (f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._server.folder}/{cache}")
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            kubectl(), *options, *map(str, arguments), stdout=pipe, stderr=pipe
+        )
+        async with asyncio.timeout(120):
+            out, err = await process.communicate()
+        assert (process.returncode != 0) is fails, (arguments, out, err)
+        return out.decode() + err.decode()
 
 
 def rendered(overlay: str | Path) -> list[dict[str, Any]]:

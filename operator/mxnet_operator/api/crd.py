@@ -1,109 +1,82 @@
-"""The CustomResourceDefinition of MXJob, generated from the types and the rules."""
+"""The CustomResourceDefinitions of the kinds, generated from the types and the rules."""
 
-from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.api import names
-from mxnet_operator.api.rules import RULES, TRANSITION_RULES, Sentence
+from mxnet_operator.api.kinds import MXJOB, Kind
+from mxnet_operator.api.older.rules import rules_of
+from mxnet_operator.api.rules import Rule, Sentence, transitions_of
+from mxnet_operator.api.schemas import job_schema
 from mxnet_operator.api.structural import Schema
-from mxnet_operator.api.types import MXJob
 
-NAME = f"{names.PLURAL}.{names.GROUP}"
+NAME = MXJOB.name
+
+_COLUMNS: Final = (
+    {"name": "State", "type": "string", "jsonPath": ".status.state"},
+    {"name": "Ready", "type": "string", "jsonPath": ".status.ready"},
+    {"name": "Restarts", "type": "integer", "jsonPath": ".status.restarts"},
+    {"name": "Duration", "type": "string", "jsonPath": ".status.duration"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    {"name": "Started", "type": "date", "jsonPath": ".status.startTime", "priority": 1},
+    {"name": "Form", "type": "string", "jsonPath": ".status.form", "priority": 1},
+)
+"""What `kubectl get` shows of every kind; those with a priority with `-o wide` only."""
 
 
-def custom_resource_definition() -> dict[str, Any]:
-    """The CRD as a manifest for `kubectl apply`."""
+def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:
+    """The CRD of a kind as a manifest for `kubectl apply`."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": NAME},
+        "metadata": {"name": kind.name},
         "spec": {
-            "group": names.GROUP,
+            "group": kind.group,
             "names": {
-                "kind": names.KIND,
-                "listKind": f"{names.KIND}List",
-                "plural": names.PLURAL,
-                "singular": names.SINGULAR,
-                "shortNames": [names.SHORT_NAME],
+                "kind": kind.kind,
+                "listKind": f"{kind.kind}List",
+                "plural": kind.plural,
+                "singular": kind.singular,
+                **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
+                "categories": list(kind.categories),
             },
             "scope": "Namespaced",
             "versions": [
                 {
-                    "name": names.VERSION,
+                    "name": version,
                     "served": True,
-                    "storage": True,
+                    "storage": version == kind.stored,
                     "subresources": {"status": {}},
-                    "additionalPrinterColumns": [
-                        {"name": "State", "type": "string", "jsonPath": ".status.state"},
-                        {
-                            "name": "Restarts",
-                            "type": "integer",
-                            "jsonPath": ".status.restarts",
-                            "priority": 1,
-                        },
-                        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-                    ],
-                    "schema": {"openAPIV3Schema": _with_rules(job_schema())},
+                    "additionalPrinterColumns": [dict(column) for column in _COLUMNS],
+                    "schema": {"openAPIV3Schema": version_schema(kind, version)},
                 }
+                for version in kind.versions
             ],
         },
     }
 
 
-@cache
-def job_schema() -> Schema:
-    """The structural schema of a v1 MXJob, without the rules."""
-    (reference,), definitions = msgspec.json.schema_components([MXJob], ref_template="{name}")
-    schema = _structural(reference, definitions)
-    schema["properties"]["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}
-    return schema
+def version_schema(kind: Kind, version: str) -> Schema:
+    """The schema of a kind with its rules, as one version serves it.
 
-
-def _structural(schema: Schema, definitions: dict[str, Schema]) -> Schema:
-    """A JSON schema of msgspec's as a structural one: no references, titles, unions with null, or Python's defaults."""
-    schema = dict(schema)
-    while "$ref" in schema or "anyOf" in schema:
-        if "$ref" in schema:
-            schema = {**definitions[schema.pop("$ref")], **schema}
-        else:
-            (alternative,) = (one for one in schema.pop("anyOf") if one.get("type") != "null")
-            schema = {**alternative, **schema}
-    structural: Schema = {}
-    for key, value in schema.items():
-        match key:
-            case "title" | "default":
-                pass
-            case "x-default":
-                structural["default"] = value
-            case "description":
-                structural[key] = " ".join(value.split())
-            case "properties":
-                structural[key] = {name: _structural(child, definitions) for name, child in value.items()}
-            case "items" | "additionalProperties" if isinstance(value, dict):
-                structural[key] = _structural(value, definitions)
-            case "required" if not value:
-                pass
-            case _:
-                structural[key] = value
-    if "enum" in structural:
-        structural["type"] = "string"
-    if "properties" in structural:
-        structural.pop("additionalProperties", None)
-    elif structural.get("additionalProperties") == {}:
-        del structural["additionalProperties"]
-    return structural
-
-
-def _with_rules(schema: Schema) -> Schema:
-    """A copy of the schema in which each rule stands at its field."""
-    schema = msgspec.json.decode(msgspec.json.encode(schema))
-    sentences: tuple[Sentence, ...] = (*RULES, *TRANSITION_RULES)
+    The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
+    operator did (seed 001's sample shows it). It is also the mark of such a job when it comes back as v1.
+    """
+    schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
+    sentences: tuple[Sentence, ...] = (*rules_of(kind), *transitions_of(kind))
     for rule in sentences:
         node = schema
         for key in rule.at:
-            node = node["additionalProperties"] if key == "*" else node["properties"][key]
-        validation = {"rule": rule.cel, "message": rule.message, "fieldPath": rule.field}
+            if key == "*":
+                node = node["items"] if "items" in node else node["additionalProperties"]
+            else:
+                node = node["properties"][key]
+        validation = {"rule": rule.cel, "message": rule.message}
+        if rule.field:
+            validation["fieldPath"] = rule.field
+        if isinstance(rule, Rule) and rule.required:
+            validation["reason"] = "FieldValueRequired"
         node.setdefault("x-kubernetes-validations", []).append(validation)
+    if (kind, version) == (MXJOB, "v1beta1"):
+        schema["properties"]["spec"]["properties"]["cleanPodPolicy"]["default"] = "All"
     return schema

@@ -40,6 +40,7 @@ OPERATOR_NAME: Final = "mxjob-controller"
 
 LABEL_JOB_UID: Final = "mxjob.kubeflow.org/job-uid"
 LABEL_ATTEMPT: Final = "mxjob.kubeflow.org/attempt"
+LABEL_RUNTIME_ID: Final = "mxjob.kubeflow.org/runtime-id"
 
 TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
 """Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
@@ -65,6 +66,11 @@ def replica_name(job: str, replica_type: str, index: int) -> str:
 def subdomain(job: str) -> str:
     """The name of the headless Service under which every pod of the job resolves."""
     return f"{job}-mx"
+
+
+def runtime_id(uid: str) -> str:
+    """The documents' RuntimeId of a job: four characters, of its uid (seeds 001 and 004: "a random unique string")."""
+    return uid[:4]
 
 
 _BY_LOWER_CASE: Final = {name.lower(): name for name in REPLICA_TYPES}

@@ -6,12 +6,13 @@ CEL goes into the CRD (`api/crd.py`), the twin serves `mxjob validate` and the l
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import MXJOB, Kind
 
 _DNS_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _GENERATED_SUFFIX = 5
@@ -19,9 +20,9 @@ _GENERATED_SUFFIX = 5
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """What is said about the value at `at`; a `*` in the path stands for every key of a map.
+    """What is said about the value at `at`, where there is one; a `*` stands for every key of a map or item of a list.
 
-    `field` is the path below it that a message names, since that is what the user has to change.
+    `field` is the path below it that a message names, since that is what the user has to change; empty for itself.
     """
 
     at: tuple[str, ...]
@@ -34,6 +35,13 @@ class Rule(Sentence, frozen=True):
     """What a value must be."""
 
     holds: Callable[[Any], bool]
+    required: bool = False
+    """Whether it says that a field is missing, which the API server words differently."""
+
+    @property
+    def detail(self) -> str:
+        """What the server says of a value for which it does not hold."""
+        return f"Required value: {self.message}" if self.required else f"Invalid value: {self.message}"
 
 
 class TransitionRule(Sentence, frozen=True):
@@ -48,44 +56,46 @@ def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
         yield replica_type, spec.get("replicas", 1)
 
 
-def _name_is_dns_label(job: Any) -> bool:
+def name_is_dns_label(job: Any) -> bool:
+    """Whether the name that the job has, or will be given, is a DNS-1035 label."""
     metadata = job.get("metadata", {})
     name = metadata.get("name") or metadata.get("generateName", "") + "x"
     return re.fullmatch(_DNS_1035, name) is not None
 
 
-def _names_fit(job: Any) -> bool:
+def names_fit(job: Any, replicas: Iterable[tuple[str, int]]) -> bool:
+    """Whether the names of all pods fit a DNS label; `replicas` are types and counts."""
     metadata = job.get("metadata", {})
     length = len(metadata.get("name") or metadata.get("generateName", "") + "x" * _GENERATED_SUFFIX)
     return all(
-        length + len(replica_type) + len(str(max(replicas - 1, 0))) + 2 <= names.MAX_NAME
-        for replica_type, replicas in _replicas(job["spec"]["mxReplicaSpecs"])
+        length + len(replica_type) + len(str(max(count - 1, 0))) + 2 <= names.MAX_NAME
+        for replica_type, count in replicas
     )
 
 
-def _types_are_known(spec: Any) -> bool:
-    return all(names.canonical_type(replica_type) for replica_type in spec["mxReplicaSpecs"])
+def _types_are_known(specs: Any) -> bool:
+    return all(names.canonical_type(replica_type) for replica_type in specs)
 
 
-def _types_differ(spec: Any) -> bool:
-    lowered = [replica_type.lower() for replica_type in spec["mxReplicaSpecs"]]
+def _types_differ(specs: Any) -> bool:
+    lowered = [replica_type.lower() for replica_type in specs]
     return len(lowered) == len(set(lowered))
 
 
-def _one_root(spec: Any) -> bool:
+def _one_root(specs: Any) -> bool:
     return all(
         replicas <= 1
-        for replica_type, replicas in _replicas(spec["mxReplicaSpecs"])
+        for replica_type, replicas in _replicas(specs)
         if names.canonical_type(replica_type) in names.ROOT_TYPES
     )
 
 
-def _has_a_replica(spec: Any) -> bool:
-    return any(replicas > 0 for _, replicas in _replicas(spec["mxReplicaSpecs"]))
+def _has_a_replica(specs: Any) -> bool:
+    return any(replicas > 0 for _, replicas in _replicas(specs))
 
 
-def _servers_have_a_scheduler(spec: Any) -> bool:
-    count = {names.canonical_type(name): replicas for name, replicas in _replicas(spec["mxReplicaSpecs"])}
+def _servers_have_a_scheduler(specs: Any) -> bool:
+    count = {names.canonical_type(name): replicas for name, replicas in _replicas(specs)}
     return count.get(names.SERVER, 0) == 0 or count.get(names.SCHEDULER, 0) > 0
 
 
@@ -94,7 +104,7 @@ def _has_main_container(pod_spec: Any) -> bool:
 
 
 def _counts_stay_unless_suspended(old: Any, new: Any) -> bool:
-    if any(spec.get("runPolicy", {}).get("suspend") for spec in (old, new)):
+    if any("mxReplicaSpecs" not in spec or spec.get("runPolicy", {}).get("suspend") for spec in (old, new)):
         return True
     before, after = (
         {replica_type.lower(): count for replica_type, count in _replicas(spec["mxReplicaSpecs"]) if count}
@@ -105,9 +115,7 @@ def _counts_stay_unless_suspended(old: Any, new: Any) -> bool:
 
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
 _ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.ROOT_TYPES) + "]"
-_COUNT = "(has({specs}[t].replicas) ? {specs}[t].replicas : 1)"
-_SPEC_COUNT = _COUNT.format(specs="self.mxReplicaSpecs")
-_JOB_COUNT = _COUNT.format(specs="self.spec.mxReplicaSpecs")
+_COUNT = "(has(self[t].replicas) ? self[t].replicas : 1)"
 
 
 def _suspended(spec: str) -> str:
@@ -116,84 +124,115 @@ def _suspended(spec: str) -> str:
 
 def _each_count_in(one: str, other: str) -> str:
     """CEL: every type with replicas in one spec has as many in the other, in whatever case it is written."""
-    of_one, of_other = _COUNT.format(specs=f"{one}.mxReplicaSpecs"), _COUNT.format(specs=f"{other}.mxReplicaSpecs")
-    of_other = of_other.replace("[t]", "[u]")
+    count = "(has({specs}[{key}].replicas) ? {specs}[{key}].replicas : 1)"
+    of_one = count.format(specs=f"{one}.mxReplicaSpecs", key="t")
+    of_other = count.format(specs=f"{other}.mxReplicaSpecs", key="u")
     same = f"{other}.mxReplicaSpecs.exists(u, u.lowerAscii() == t.lowerAscii() && {of_other} == {of_one})"
     return f"{one}.mxReplicaSpecs.all(t, {of_one} == 0 || {same})"
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        at=(),
-        field=".metadata.name",
-        cel=f"self.metadata.name.matches('{_DNS_1035}')",
-        message=(
-            "must start with a lower-case letter and consist of lower-case letters, digits and '-' (a DNS-1035 label)"
-        ),
-        holds=_name_is_dns_label,
+NAME_IS_DNS_LABEL = Rule(
+    at=(),
+    field=".metadata.name",
+    cel=f"self.metadata.name.matches('{_DNS_1035}')",
+    message=(
+        "must start with a lower-case letter and consist of lower-case letters, digits and '-' (a DNS-1035 label)"
     ),
-    Rule(
+    holds=name_is_dns_label,
+)
+TOO_LONG = f"too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters"
+
+
+def names_of_map_fit(field: str) -> Rule:
+    """The rule that the pods' names fit, where the replicas are a map at `spec.<field>`."""
+    specs = f"self.spec.{field}"
+    count = f"(has({specs}[t].replicas) ? {specs}[t].replicas : 1)"
+    return Rule(
         at=(),
         field=".metadata.name",
         cel=(
-            "self.spec.mxReplicaSpecs.all(t, size(self.metadata.name) + size(t) + "
-            f"size(string({_JOB_COUNT} > 0 ? {_JOB_COUNT} - 1 : 0)) + 2 <= {names.MAX_NAME})"
+            f"!has({specs}) || {specs}.all(t, size(self.metadata.name) + size(t) + "
+            f"size(string({count} > 0 ? {count} - 1 : 0)) + 2 <= {names.MAX_NAME})"
         ),
-        message=f"too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters",
-        holds=_names_fit,
-    ),
-    Rule(
-        at=("spec",),
-        field=".mxReplicaSpecs",
-        cel=f"self.mxReplicaSpecs.all(t, t.lowerAscii() in {_TYPES_IN_CEL})",
-        message=f"each key must be one of {', '.join(names.REPLICA_TYPES)}",
-        holds=_types_are_known,
-    ),
-    Rule(
-        at=("spec",),
-        field=".mxReplicaSpecs",
-        cel="self.mxReplicaSpecs.all(t, self.mxReplicaSpecs.exists_one(u, u.lowerAscii() == t.lowerAscii()))",
-        message="a type is given twice, in different case",
-        holds=_types_differ,
-    ),
-    Rule(
-        at=("spec",),
-        field=".mxReplicaSpecs",
-        cel=f"self.mxReplicaSpecs.all(t, !(t.lowerAscii() in {_ROOTS_IN_CEL}) || {_SPEC_COUNT} <= 1)",
-        message=f"{' and '.join(names.ROOT_TYPES)} can have one replica only",
-        holds=_one_root,
-    ),
-    Rule(
-        at=("spec",),
-        field=".mxReplicaSpecs",
-        cel=f"self.mxReplicaSpecs.exists(t, {_SPEC_COUNT} > 0)",
-        message="at least one replica is needed",
-        holds=_has_a_replica,
-    ),
-    Rule(
-        at=("spec",),
-        field=".mxReplicaSpecs",
-        cel=(
-            f"!self.mxReplicaSpecs.exists(t, t.lowerAscii() == 'server' && {_SPEC_COUNT} > 0) || "
-            f"self.mxReplicaSpecs.exists(t, t.lowerAscii() == 'scheduler' && {_SPEC_COUNT} > 0)"
-        ),
-        message="a Server needs a Scheduler to register with",
-        holds=_servers_have_a_scheduler,
-    ),
-    Rule(
-        at=("spec", "mxReplicaSpecs", "*", "template", "spec"),
+        message=TOO_LONG,
+        holds=lambda job: names_fit(job, _replicas(job["spec"].get(field, {}))),
+    )
+
+
+def main_container(*at: str) -> Rule:
+    """The rule that the pod spec at a path has a container `mxnet`."""
+    return Rule(
+        at=at,
         field=".containers",
         cel=f"self.containers.exists(c, c.name == '{names.CONTAINER}')",
         message=f"one of them must be named {names.CONTAINER}",
         holds=_has_main_container,
+    )
+
+
+def counts_of_map(field: str) -> tuple[Rule, ...]:
+    """What holds of the numbers of replicas, where they are a map at `spec.<field>`."""
+    at = ("spec", field)
+    return (
+        Rule(
+            at=at,
+            field="",
+            cel=f"self.all(t, !(t.lowerAscii() in {_ROOTS_IN_CEL}) || {_COUNT} <= 1)",
+            message=f"{' and '.join(names.ROOT_TYPES)} can have one replica only",
+            holds=_one_root,
+        ),
+        Rule(
+            at=at,
+            field="",
+            cel=f"self.exists(t, {_COUNT} > 0)",
+            message=NO_REPLICA,
+            holds=_has_a_replica,
+        ),
+        Rule(
+            at=at,
+            field="",
+            cel=(
+                f"!self.exists(t, t.lowerAscii() == 'server' && {_COUNT} > 0) || "
+                f"self.exists(t, t.lowerAscii() == 'scheduler' && {_COUNT} > 0)"
+            ),
+            message=NO_SCHEDULER,
+            holds=_servers_have_a_scheduler,
+        ),
+    )
+
+
+NO_REPLICA = "at least one replica is needed"
+NO_SCHEDULER = "a Server needs a Scheduler to register with"
+_MAP = ("spec", "mxReplicaSpecs")
+
+RULES: tuple[Rule, ...] = (
+    NAME_IS_DNS_LABEL,
+    names_of_map_fit("mxReplicaSpecs"),
+    Rule(
+        at=_MAP,
+        field="",
+        cel=f"self.all(t, t.lowerAscii() in {_TYPES_IN_CEL})",
+        message=f"each key must be one of {', '.join(names.REPLICA_TYPES)}",
+        holds=_types_are_known,
     ),
+    Rule(
+        at=_MAP,
+        field="",
+        cel="self.all(t, self.exists_one(u, u.lowerAscii() == t.lowerAscii()))",
+        message="a type is given twice, in different case",
+        holds=_types_differ,
+    ),
+    *counts_of_map("mxReplicaSpecs"),
+    main_container(*_MAP, "*", "template", "spec"),
 )
+"""Those of the v1 form; `api/older_rules.py` has what is added for the older forms."""
 
 TRANSITION_RULES: tuple[TransitionRule, ...] = (
     TransitionRule(
         at=("spec",),
         field=".mxReplicaSpecs",
         cel=(
+            "!has(self.mxReplicaSpecs) || !has(oldSelf.mxReplicaSpecs) || "
             f"{_suspended('self')} || {_suspended('oldSelf')} || "
             f"({_each_count_in('self', 'oldSelf')} && {_each_count_in('oldSelf', 'self')})"
         ),
@@ -204,3 +243,8 @@ TRANSITION_RULES: tuple[TransitionRule, ...] = (
         allows=_counts_stay_unless_suspended,
     ),
 )
+
+
+def transitions_of(kind: Kind) -> tuple[TransitionRule, ...]:
+    """Those of a kind: of MXJob's map only. A list's change is stored, and the controller takes no notice of it."""
+    return TRANSITION_RULES if kind == MXJOB else ()

@@ -183,6 +183,12 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         Literal["", "Created", "Running", "Restarting", "Suspended", "Succeeded", "Failed"],
         Meta(description="The conditions in one word (ours): Argo and kubectl wait compare scalars."),
     ] = ""
+    ready: Annotated[
+        str, Meta(description='How many of the replicas run or are done, as "3/4" (ours): for `kubectl get`.')
+    ] = ""
+    duration: Annotated[
+        str, Meta(description="How long the job took, as 1h5m; set when it is over (ours): for `kubectl get`.")
+    ] = ""
     conditions: tuple[Condition, ...] = ()
     replica_statuses: dict[str, ReplicaStatus] = {}
     completed_indexes: Annotated[

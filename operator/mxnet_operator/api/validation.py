@@ -1,23 +1,26 @@
-"""Whether a manifest is an MXJob that can run: one message per mistake, with the field's path and what is expected."""
+"""Whether the API server takes a manifest as a job: one message per mistake, with the field and what is expected."""
 
 import difflib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from mxnet_operator.api import names
-from mxnet_operator.api.crd import job_schema
-from mxnet_operator.api.rules import RULES, TRANSITION_RULES
-from mxnet_operator.api.structural import FieldError, join, prune, structural_errors
+from mxnet_operator.api import kinds
+from mxnet_operator.api.kinds import Kind
+from mxnet_operator.api.older.rules import rules_of
+from mxnet_operator.api.rules import Rule, transitions_of
+from mxnet_operator.api.schemas import job_schema
+from mxnet_operator.api.structural import FieldError, Schema, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
-__all__ = ["FieldError", "decode", "unknown_fields", "validate", "validate_update"]
+__all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate", "validate_update"]
 
 
 def validate(manifest: Any) -> list[FieldError]:
-    """Every mistake in a manifest of a v1 MXJob; empty if the API server would take it.
+    """Every reason for which the API server would refuse a manifest of any of our kinds; empty if it would take it.
 
     As on the server, the rules between fields are looked at only once each field is well-formed. Unknown fields are
     not an error here: see `unknown_fields`.
@@ -26,20 +29,23 @@ def validate(manifest: Any) -> list[FieldError]:
         return [
             FieldError("", "FieldValueTypeInvalid", "an MXJob is a mapping with apiVersion, kind, metadata and spec")
         ]
-    errors = [*_header_errors(manifest), *structural_errors(job_schema(), manifest)]
-    return errors or [
-        FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
-        for rule in RULES
-        for path, value in _places(rule.at, manifest)
-        if not rule.holds(value)
-    ]
+    kind = _kind(manifest)
+    errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
+    return errors or _broken(rules_of(kind), manifest)
+
+
+def missing_fields(manifest: Any) -> list[FieldError]:
+    """Fields that only a rule asks for, since a form does without them; looked for also where others are malformed."""
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("spec"), dict):
+        return []
+    return _broken((rule for rule in rules_of(_kind(manifest)) if rule.required), manifest)
 
 
 def validate_update(old: Any, new: Any) -> list[FieldError]:
     """What speaks against a valid manifest taking the place of the stored one, for the API server as well."""
     return [
         FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
-        for rule in TRANSITION_RULES
+        for rule in transitions_of(_kind(new))
         for (path, before), (_, after) in zip(_places(rule.at, old), _places(rule.at, new), strict=True)
         if not rule.allows(before, after)
     ]
@@ -48,7 +54,8 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     """Fields that the schema doesn't know and the server would drop, with the name that was probably meant."""
     pruned = json.loads(json.dumps(manifest, default=str))
-    return [FieldError(path, "FieldValueInvalid", _unknown(path)) for path in prune(job_schema(), pruned)]
+    schema = job_schema(_kind(manifest))
+    return [FieldError(path, "FieldValueInvalid", _unknown(schema, path)) for path in prune(schema, pruned)]
 
 
 def decode(manifest: bytes | dict[str, Any]) -> MXJob:
@@ -62,16 +69,43 @@ def decode(manifest: bytes | dict[str, Any]) -> MXJob:
     return msgspec.convert(manifest, MXJob)
 
 
+def _broken(rules: Iterable[Rule], manifest: dict[str, Any]) -> list[FieldError]:
+    return [
+        FieldError(
+            (path + rule.field).lstrip("."),
+            "FieldValueRequired" if rule.required else "FieldValueInvalid",
+            rule.detail,
+        )
+        for rule in rules
+        for path, value in _places(rule.at, manifest)
+        if not rule.holds(value)
+    ]
+
+
+def _kind(manifest: dict[str, Any]) -> Kind:
+    """The kind that a manifest is of, or most probably meant to be."""
+    api_version = manifest.get("apiVersion")
+    group = api_version.partition("/")[0] if isinstance(api_version, str) else ""
+    kind = manifest.get("kind")
+    known = [each for each in kinds.ALL if kind is None or each.kind == kind] or list(kinds.ALL)
+    return next((each for each in known if each.group == group), known[0])
+
+
 def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
-    for field, expected in (("apiVersion", names.API_VERSION), ("kind", names.KIND)):
+    kind = _kind(manifest)
+    like = [each for each in kinds.ALL if each.kind == kind.kind]
+    supported = {
+        "apiVersion": [f"{each.group}/{version}" for each in like for version in each.versions],
+        "kind": [each.kind for each in kinds.ALL if each.group == kind.group],
+    }
+    for field, values in supported.items():
         value = manifest.get(field)
         if value is None:
-            yield FieldError(field, "FieldValueRequired", f"Required value: expected {expected}")
-        elif isinstance(value, str) and value != expected:
+            yield FieldError(field, "FieldValueRequired", f"Required value: expected {values[0]}")
+        elif isinstance(value, str) and value not in values:
+            known = ", ".join(f'"{each}"' for each in values)
             yield FieldError(
-                field,
-                "FieldValueNotSupported",
-                f'Unsupported value: "{value}": supported values: "{expected}"',
+                field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}'
             )
     metadata = manifest.get("metadata", {})
     if not isinstance(metadata, dict):
@@ -96,21 +130,23 @@ def _string_map_errors(metadata: dict[str, Any], field: str) -> Iterator[FieldEr
 
 
 def _places(at: tuple[str, ...], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value at a path of a well-formed object, with its own path; none where a part of the way is missing."""
     if not at:
         yield path, value
         return
     key, *rest = at
     if key == "*":
-        for name, child in value.items():
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _places(tuple(rest), child, f"{path}[{name}]")
-    else:
+    elif key in value:
         yield from _places(tuple(rest), value[key], join(path, key))
 
 
-def _unknown(path: str) -> str:
+def _unknown(schema: Schema, path: str) -> str:
     parent, _, field = path.rpartition(".")
-    node = job_schema()
-    for part in parent.split(".") if parent else ():
-        node = node.get("properties", {}).get(part) or node.get("additionalProperties") or {}
-    near = difflib.get_close_matches(field, node.get("properties", {}), n=1)
+    for part in re.split(r"\.|\[\d+\]", parent) if parent else ():
+        if part:
+            schema = schema.get("properties", {}).get(part) or schema.get("additionalProperties") or {}
+        schema = schema.get("items", schema)
+    near = difflib.get_close_matches(field, schema.get("properties", {}), n=1)
     return f'unknown field "{path}"' + (f", did you mean {near[0]}?" if near else "")

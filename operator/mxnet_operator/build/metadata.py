@@ -7,11 +7,12 @@ from mxnet_operator.api.types import MXJob
 
 
 def job_labels(job: MXJob) -> dict[str, str]:
-    """The labels of every child: 1.8.1's, and the job's uid."""
+    """The labels of every child: 1.8.1's, the job's uid, and its short form, the documents' RuntimeId."""
     return {
         names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
         names.LABEL_JOB_NAME: job.metadata.name,
         names.LABEL_JOB_UID: job.metadata.uid,
+        names.LABEL_RUNTIME_ID: names.runtime_id(job.metadata.uid),
     }
 
 
@@ -32,8 +33,8 @@ def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
 def owner_reference(job: MXJob) -> dict[str, Any]:
     """The controller reference by which the API server collects a child when its job is gone."""
     return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
+        "apiVersion": job.api_version,
+        "kind": job.kind,
         "name": job.metadata.name,
         "uid": job.metadata.uid,
         "controller": True,

@@ -5,20 +5,25 @@ from typing import Any
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build.environment import environment
+from mxnet_operator.build.fail_fast import wants_hook, with_hook
 from mxnet_operator.build.metadata import owner_reference, replica_labels
 
 
-def build_pod(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[str, Any]:
+def build_pod(job: MXJob, replica_type: str, index: int, attempt: int, *, has_hook: bool = False) -> dict[str, Any]:
     """The manifest of a pod of a job with defaults.
 
     Whatever the template says reaches the pod untouched (GPU limits, volumes, fields that we don't know), but for its
     name, hostname and subdomain, our labels and variables, and restartPolicy, which is Never: the controller restarts.
+    `has_hook` says that the fail-fast hook's ConfigMap is there and the template's command can be wrapped.
     """
     template = job.spec.mx_replica_specs[replica_type].template
     metadata = template.get("metadata") or {}
     name = names.replica_name(job.metadata.name, replica_type, index)
     variables = environment(job, replica_type, index)
     labels = {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
+    spec = template["spec"]
+    if has_hook and wants_hook(job, replica_type):
+        spec = with_hook(spec)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -30,8 +35,8 @@ def build_pod(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[s
             "ownerReferences": [owner_reference(job)],
         },
         "spec": {
-            **template["spec"],
-            "containers": [_container(container, variables) for container in template["spec"]["containers"]],
+            **spec,
+            "containers": [_container(container, variables) for container in spec["containers"]],
             "restartPolicy": "Never",
             "hostname": name,
             "subdomain": names.subdomain(job.metadata.name),

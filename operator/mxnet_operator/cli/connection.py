@@ -41,10 +41,16 @@ NamespaceOption = Annotated[
     typer.Option("--namespace", "-n", metavar="NAME", help="Default: the context's.", show_default=False),
 ]
 JobNameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="The MXJob's name.", autocompletion=complete_job_name)
+    str,
+    typer.Argument(
+        metavar="NAME", help="The job's name, or TYPE/NAME, as mxnetjob/digits.", autocompletion=complete_job_name
+    ),
 ]
 JobNamesArgument = Annotated[
-    list[str], typer.Argument(metavar="NAME...", help="The MXJobs' names.", autocompletion=complete_job_name)
+    list[str],
+    typer.Argument(
+        metavar="NAME...", help="The jobs' names, or TYPE/NAME, as mxnetjob/digits.", autocompletion=complete_job_name
+    ),
 ]
 
 
@@ -102,8 +108,8 @@ async def connect(
 
 
 async def _job_names(target: Target) -> list[str]:
-    from mxnet_operator.cli.jobs import JOBS  # noqa: PLC0415
+    from mxnet_operator.cli.job_kinds import stored_jobs  # noqa: PLC0415
 
     async with connect(target) as client:
-        jobs = await client.list(JOBS.path(target.namespace or client.namespace))
-        return sorted(job["metadata"]["name"] for job in jobs["items"])
+        jobs = await stored_jobs(client, target.namespace or client.namespace, {})
+        return sorted({job["metadata"]["name"] for job in jobs})

@@ -1,21 +1,15 @@
 """`mxjob delete`: jobs, with their pods and Services."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mxnet_operator.cli.connection import (
-    ContextOption,
-    JobNamesArgument,
-    KubeconfigOption,
-    NamespaceOption,
-    Target,
-    connect,
-)
-from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
-from mxnet_operator.cli.interrupts import unless_interrupted
-from mxnet_operator.cli.jobs import JOBS, get_job, not_there, until_gone
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.connection import JobNamesArgument, Target, connect
+from mxnet_operator.cli.errors import CommandError, Exit, show_error
+from mxnet_operator.cli.job_kinds import not_there
+from mxnet_operator.cli.jobs import delete_job, get_job, until_gone
 from mxnet_operator.cli.terminal import message_console, say
 
 if TYPE_CHECKING:
@@ -32,19 +26,14 @@ EXAMPLES = """
 """
 
 
-def delete(
+@asks_server
+async def delete(
+    target: Target,
     *,
     jobs: JobNamesArgument,
     wait: Annotated[bool, typer.Option(help="Wait until they and their pods are gone.")] = True,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-) -> None:
+) -> Exit:
     """Delete jobs and everything that belongs to them, and wait until it is gone. Ctrl-C ends the waiting only."""
-    leave(asyncio.run(unless_interrupted(_delete(Target(kubeconfig, context, namespace), jobs, wait))))
-
-
-async def _delete(target: Target, jobs: list[str], wait: bool) -> Exit:
     code = Exit.OK
     async with connect(target) as client:
         namespace = target.namespace or client.namespace
@@ -60,29 +49,22 @@ async def _delete(target: Target, jobs: list[str], wait: bool) -> Exit:
                 say(f"job {name} is being deleted")
             return code
         with message_console().status(f"waiting until {', '.join(going)} is gone" if going else ""):
-            await asyncio.gather(*(_until_gone(client, namespace, name, uid) for name, uid in going.items()))
+            await asyncio.gather(*(_until_gone(client, name, job) for name, job in going.items()))
     return code
 
 
-async def _ask(client: "Client", namespace: str, name: str) -> str:
-    """Have the server delete a job as it is now, not a later one of its name; returns its uid.
+async def _ask(client: "Client", namespace: str, name: str) -> dict[str, Any]:
+    """Have the server delete a job as it is now; returns it.
 
     Raises:
         CommandError: it isn't there.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
-    uid: str = (await get_job(client, namespace, name))["metadata"]["uid"]
-    try:
-        options = {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}}
-        await client.delete(JOBS.path(namespace, name), options)
-    except ApiError as error:
-        if error.code not in {404, 409}:  # gone meanwhile, or another job of its name
-            raise
-        raise not_there(namespace, name) from error
-    return uid
+    job = await get_job(client, namespace, name)
+    if not await delete_job(client, job):
+        raise not_there(namespace, name)
+    return job
 
 
-async def _until_gone(client: "Client", namespace: str, name: str, uid: str) -> None:
-    await until_gone(client, namespace, name, uid)
+async def _until_gone(client: "Client", name: str, job: dict[str, Any]) -> None:
+    await until_gone(client, job)
     say(f"job {name} is gone")

@@ -1,21 +1,13 @@
 """`mxjob describe`: one job in full: what was asked for, how far it has come, and what went wrong."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.cli.connection import (
-    ContextOption,
-    JobNameArgument,
-    KubeconfigOption,
-    NamespaceOption,
-    Target,
-    connect,
-)
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.description import Heard, event_time, write_description
-from mxnet_operator.cli.errors import Exit, leave
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.follow_logs import log_lines
-from mxnet_operator.cli.interrupts import unless_interrupted
 from mxnet_operator.cli.jobs import PODS, get_job, pod_name, pod_selector, pods_of, replicas
 from mxnet_operator.cli.replica_state import ReplicaState, first_failed, in_order, replica_state
 from mxnet_operator.cli.times import moment
@@ -32,18 +24,9 @@ EXAMPLES = """
 LOG_LINES: Final = 10
 
 
-def describe(
-    *,
-    name: JobNameArgument,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-) -> None:
+@asks_server
+async def describe(target: Target, *, name: JobNameArgument) -> Exit:
     """Show a job's spec, conditions, replicas and events, and the last lines of the replica that failed first."""
-    leave(asyncio.run(unless_interrupted(_describe(Target(kubeconfig, context, namespace), name))))
-
-
-async def _describe(target: Target, name: str) -> Exit:
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
         pods = await client.list(PODS.path(job["metadata"]["namespace"]), pod_selector(job))

@@ -8,6 +8,8 @@ from rich.text import Text
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.kinds import MXJOB
+from mxnet_operator.cli.job_kinds import kind_of_job
 from mxnet_operator.cli.jobs import replicas
 from mxnet_operator.cli.replica_state import ReplicaState
 from mxnet_operator.cli.tables import BLANK, STYLES, write_table
@@ -46,7 +48,7 @@ def write_description(job: dict[str, Any], heard: Heard) -> None:
 
 def _write_summary(job: dict[str, Any]) -> None:
     metadata, spec, status = job["metadata"], job["spec"], job.get("status") or {}
-    policy = spec.get("runPolicy") or {}
+    policy, kind = spec.get("runPolicy") or {}, kind_of_job(job)
     state = job_state(job) or "new"
     if metadata.get("deletionTimestamp"):
         state += f", being deleted since {metadata['deletionTimestamp']}"
@@ -58,6 +60,8 @@ def _write_summary(job: dict[str, Any]) -> None:
         "Name": metadata["name"],
         "Namespace": metadata["namespace"],
         "State": state,
+        "Kind": "" if kind is MXJOB else f"{kind.kind} of {job['apiVersion']}",
+        "Form": status.get("form", ""),
         "Mode": spec.get("jobMode", ""),
         "Created": _when(metadata.get("creationTimestamp")),
         "Started": _when(status.get("startTime")),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.jobs import PODS, DeletedError, versions
+from mxnet_operator.cli.jobs import PODS, DeletedError, pod_name, pods_of, versions
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -21,13 +21,13 @@ OnLine = Callable[[str], None]
 
 
 class LogFollower:
-    """Hands each line of a pod's main container to `on_line`, as often as a pod of that name starts anew."""
+    """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew."""
 
     def __init__(
         self,
         client: "Client",
-        namespace: str,
-        pod: str,
+        job: dict[str, Any],
+        replica: str,
         on_line: OnLine,
         *,
         on_wait: OnLine = lambda _: None,
@@ -35,8 +35,9 @@ class LogFollower:
     ) -> None:
         """`tail` limits the first log to its last lines; `on_wait` hears why a pod doesn't start."""
         self._client = client
-        self._namespace = namespace
-        self._pod = pod
+        self._job = job
+        self._namespace = job["metadata"]["namespace"]
+        self._pod = pod_name(job["metadata"]["name"], replica)
         self._on_line = on_line
         self._on_wait = on_wait
         self._tail = tail
@@ -92,7 +93,7 @@ class LogFollower:
 
     async def _read(self, pod: dict[str, Any], *, follow: bool) -> None:
         uid = pod["metadata"]["uid"]
-        if uid in self._seen:
+        if uid in self._seen or not pods_of(self._job, [pod]):
             return
         if not has_started(pod):
             self._on_wait(waiting_for(pod))

@@ -5,28 +5,24 @@ import contextlib
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.cli.connection import (
-    ContextOption,
-    KubeconfigOption,
-    NamespaceOption,
-    Target,
-    complete_job_name,
-    connect,
-)
-from mxnet_operator.cli.errors import CommandError, Exit, leave
-from mxnet_operator.cli.interrupts import unless_interrupted
-from mxnet_operator.cli.jobs import JOBS, collections, not_there
+from mxnet_operator.api.kinds import ALL, MXJOB, Kind
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.connection import Target, complete_job_name, connect
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.job_kinds import Job, find_job, in_v1_words, kind_of_job, stored_jobs, type_name
+from mxnet_operator.cli.jobs import collections
 from mxnet_operator.cli.progress import ready_counts
 from mxnet_operator.cli.tables import Columns
 from mxnet_operator.cli.terminal import say, write_line
 from mxnet_operator.cli.times import job_duration, since
+from mxnet_operator.controller.resources import resource_of
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -48,8 +44,6 @@ _ALWAYS_SHOWN = (names.SCHEDULER, names.SERVER, names.WORKER)
 _WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": "59m59s", "AGE": "59m59s"}
 """What later lines of a watch need room for."""
 
-Job = dict[str, Any]
-
 
 class Output(StrEnum):
     """The forms in which jobs are shown."""
@@ -60,7 +54,9 @@ class Output(StrEnum):
     NAME = "name"
 
 
-def get(
+@asks_server
+async def get(
+    target: Target,
     *,
     name: Annotated[
         str | None,
@@ -74,52 +70,36 @@ def get(
     ] = None,
     output: Annotated[Output | None, typer.Option("--output", "-o", help="Default: a table.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on with a line per change, until Ctrl-C.")] = False,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-) -> None:
+) -> Exit:
     """Show jobs: their state, how many replicas of each type are up or done of those wanted, restarts and times."""
     if name and (all_namespaces or selector):
         raise CommandError("a name goes with neither -A nor --selector", code=Exit.USAGE)
     if watch and output in {Output.JSON, Output.YAML, Output.NAME}:
         raise CommandError(f"--watch shows a table, not {output}", code=Exit.USAGE)
-    target = Target(kubeconfig, context, namespace)
     chosen = {"labelSelector": selector} if selector else {}
-    if name:
-        chosen["fieldSelector"] = f"metadata.name={name}"
-    leave(
-        asyncio.run(
-            unless_interrupted(_get(target, name, chosen, everywhere=all_namespaces, output=output, watch=watch))
-        )
-    )
-
-
-async def _get(
-    target: Target, name: str | None, chosen: dict[str, str], *, everywhere: bool, output: Output | None, watch: bool
-) -> Exit:
     async with connect(target) as client:
-        namespace = None if everywhere else target.namespace or client.namespace
-        listed = await client.list(JOBS.path(namespace), chosen)
-        jobs = sorted(listed["items"], key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"]))
-        if name and not jobs:
-            raise not_there(namespace or "", name)
-        if output in {None, Output.WIDE}:
-            rows = _show_table(jobs, namespace, wide=output is Output.WIDE, watch=watch)
-            if watch:
-                await _watch(client, namespace, chosen, jobs, rows)
-        else:
+        namespace = None if all_namespaces else target.namespace or client.namespace
+        jobs = [await find_job(client, namespace or "", name)] if name else await stored_jobs(client, namespace, chosen)
+        if output not in {None, Output.WIDE}:
             _write(jobs, output, alone=bool(name))
+            return Exit.OK
+        readable = [in_v1_words(job) for job in jobs]
+        columns = _show_table(readable, namespace, wide=output is Output.WIDE, watch=watch)
+        if watch:
+            kinds = [kind_of_job(job) for job in jobs] if name else ALL
+            if name:
+                chosen["fieldSelector"] = f"metadata.name={jobs[0]['metadata']['name']}"
+            shown = {job["metadata"]["uid"]: job["metadata"]["resourceVersion"] for job in jobs}
+            await asyncio.gather(*(_watch(client, kind, namespace, chosen, shown, columns) for kind in kinds))
         return Exit.OK
 
 
 def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
     if output is Output.NAME:
         for job in jobs:
-            write_line(f"{names.SINGULAR}.{names.GROUP}/{job['metadata']['name']}")
+            write_line(f"{type_name(kind_of_job(job))}/{job['metadata']['name']}")
         return
-    kind = {"apiVersion": names.API_VERSION, "kind": names.KIND}
-    items = [{**kind, **job} for job in jobs]
-    data = items[0] if alone else {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
+    data = jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": jobs}
     if output is Output.JSON:
         write_line(json.dumps(data, indent=4, ensure_ascii=False))
     else:
@@ -137,24 +117,40 @@ def _show_table(jobs: list[Job], namespace: str | None, *, wide: bool, watch: bo
     return columns
 
 
-async def _watch(
-    client: "Client", namespace: str | None, chosen: dict[str, str], jobs: list[Job], columns: Columns
+async def _watch(  # noqa: PLR0917
+    client: "Client",
+    kind: Kind,
+    namespace: str | None,
+    chosen: dict[str, str],
+    shown: dict[str, str],
+    columns: Columns,
 ) -> None:
-    shown = {job["metadata"]["uid"]: job["metadata"]["resourceVersion"] for job in jobs}
-    async with contextlib.aclosing(collections(client, JOBS.path(namespace), chosen)) as changes:
-        async for found in changes:
-            for uid, job in found.items():
-                if shown.get(uid) != job["metadata"]["resourceVersion"]:
-                    shown[uid] = job["metadata"]["resourceVersion"]
-                    columns.write([_row(job, columns.heading)], heading=False)
+    """Write a line for each change of a job of this kind; `shown` has the version of each uid that was written."""
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    header = {"apiVersion": kind.api_version, "kind": kind.kind}
+    try:
+        async with contextlib.aclosing(collections(client, resource_of(kind).path(namespace), chosen)) as changes:
+            async for found in changes:
+                for uid, job in found.items():
+                    if shown.get(uid) != job["metadata"]["resourceVersion"]:
+                        shown[uid] = job["metadata"]["resourceVersion"]
+                        columns.write([_row(in_v1_words({**header, **job}), columns.heading)], heading=False)
+    except ApiError as error:
+        if kind is MXJOB or error.code not in {403, 404}:  # other kinds may be absent, or not ours to see
+            raise
 
 
 def table(jobs: list[Job], *, wide: bool, with_namespace: bool) -> tuple[list[str], list[list[str]]]:
-    """Heading and rows. Columns for a tuning's replicas are there where a job has such."""
+    """Heading and rows.
+
+    Columns for a tuning's replicas are there where a job has such, and the type where one isn't kubeflow.org's MXJob.
+    """
     tuned = [
         kind for kind in names.REPLICA_TYPES if kind in names.TUNE_TYPES and any(kind in ready_counts(j) for j in jobs)
     ]
     heading = ["NAMESPACE"] if with_namespace else []
+    heading += ["TYPE"] if any(kind_of_job(job) is not MXJOB for job in jobs) else []
     heading += ["NAME", "STATE", *(kind.upper() for kind in (*_ALWAYS_SHOWN, *tuned)), "RESTARTS", "DURATION", "AGE"]
     heading += ["MODE", "MESSAGE"] if wide else []
     return heading, [_row(job, heading) for job in jobs]
@@ -165,6 +161,7 @@ def _row(job: Job, heading: Sequence[str]) -> list[str]:
     counts = {kind.upper(): f"{ready}/{wanted}" for kind, (ready, wanted) in ready_counts(job).items()}
     cells = {
         "NAMESPACE": metadata["namespace"],
+        "TYPE": type_name(kind_of_job(job)),
         "NAME": metadata["name"],
         "STATE": "Terminating" if metadata.get("deletionTimestamp") else job_state(job) or "new",
         **counts,

@@ -1,4 +1,4 @@
-"""MXJobs on a server, as the commands see them: where they live, and how they change."""
+"""Jobs on a server, as the commands see them: in v1's words whatever their kind, and how they change."""
 
 import asyncio
 import contextlib
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.job_kinds import find_job, in_v1_words, resource_of_job
 from mxnet_operator.kube.resources import PODS, Resource
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
-
-JOBS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL)
 
 _PATIENCE: Final = 60.0
 """Seconds for which a server that can't be reached is asked again before a command gives up."""
@@ -99,30 +97,48 @@ async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]
     """A job as it is now.
 
     Raises:
-        CommandError: it isn't there.
+        CommandError: it isn't there, or the name may mean several.
     """
+    return in_v1_words(await find_job(client, namespace, name))
+
+
+async def job_versions(client: "Client", job: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    """A job as it is and as it becomes; as `versions`.
+
+    Raises:
+        DeletedError: it isn't there any more; a later one of its name may be.
+        ApiUnavailable: the server stayed away for a minute.
+    """
+    metadata = job["metadata"]
+    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"])
+    async with contextlib.aclosing(found) as changes:
+        async for current in changes:
+            if current["metadata"]["uid"] != metadata["uid"]:
+                raise DeletedError(metadata["name"])
+            yield in_v1_words({"apiVersion": job["apiVersion"], "kind": job["kind"], **current})
+
+
+async def delete_job(client: "Client", job: dict[str, Any]) -> bool:
+    """Have the server delete a job, not a later one of its name; False where it is gone already."""
     from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
 
+    metadata = job["metadata"]
+    options = {"propagationPolicy": "Foreground", "preconditions": {"uid": metadata["uid"]}}
     try:
-        return await client.get(JOBS.path(namespace, name))
+        await client.delete(resource_of_job(job).path(metadata["namespace"], metadata["name"]), options)
     except ApiError as error:
-        if error.code != 404:
+        if error.code not in {404, 409}:  # gone, or another job of its name
             raise
-        raise not_there(namespace, name) from error
+        return False
+    return True
 
 
-def not_there(namespace: str, name: str) -> CommandError:
-    """What to say where there is no such job."""
-    return CommandError(f"no MXJob {name} in namespace {namespace}", hint="the jobs that are there: mxjob get -A")
-
-
-async def until_gone(client: "Client", namespace: str, name: str, uid: str) -> None:
+async def until_gone(client: "Client", job: dict[str, Any]) -> None:
     """Wait until this job, not a later one of its name, is gone."""
     with contextlib.suppress(DeletedError):
-        async with contextlib.aclosing(versions(client, JOBS, namespace, name)) as changes:
-            async for job in changes:
-                if job["metadata"]["uid"] != uid:
-                    return
+        async with contextlib.aclosing(job_versions(client, job)) as changes:
+            async for _ in changes:
+                pass
 
 
 def pod_name(job: str, replica: str) -> str:
@@ -146,13 +162,13 @@ def replicas(job: dict[str, Any]) -> list[str]:
 
 
 __all__ = [
-    "JOBS",
     "PODS",
     "DeletedError",
     "collections",
+    "delete_job",
     "get_job",
+    "job_versions",
     "main_replica",
-    "not_there",
     "pod_name",
     "pod_selector",
     "pods_of",

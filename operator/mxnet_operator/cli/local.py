@@ -38,7 +38,7 @@ app.add_typer(images.app, name="image")
 
 
 @app.command()
-def up(
+def up(  # noqa: PLR0917 - options
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
     cpus: Annotated[
         float | None,
@@ -55,6 +55,14 @@ def up(
             "found through $KUBEBUILDER_ASSETS or in the user's cache."
         ),
     ] = ControlPlane.LOCAL,
+    legacy: Annotated[
+        bool,
+        typer.Option(
+            "--legacy",
+            help="Serve mxjobs.fioravanzo.org and mxjobs.mxnet.mlkube.io, too, as the overlay of that name does on a "
+            "cluster; plain `kubectl get mxjobs` then means the first of them.",
+        ),
+    ] = False,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
@@ -65,7 +73,7 @@ def up(
         from mxnet_operator.cli import serve  # noqa: PLC0415
         from mxnet_operator.local.cluster import ClusterOptions  # noqa: PLC0415
 
-    options = ClusterOptions(cpus, gpus, control_plane.value)
+    options = ClusterOptions(cpus, gpus, control_plane.value, legacy)
     if announce is not None:
         serve.in_background(options, announce)
     elif detach:

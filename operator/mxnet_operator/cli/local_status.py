@@ -8,7 +8,7 @@ from typing import Any
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.cli.connection import Target, connect
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.jobs import JOBS
+from mxnet_operator.cli.job_kinds import in_v1_words, stored_jobs
 from mxnet_operator.cli.progress import elapsed_text
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.home import ClusterFiles
@@ -57,6 +57,6 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 async def _ask(files: ClusterFiles) -> tuple[dict[str, str], Counter[str]]:
     async with connect(Target(kubeconfig=str(files.kubeconfig))) as client:
-        nodes, jobs = await asyncio.gather(client.list(NODES.path()), client.list(JOBS.path()))
+        nodes, jobs = await asyncio.gather(client.list(NODES.path()), stored_jobs(client, None, {}))
         capacity: dict[str, str] = nodes["items"][0]["status"]["capacity"] if nodes["items"] else {}
-        return capacity, Counter(job_state(job) or "new" for job in jobs["items"])
+        return capacity, Counter(job_state(in_v1_words(job)) or "new" for job in jobs)

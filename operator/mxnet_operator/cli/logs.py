@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
-from mxnet_operator.cli.connection import (
-    ContextOption,
-    JobNameArgument,
-    KubeconfigOption,
-    NamespaceOption,
-    Target,
-    connect,
-)
-from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.follow_logs import LogFollower, has_started, log_lines, waiting_for
-from mxnet_operator.cli.interrupts import unless_interrupted
-from mxnet_operator.cli.jobs import JOBS, PODS, DeletedError, get_job, main_replica, pod_name, replicas, versions
+from mxnet_operator.cli.jobs import PODS, DeletedError, get_job, job_versions, main_replica, pod_name, pods_of, replicas
 from mxnet_operator.cli.terminal import say, write_line
 
 if TYPE_CHECKING:
@@ -38,7 +31,9 @@ EXAMPLES = """
 """
 
 
-def logs(
+@asks_server
+async def logs(
+    target: Target,
     *,
     name: JobNameArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
@@ -49,16 +44,8 @@ def logs(
     tail: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="The last N lines only.", show_default=False)
     ] = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-) -> None:
+) -> Exit:
     """Show the log of a job's replica, or with --replica all of every one, each line after its replica's name."""
-    shown = _show(Target(kubeconfig, context, namespace), name, follow, replica, tail)
-    leave(asyncio.run(unless_interrupted(shown)))
-
-
-async def _show(target: Target, name: str, follow: bool, replica: str | None, tail: int | None) -> Exit:
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
         chosen = replicas(job) if replica == ALL else [_checked(job, replica)]
@@ -91,6 +78,8 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
     except ApiError as error:
         if error.code != 404:
             raise
+        pod = None
+    if pod is None or not pods_of(job, [pod]):  # a job of another kind may have the name
         state = job_state(job) or "new"
         say(f"{replica}: its pod is not there (job {state}); {terminal_message(job)}".rstrip("; "))
         return
@@ -104,17 +93,15 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
 
 async def _follow(client: "Client", job: dict[str, Any], chosen: list[str], tail: int | None) -> None:
     """Show the logs until the job is terminal or gone."""
-    metadata = job["metadata"]
     followers = []
     for each in chosen:
-        pod = pod_name(metadata["name"], each)
         write = _writer(each if len(chosen) > 1 else "")
-        followers.append(LogFollower(client, metadata["namespace"], pod, write, tail=tail))
+        followers.append(LogFollower(client, job, each, write, tail=tail))
         followers[-1].start()
     with contextlib.suppress(DeletedError):
-        async with contextlib.aclosing(versions(client, JOBS, metadata["namespace"], metadata["name"])) as changes:
+        async with contextlib.aclosing(job_versions(client, job)) as changes:
             async for current in changes:
-                if job_state(current) in TERMINAL or current["metadata"]["uid"] != metadata["uid"]:
+                if job_state(current) in TERMINAL:
                     break
     await asyncio.gather(*(follower.finish() for follower in followers))
 

@@ -2,13 +2,14 @@
 
 import re
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.errors import CommandError, Exit
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
@@ -25,20 +26,24 @@ class Document:
 
     @property
     def is_job(self) -> bool:
-        """Whether it is meant as an MXJob; without a kind it is, so that its absence is reported."""
+        """Whether it is meant as a job; without a kind it is, so that its absence is reported."""
         kind = self.content.get("kind", names.KIND) if isinstance(self.content, dict) else names.KIND
-        return isinstance(kind, str) and kind.lower() == names.KIND.lower()
+        return isinstance(kind, str) and kind.lower() in {each.kind.lower() for each in ALL}
 
     def line(self, path: str = "") -> int:
         """The line (from 1) of the field at `path`, or of the nearest field above it that is there."""
-        node = self.node
-        line = node.start_mark.line
-        for index, key in _STEP.findall(path):
-            found = _child(node, key or index)
-            if found is None:
-                break
-            line, node = found
-        return line + 1
+        return line_of(self.node, [key or index for index, key in _STEP.findall(path)]) + 1
+
+
+def line_of(node: yaml.Node, path: Iterable[str]) -> int:
+    """The line (from 0) of the field at a path of keys and positions, or of the nearest above it that is there."""
+    line = node.start_mark.line
+    for step in path:
+        found = _child(node, step)
+        if found is None:
+            break
+        line, node = found
+    return line
 
 
 def read_documents(source: str) -> list[Document]:
@@ -47,8 +52,19 @@ def read_documents(source: str) -> list[Document]:
     Raises:
         CommandError: it can't be read, is no YAML (with the line), or has nothing in it.
     """
-    text = _read(source)
-    name = "stdin" if source == "-" else source
+    name = name_of(source)
+    found = documents_in(read_text(source), name)
+    if not found:
+        raise CommandError(f"{name}: nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
+    return found
+
+
+def documents_in(text: str, name: str) -> list[Document]:
+    """The same of a text, whose source is called `name`; empty where there is nothing but comments.
+
+    Raises:
+        CommandError: it is no YAML (with the line).
+    """
     try:
         loaded = [(content, node) for content, node in _load(text) if content is not None]
     except yaml.MarkedYAMLError as error:
@@ -60,9 +76,12 @@ def read_documents(source: str) -> list[Document]:
     except (RecursionError, ValueError) as error:
         raise CommandError(f"{name}: can't be read: {error}", code=Exit.USAGE) from error
     found = [item for content, node in loaded for item in _items(content, node)]
-    if not found:
-        raise CommandError(f"{name}: nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
     return [Document(name, position, content, node) for position, (content, node) in enumerate(found, start=1)]
+
+
+def name_of(source: str) -> str:
+    """What messages call a source."""
+    return "stdin" if source == "-" else source
 
 
 def _load(text: str) -> Iterator[tuple[Any, Any]]:
@@ -81,7 +100,12 @@ def _items(content: Any, node: Any) -> list[tuple[Any, Any]]:
     return list(zip(content["items"], nodes.value, strict=True))
 
 
-def _read(source: str) -> str:
+def read_text(source: str) -> str:
+    """What stands in a file, or in stdin for `-`.
+
+    Raises:
+        CommandError: it can't be read, or is no text.
+    """
     try:
         if source == "-":
             return sys.stdin.buffer.read().decode()

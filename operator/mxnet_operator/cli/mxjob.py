@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mxnet_operator.cli import delete, describe, get, local, logs, run, validate, wait
+from mxnet_operator.cli import convert, delete, describe, get, local, logs, run, validate, wait
 from mxnet_operator.cli.errors import run_app
 from mxnet_operator.cli.version import show_version
 
@@ -27,6 +27,7 @@ app.command(epilog=describe.EXAMPLES)(describe.describe)
 app.command(epilog=wait.EXAMPLES)(wait.wait)
 app.command(epilog=delete.EXAMPLES)(delete.delete)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
+app.command(epilog=convert.EXAMPLES)(convert.convert)
 app.add_typer(local.app, name="local")
 
 

@@ -1,6 +1,7 @@
-"""`mxnet-operator`: what runs in a cluster: the controller, and the definition of its resource."""
+"""`mxnet-operator`: what runs in a cluster: the controller, and the definitions of its resources."""
 
 import asyncio
+import os
 import re
 from enum import StrEnum
 from typing import Annotated, Final
@@ -8,7 +9,7 @@ from typing import Annotated, Final
 import typer
 import yaml
 
-from mxnet_operator.cli.connection import ContextOption, KubeconfigOption, Target
+from mxnet_operator.cli.connection import ContextOption, Target
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.terminal import write_line
 from mxnet_operator.cli.version import show_version
@@ -22,7 +23,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
 
 app = typer.Typer(
     name="mxnet-operator",
-    help="""The controller of MXJobs (kubeflow.org/v1), and the definition of MXJob.
+    help="""The controller of MXJobs, and the definitions of their kinds.
 
     To try it on a cluster: [bold]mxnet-operator crd | kubectl apply -f -[/], then [bold]mxnet-operator run[/].
     On this machine without Kubernetes, [bold]mxjob local up[/] runs both.
@@ -71,7 +72,16 @@ def _options(
 
 @app.command()
 def run(  # noqa: PLR0917 - options
-    kubeconfig: KubeconfigOption = None,
+    kubeconfig: Annotated[
+        str | None,
+        typer.Option(
+            "--kubeconfig",
+            metavar="FILE",
+            envvar="USE_KUBE_CONFIG",
+            help="Kubeconfig. Default: $KUBECONFIG, else ~/.kube/config, else the pod's own service account.",
+            show_default=False,
+        ),
+    ] = None,
     context: ContextOption = None,
     namespace: Annotated[
         list[str] | None,
@@ -112,7 +122,7 @@ def run(  # noqa: PLR0917 - options
         typer.Option(
             "--leader-elect-resource-namespace",
             metavar="NAME",
-            envvar=f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE",
+            envvar=[f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE", "MY_POD_NAMESPACE"],
             help="Where the Lease is. Default: the pod's own namespace, or the kubeconfig context's.",
             show_default=False,
             rich_help_panel=_ELECTION,
@@ -190,8 +200,9 @@ def run(  # noqa: PLR0917 - options
 ) -> None:
     """Run the jobs of a cluster until SIGTERM or Ctrl-C; the log goes to standard error.
 
-    The API server is that of --kubeconfig, $KUBECONFIG or ~/.kube/config, or in a pod without these, that of the pod's
-    own cluster. A server that is away is waited for. Stopping leaves jobs running; the next start takes them up again.
+    Jobs of every kind whose CRD is installed: MXJob, MXNetJob and those of the overlay `legacy`. The API server is that
+    of --kubeconfig, $KUBECONFIG or ~/.kube/config, or in a pod without these, that of the pod's own cluster. A server
+    that is away is waited for. Stopping leaves jobs running; the next start takes them up again.
 
     Several may run for one cluster: they elect one that acts. Each flag can be given by the environment variable named
     with it; a flag goes before its variable. Durations are written 15s, 1.5s, 500ms or 1m.
@@ -203,7 +214,8 @@ def run(  # noqa: PLR0917 - options
     election = None
     if leader_elect:
         times = operate.lease_times(lease_duration, renew_deadline, retry_period)
-        election = operate.Election(name=lease_name, namespace=lease_namespace, times=times)
+        member = os.environ.get("MY_POD_NAME")
+        election = operate.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
     options = operate.Options(
         target=Target(kubeconfig, context),
         namespaces=operate.names_in(namespace or ()),
@@ -218,11 +230,21 @@ def run(  # noqa: PLR0917 - options
 
 
 @app.command()
-def crd() -> None:
-    """Print the CustomResourceDefinition of MXJob as YAML: `mxnet-operator crd | kubectl apply -f -`."""
-    from mxnet_operator.api.crd import custom_resource_definition  # noqa: PLC0415
+def crd(
+    legacy: Annotated[
+        bool,
+        typer.Option(
+            "--legacy",
+            help="Those of fioravanzo.org and mxnet.mlkube.io instead; with them, plain `kubectl get mxjobs` means the "
+            "first of these.",
+        ),
+    ] = False,
+) -> None:
+    """Print the CustomResourceDefinitions as YAML: `mxnet-operator crd | kubectl apply -f -`."""
+    from mxnet_operator.api.definitions import definitions, legacy_definitions  # noqa: PLC0415
 
-    write_line(yaml.safe_dump(custom_resource_definition(), sort_keys=False).rstrip())
+    wanted = legacy_definitions() if legacy else definitions()
+    write_line(yaml.safe_dump_all(wanted, sort_keys=False).rstrip())
 
 
 def main() -> None:

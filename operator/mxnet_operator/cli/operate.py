@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.connection import Target, connect
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.interrupts import first_signal
@@ -17,20 +18,24 @@ from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address, Handler, health_pages, metrics_pages, served
 from mxnet_operator.controller.health import Health
 from mxnet_operator.controller.metrics import Metrics
-from mxnet_operator.kube.lease import Elector, LeaseTimes
+from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
 
 _CONNECTIONS = 100
-_CONNECTIONS_PER_NAMESPACE = 3
-"""One for each watch, all the time."""
+_CONNECTIONS_PER_NAMESPACE = len(ALL) + 2
+"""One for each watch, all the time: of the jobs of each kind, of pods and of Services."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
-    """Which Lease is taken part in; no namespace means the one of the credentials."""
+    """Which Lease is taken part in, and as whom.
+
+    No namespace means the one of the credentials, no member the host's name.
+    """
 
     name: str
     namespace: str | None
     times: LeaseTimes
+    member: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +95,20 @@ async def operate(options: Options) -> None:
             elector = None
             if options.election is not None:
                 election = options.election
-                elector = Elector(client, election.namespace or client.namespace, election.name, times=election.times)
+                elector = Elector(
+                    client,
+                    election.namespace or client.namespace,
+                    election.name,
+                    identity=own_identity(election.member),
+                    times=election.times,
+                )
             controller = Controller(
-                client, options.namespaces, workers=options.workers, elector=elector, observer=metrics
+                client,
+                options.namespaces,
+                workers=options.workers,
+                elector=elector,
+                observer=metrics,
+                fail_fast_hook=True,
             )
             metrics.watch(controller)
             await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, metrics_pages(metrics))

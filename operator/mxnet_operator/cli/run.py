@@ -7,6 +7,7 @@ import typer
 
 from mxnet_operator.cli.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
 from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.job_kinds import in_v1_words
 from mxnet_operator.cli.jobs import replicas
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.run_job import OnInterrupt, run_job
@@ -52,10 +53,9 @@ def run(
     a second Ctrl-C leaves at once.
     """
     job = _read_job(file)
-    if replica is not None and replica.lower() not in replicas(job):
-        raise CommandError(
-            f"the job has no replica {replica}", hint=f"it has {', '.join(replicas(job))}", code=Exit.USAGE
-        )
+    there = replicas(in_v1_words(job))
+    if replica is not None and replica.lower() not in there:
+        raise CommandError(f"the job has no replica {replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE)
     seconds = None if timeout is None else duration(timeout)
     target = Target(kubeconfig, context, namespace)
     followed = run_job(job, target, on_interrupt=on_interrupt, logs=logs, replica=replica, timeout=seconds)

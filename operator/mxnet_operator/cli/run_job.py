@@ -12,9 +12,11 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.follow_logs import LogFollower
 from mxnet_operator.cli.follow_replicas import replicas_shown
 from mxnet_operator.cli.interrupts import first_signal
-from mxnet_operator.cli.jobs import JOBS, DeletedError, main_replica, pod_name, until_gone, versions
+from mxnet_operator.cli.job_kinds import in_v1_words, kind_of_job, not_served
+from mxnet_operator.cli.jobs import DeletedError, delete_job, job_versions, main_replica, until_gone
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.terminal import say
+from mxnet_operator.kube.resources import Resource
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -67,9 +69,11 @@ async def _create(client: "Client", manifest: dict[str, Any], target: Target) ->
         raise CommandError(
             f"the manifest names the namespace {metadata['namespace']}, --namespace {namespace}", code=Exit.USAGE
         )
+    kind = kind_of_job(manifest)
+    served = Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
     try:
         job = await client.create(
-            JOBS.path(namespace), manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"}
+            served.path(namespace), manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"}
         )
     except ApiError as error:
         if error.code == 409 and error.reason == "AlreadyExists":
@@ -80,25 +84,20 @@ async def _create(client: "Client", manifest: dict[str, Any], target: Target) ->
                 " or give metadata.generateName instead of a name",
                 code=Exit.API,
             ) from error
-        if error.code == 404 and error.reason != "NotFound":
-            raise CommandError(
-                f"the server {client.server} doesn't know MXJobs",
-                hint="install them: mxnet-operator crd | kubectl apply -f -",
-                code=Exit.API,
-            ) from error
+        if error.code == 404 and not error.details.get("name"):  # else it is the namespace that isn't there
+            raise not_served(kind, client.server) from error
         raise
-    say(f"MXJob {job['metadata']['name']} created in namespace {job['metadata']['namespace']}")
-    return job
+    say(f"{kind.kind} {job['metadata']['name']} created in namespace {job['metadata']['namespace']}")
+    return in_v1_words(job)
 
 
 async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: str | None) -> Exit:
     """Show the job until it ends, then say how it did."""
-    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    name = job["metadata"]["name"]
     start = time.monotonic()
     with progress(show_log=logs) as shown:
         shown.job(job)
-        pod = pod_name(name, replica or main_replica(job))
-        follower = LogFollower(client, namespace, pod, shown.log_line, on_wait=shown.waiting)
+        follower = LogFollower(client, job, replica or main_replica(job), shown.log_line, on_wait=shown.waiting)
         follower.start()
         try:
             async with replicas_shown(client, job, shown):
@@ -120,15 +119,12 @@ async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: st
 
 
 async def _until_terminal(client: "Client", job: dict[str, Any], shown: Progress) -> dict[str, Any]:
-    metadata = job["metadata"]
-    async with contextlib.aclosing(versions(client, JOBS, metadata["namespace"], metadata["name"])) as changes:
+    async with contextlib.aclosing(job_versions(client, job)) as changes:
         async for current in changes:
-            if current["metadata"]["uid"] != metadata["uid"]:
-                break
             shown.job(current)
             if job_state(current) in TERMINAL:
                 return current
-    raise DeletedError(metadata["name"])
+    raise DeletedError(job["metadata"]["name"])
 
 
 async def _finish(follower: LogFollower, shown: Progress) -> None:
@@ -142,19 +138,12 @@ async def _finish(follower: LogFollower, shown: Progress) -> None:
 
 async def _part(client: "Client", job: dict[str, Any], on_interrupt: OnInterrupt, why: str) -> None:
     """Leave a job that still runs, in the way that was asked for."""
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
-
-    name, namespace, uid = (job["metadata"][key] for key in ("name", "namespace", "uid"))
+    name, namespace = (job["metadata"][key] for key in ("name", "namespace"))
     if on_interrupt is OnInterrupt.KEEP:
         say(f"{why}: job {name} goes on; follow it with: mxjob logs -f {name} -n {namespace}")
         return
     say(f"{why}: deleting job {name}")
-    options = {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}}
-    try:
-        await client.delete(JOBS.path(namespace, name), options)
+    if await delete_job(client, job):
         say("waiting until it is gone; Ctrl-C leaves now")
-        await until_gone(client, namespace, name, uid)
-    except ApiError as error:
-        if error.code not in {404, 409}:  # gone already, or another job of its name
-            raise
+        await until_gone(client, job)
     say(f"job {name} is gone")

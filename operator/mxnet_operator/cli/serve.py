@@ -68,11 +68,13 @@ def detach(options: ClusterOptions) -> None:
         command += ["--cpus", str(options.cpus)]
     if options.gpus is not None:
         command += ["--gpus", str(options.gpus)]
+    if options.legacy:
+        command += ["--legacy"]
     try:
         with message_console().status("starting the local cluster") as spinner:
             state = daemon.start_detached(home, command, lambda step: spinner.update(f"starting: {step}"))
     except AlreadyRunningError as error:
-        say(f"{error}; cpus, gpus and control plane stay as they are")
+        say(f"{error}; cpus, gpus, control plane and kinds stay as they are")
         return
     except daemon.StartFailedError as error:
         if running_state(cluster_files(home)) is not None:  # somebody else's start was faster

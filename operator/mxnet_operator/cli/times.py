@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from mxnet_operator.api.spans import short
 from mxnet_operator.cli.errors import CommandError, Exit
 
 
@@ -31,14 +32,3 @@ def job_duration(job: dict[str, Any], now: datetime | None = None) -> str:
     """How long a job has run, to its end where it has one; empty before its start."""
     status = job.get("status") or {}
     return since(status.get("startTime"), moment(status.get("completionTime")) or now)
-
-
-def short(seconds: float) -> str:
-    """`7s`, `3m7s`, `2h3m`, `3d4h`: as kubectl, to two parts."""
-    whole = max(0, int(seconds))
-    parts: list[tuple[int, str]] = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, whole = divmod(whole, size)
-        if count or parts or unit == "s":
-            parts.append((count, unit))
-    return "".join(f"{count}{unit}" for position, (count, unit) in enumerate(parts[:2]) if count or not position)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from mxnet_operator.api.forms import errors as job_errors
 from mxnet_operator.api.validation import unknown_fields
-from mxnet_operator.api.validation import validate as job_errors
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import Document, read_documents
 from mxnet_operator.cli.terminal import say, write_line
@@ -30,7 +30,7 @@ def validate(
         typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
     ] = None,
 ) -> None:
-    """Check manifests of MXJobs without a server.
+    """Check manifests of jobs without a server, in whatever form they are written.
 
     Says of each mistake where it is, which field it is in and what is expected, in the words in which the API server
     would refuse it. Exits with 2 if there is any.
@@ -70,5 +70,5 @@ def _report(document: Document, *, alone: bool) -> bool:
         write_line(error)
     if not errors:
         metadata = document.content["metadata"]
-        write_line(f"{where}: ok: MXJob {metadata.get('name') or metadata['generateName'] + '*'}")
+        write_line(f"{where}: ok: {document.content['kind']} {metadata.get('name') or metadata['generateName'] + '*'}")
     return bool(errors)

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
-from mxnet_operator.cli.connection import (
-    ContextOption,
-    JobNameArgument,
-    KubeconfigOption,
-    NamespaceOption,
-    Target,
-    connect,
-)
-from mxnet_operator.cli.errors import Exit, leave
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.follow_replicas import replicas_shown
-from mxnet_operator.cli.interrupts import unless_interrupted
-from mxnet_operator.cli.jobs import JOBS, DeletedError, get_job, versions
+from mxnet_operator.cli.jobs import DeletedError, get_job, job_versions
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.terminal import say
 from mxnet_operator.cli.times import duration
@@ -47,7 +40,9 @@ class Awaited(StrEnum):
     FINISHED = "finished"
 
 
-def wait(
+@asks_server
+async def wait(
+    target: Target,
     *,
     name: JobNameArgument,
     awaited: Annotated[
@@ -59,21 +54,13 @@ def wait(
             case_sensitive=False,
         ),
     ] = Awaited.SUCCEEDED,
-    timeout: Annotated[
+    timeout: Annotated[  # noqa: ASYNC109 - the command's option
         str | None,
         typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
     ] = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
-) -> None:
+) -> Exit:
     """Wait until a job has Succeeded, runs or is finished, and say on stderr how far it has come."""
     seconds = None if timeout is None else duration(timeout)
-    waited = _wait(Target(kubeconfig, context, namespace), name, awaited, seconds)
-    leave(asyncio.run(unless_interrupted(waited)))
-
-
-async def _wait(target: Target, name: str, awaited: Awaited, seconds: float | None) -> Exit:
     async with connect(target) as client:
         namespace = target.namespace or client.namespace
         job = await get_job(client, namespace, name)
@@ -95,15 +82,12 @@ async def _wait(target: Target, name: str, awaited: Awaited, seconds: float | No
 
 async def _until(client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress) -> dict[str, Any]:
     """The job as it is once the outcome is clear."""
-    metadata = job["metadata"]
-    async with contextlib.aclosing(versions(client, JOBS, metadata["namespace"], metadata["name"])) as changes:
+    async with contextlib.aclosing(job_versions(client, job)) as changes:
         async for current in changes:
-            if current["metadata"]["uid"] != metadata["uid"]:
-                break
             shown.job(current)
             if outcome(job_state(current), awaited) is not None:
                 return current
-    raise DeletedError(metadata["name"])
+    raise DeletedError(job["metadata"]["name"])
 
 
 def outcome(state: str, awaited: Awaited) -> Exit | None:

@@ -1,33 +1,38 @@
-"""The MXJob controller: watch caches feed one queue, and workers take jobs from it while this process leads."""
+"""The controller of jobs: watch caches feed one queue, and workers take jobs from it while this process leads."""
 
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import IN_FLIGHT, Executor
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
-from mxnet_operator.controller.resources import MXJOBS
-from mxnet_operator.controller.watched import Watched
+from mxnet_operator.controller.resources import MXJOBS, parts_of, resource_of
+from mxnet_operator.controller.watched import WatchedChildren, WatchedJobs
 from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.discovery import is_served
 from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.lease import Elector
 from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
+from mxnet_operator.kube.resources import Resource
 
 DEFAULT_WORKERS: Final = 8
 """Jobs looked at at a time. They share one CPU: more of them only wait for more replies at once."""
 _PATIENCE: Final = 10.0
+LOOK_FOR_KINDS_SECONDS: Final = 30.0
+"""How often is asked whether the CRD of a further kind has come; a request for each that has not."""
 
 log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Runs the MXJobs of some namespaces, or of all.
+    """Runs the jobs of some namespaces, or of all: MXJobs, and those of the further kinds whose CRDs are installed.
 
     With an `elector`, it does so only while that leads; the caches are kept filled in any case, so a standby that takes
     over goes to work at once.
@@ -41,32 +46,54 @@ class Controller:
         workers: int = DEFAULT_WORKERS,
         elector: Elector | None = None,
         observer: ControllerObserver | None = None,
+        look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,
+        fail_fast_hook: bool = False,
     ) -> None:
-        """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all."""
+        """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all.
+
+        The CRDs of kinds other than MXJob are looked for every `look_for_kinds` seconds until they are there.
+        `fail_fast_hook` is for clusters whose kubelets don't add the hook themselves, as the local one does.
+        """
         self.elector = elector
         self.synced = asyncio.Event()
         self.workers = workers
         self._working = False
         self._observer = observer or ControllerObserver()
+        self._look_for_kinds = look_for_kinds
+        self._fail_fast_hook = fail_fast_hook
         self.queue = WorkQueue(observer=self._observer)
-        self._watched = tuple(
-            Watched(client, namespace, self._job_changed, self._child_changed) for namespace in namespaces or (None,)
+        self._client, self._writer = client, client.fenced(self._may_write)
+        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
+        self._children = tuple(
+            WatchedChildren(client, namespace, self._child_changed) for namespace in namespaces or (None,)
         )
-        writer = client.fenced(self._may_write)
-        recorder, in_flight = EventRecorder(writer), asyncio.Semaphore(IN_FLIGHT)
-        self._reconcilers: dict[str | None, Reconciler] = {}
-        for watched in self._watched:
-            writes = OwnWrites(watched.caches)
-            self._reconcilers[watched.namespace] = Reconciler(
-                writer,
-                watched.jobs,
-                watched.pods,
-                watched.services,
+        self._jobs: list[WatchedJobs] = []
+        self._reconcilers: dict[tuple[str, str | None], Reconciler] = {}
+        """By the resource, as kubectl writes it, and the namespace, if this one watches some only."""
+        self._needed = (*self._watch(MXJOB), *(each for children in self._children for each in children.reflectors))
+
+    def _watch(self, kind: Kind) -> tuple[Reflector[Any], ...]:
+        """Have what it takes to run the jobs of a kind; what is returned is to be run."""
+        resource, added = resource_of(kind), []
+        for children in self._children:
+            jobs = WatchedJobs(self._client, kind, children.namespace, self._job_changed)
+            writes = OwnWrites({**children.caches, resource: jobs.cache})
+            self._reconcilers[str(resource), children.namespace] = Reconciler(
+                self._writer,
+                jobs.cache,
+                children.pods,
+                children.services,
                 writes,
-                executor=Executor(writer, writes, in_flight),
-                recorder=recorder,
+                kind=kind,
+                executor=Executor(
+                    self._writer, writes, self._in_flight, kind=kind, fail_fast_hook=self._fail_fast_hook
+                ),
+                recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
             )
+            added.append(jobs)
+        self._jobs += added
+        return tuple(jobs.reflector for jobs in added)
 
     @property
     def leads(self) -> bool:
@@ -74,16 +101,25 @@ class Controller:
         return self.elector is None or self.elector.leads
 
     @property
+    def needed(self) -> Sequence[Reflector[Any]]:
+        """What has to have filled its cache once before any work begins: the children's and MXJob's."""
+        return self._needed
+
+    @property
     def reflectors(self) -> Iterator[Reflector[Any]]:
-        """What keeps the caches filled: one per resource and namespace."""
-        return (reflector for watched in self._watched for reflector in watched.reflectors)
+        """All that keeps the caches filled: one per resource and namespace."""
+        yield from (jobs.reflector for jobs in self._jobs)
+        yield from (reflector for children in self._children for reflector in children.reflectors)
 
     async def run(self) -> None:
         """Run until cancelled. An unreachable server is waited for."""
         async with asyncio.TaskGroup() as tasks:
-            for reflector in self.reflectors:
+            for reflector in self.needed:
                 tasks.create_task(reflector.run(), name=f"reflector {reflector.resource}")
-            for reflector in self.reflectors:
+            for kind in ALL:
+                if kind is not MXJOB:
+                    tasks.create_task(self._watch_once_served(kind), name=f"kind {resource_of(kind)}")
+            for reflector in self.needed:
                 await _wait_for(reflector)
             self.synced.set()
             log.info("the caches are filled")
@@ -92,12 +128,29 @@ class Controller:
             else:
                 await self.elector.run(self._lead)
 
+    async def _watch_once_served(self, kind: Kind) -> None:
+        """Run the jobs of a kind from when its CRD is there, which may be now, later or never."""
+        resource = resource_of(kind)
+        while not await self._is_served(resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
+            await asyncio.sleep(self._look_for_kinds)
+        log.info("%s are served: running them, too", resource)
+        async with asyncio.TaskGroup() as tasks:
+            for reflector in self._watch(kind):
+                tasks.create_task(reflector.run(), name=f"reflector {resource}")
+
+    async def _is_served(self, resource: Resource) -> bool:
+        try:
+            return await is_served(self._client, resource)
+        except KubeError as error:
+            log.debug("whether %s are served: %s", resource, error)
+            return False
+
     async def _lead(self) -> None:
         """Work until cancelled, or until the lease's time has passed; begins by looking at every job there is."""
         self._working = True
         try:
-            for watched in self._watched:
-                for key in watched.jobs:
+            for jobs in self._jobs:
+                for key in jobs.keys:
                     self.queue.add(key)
             log.info("running jobs")
             async with asyncio.TaskGroup() as tasks:
@@ -110,13 +163,12 @@ class Controller:
     def _may_write(self) -> bool:
         return self._working and self.leads
 
-    def _job_changed(self, old: JobRecord | None, new: JobRecord | None) -> None:
-        job = new or old
-        if job is None or not self._working:
+    def _job_changed(self, key: str, _: JobRecord | None, new: JobRecord | None) -> None:
+        if not self._working:
             return
-        self.queue.add(job.key)
+        self.queue.add(key)
         if new is None:
-            self._observer.job(job.key.partition("/")[0], JobEvent.DELETED)
+            self._observer.job(parts_of(key)[1].partition("/")[0], JobEvent.DELETED)
 
     def _child_changed(self, old: Child[Any] | None, new: Child[Any] | None) -> None:
         if not self._working:
@@ -137,22 +189,26 @@ class Controller:
                 self.queue.done(key)
 
     async def _look_at(self, key: str) -> None:
+        resource, job = parts_of(key)
+        reconciler = self._reconciler(resource, job.partition("/")[0])
+        if reconciler is None:  # A child of a job whose kind isn't watched yet.
+            return
         result = Result.SUCCESS
         try:
-            again = await self._reconciler_for(key).reconcile(key)
+            again = await reconciler.reconcile(job)
         except WriteFencedError as error:  # The term is over, and with it the queue.
-            log.info("%s", error, extra={"job": key})
+            log.info("%s", error, extra={"job": job})
             return
         except KubeError as error:
             delay = self.queue.add_rate_limited(key)
             stale = is_stale(error)
             result = Result.REQUEUE if stale else Result.ERROR
             level = logging.DEBUG if stale else logging.WARNING
-            log.log(level, "%s; looking again in %.1f s", error, delay, extra={"job": key})
+            log.log(level, "%s; looking again in %.1f s", error, delay, extra={"job": job})
         except Exception:  # A bug met by one job must not stop all others.
             delay = self.queue.add_rate_limited(key)
             result = Result.ERROR
-            log.exception("looking at the job failed; again in %.1f s", delay, extra={"job": key})
+            log.exception("looking at the job failed; again in %.1f s", delay, extra={"job": job})
         else:
             self.queue.forget(key)
             if again is not None:
@@ -160,9 +216,8 @@ class Controller:
                 result = Result.REQUEUE_AFTER
         self._observer.reconciled(result)
 
-    def _reconciler_for(self, key: str) -> Reconciler:
-        namespace = key.partition("/")[0]
-        return self._reconcilers.get(namespace) or self._reconcilers[None]
+    def _reconciler(self, resource: str, namespace: str) -> Reconciler | None:
+        return self._reconcilers.get((resource, namespace)) or self._reconcilers.get((resource, None))
 
 
 async def _wait_for(reflector: Reflector[Any]) -> None:

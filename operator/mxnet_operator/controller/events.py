@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from mxnet_operator.api import names
+from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.types import ObjectMeta
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
@@ -27,9 +27,12 @@ log = logging.getLogger(__name__)
 class EventRecorder:
     """Posts Events; one that repeats an earlier one raises its count instead. A failure is logged and no more."""
 
-    def __init__(self, client: Client, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Remembers the latest Events, to count them on."""
+    def __init__(
+        self, client: Client, now: Callable[[], datetime] = lambda: datetime.now(UTC), *, kind: Kind = MXJOB
+    ) -> None:
+        """Remembers the latest Events, to count them on; they are about jobs of this kind."""
         self._client = client
+        self._about = {"apiVersion": kind.api_version, "kind": kind.kind}
         self._now = now
         self._instance = f"{COMPONENT}-{socket.gethostname()}-{os.getpid()}"
         self._posted: OrderedDict[tuple[str, Event], tuple[str, int]] = OrderedDict()
@@ -65,8 +68,7 @@ class EventRecorder:
             "kind": "Event",
             "metadata": {"name": name, "namespace": job.namespace},
             "involvedObject": {
-                "apiVersion": names.API_VERSION,
-                "kind": names.KIND,
+                **self._about,
                 "name": job.name,
                 "namespace": job.namespace,
                 "uid": job.uid,

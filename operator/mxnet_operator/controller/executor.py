@@ -5,10 +5,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build import build_pod, build_service
+from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
+from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS, SERVICES, Resource
@@ -26,8 +29,13 @@ from mxnet_operator.plan.actions import (
 IN_FLIGHT: Final = 32
 """Requests under way at once, over all jobs."""
 
+_NO_HOOK: Final = "FailFastHookMissing"
+_REMEDY: Final = (
+    "A worker whose Python raises will hang until a deadline, as MXNet has it: set the container's command, or"
+    " spec.runPolicy.activeDeadlineSeconds; spec.runPolicy.failFast: false ends this warning"
+)
+
 _Ending = StopPod | DeletePod | DeleteService | DeleteJob
-_RESOURCES: Final = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: MXJOBS}
 
 
 class Outcome:
@@ -50,13 +58,27 @@ class Outcome:
 
 
 class Executor:
-    """Does what plans say, for all jobs of its caches, so that the limit on requests under way is for all of them."""
+    """Does what plans say for the jobs of one kind."""
 
-    def __init__(self, client: Client, writes: OwnWrites, in_flight: asyncio.Semaphore | None = None) -> None:
-        """`writes` learns the version of everything written; `in_flight` is for executors that share their limit."""
+    def __init__(
+        self,
+        client: Client,
+        writes: OwnWrites,
+        in_flight: asyncio.Semaphore | None = None,
+        *,
+        kind: Kind = MXJOB,
+        fail_fast_hook: bool = False,
+    ) -> None:
+        """`writes` learns the version of everything written; `in_flight` is for executors that share their limit.
+
+        With `fail_fast_hook`, workers get the hook by a ConfigMap; without, whoever runs the pods sees to it.
+        """
         self._client = client
         self._writes = writes
         self._in_flight = in_flight or asyncio.Semaphore(IN_FLIGHT)
+        self._kind = kind
+        self._resources = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: resource_of(kind)}
+        self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
         """Carry out the actions for a job with defaults: Services first, that pods find names, then all the rest."""
@@ -64,18 +86,40 @@ class Executor:
         ordered = list(actions)
         services = [action for action in ordered if isinstance(action, CreateService)]
         await asyncio.gather(*(self._create(job, action, outcome) for action in services))
+        pods = [action for action in ordered if isinstance(action, CreatePod)]
+        has_hook = await self._provide_hook(job, pods, outcome)
         if outcome.error is None:
             await asyncio.gather(
-                *(self._create(job, action, outcome) for action in ordered if isinstance(action, CreatePod)),
+                *(self._create(job, action, outcome, has_hook=has_hook) for action in pods),
                 *(self._end(job, action, outcome) for action in ordered if isinstance(action, _Ending)),
             )
         return outcome
 
-    async def _create(self, job: MXJob, action: CreatePod | CreateService, outcome: Outcome) -> None:
+    async def _provide_hook(self, job: MXJob, pods: list[CreatePod], outcome: Outcome) -> bool:
+        """Whether the workers among these pods can have the fail-fast hook; if not, the user is told why."""
+        wanting = next((pod.type for pod in pods if wants_hook(job, pod.type)), None)
+        if wanting is None or not self._fail_fast_hook or outcome.error is not None:
+            return False
+        if not can_take_hook(job.spec.mx_replica_specs[wanting].template["spec"]):
+            outcome.tell(_NO_HOOK, f"{wanting}: the template names no command to put the hook before. {_REMEDY}")
+            return False
+        try:
+            async with self._in_flight:
+                problem = await provide_hook(self._client, job.metadata.namespace)
+        except KubeError as error:
+            outcome.error = error
+            return False
+        if problem:
+            outcome.tell(_NO_HOOK, f"{wanting}: {problem}. {_REMEDY}")
+        return not problem
+
+    async def _create(
+        self, job: MXJob, action: CreatePod | CreateService, outcome: Outcome, *, has_hook: bool = False
+    ) -> None:
         async with self._in_flight:
             if outcome.error is not None:  # What refused one pod (a quota, a bad template) will refuse the next.
                 return
-            resource, manifest = _built(job, action)
+            resource, manifest = _built(job, action, has_hook=has_hook)
             warnings: list[str] = []
             try:
                 stored = await self._client.create(resource.path(job.metadata.namespace), manifest, warnings=warnings)
@@ -106,7 +150,8 @@ class Executor:
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         # What a deleted job of the same name had will be gone soon; about all else the user must decide.
-        is_left_over = (owner.get("kind"), owner.get("name")) == (names.KIND, job.metadata.name)
+        owner_kind = kind_of(owner.get("apiVersion", ""), owner.get("kind", ""))
+        is_left_over = (owner_kind, owner.get("name")) == (self._kind, job.metadata.name)
         if not is_ours and not is_going and not is_left_over:
             outcome.refuse(
                 manifest["kind"],
@@ -116,7 +161,7 @@ class Executor:
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good."""
-        resource = _RESOURCES[type(action)]
+        resource = self._resources[type(action)]
         path = resource.path(job.metadata.namespace, action.name)
         async with self._in_flight:
             try:
@@ -147,9 +192,9 @@ def _only(uid: str, grace: int | None) -> dict[str, Any]:
     }
 
 
-def _built(job: MXJob, action: CreatePod | CreateService) -> tuple[Resource, dict[str, Any]]:
+def _built(job: MXJob, action: CreatePod | CreateService, *, has_hook: bool) -> tuple[Resource, dict[str, Any]]:
     if isinstance(action, CreatePod):
-        return PODS, build_pod(job, action.type, action.index, action.attempt)
+        return PODS, build_pod(job, action.type, action.index, action.attempt, has_hook=has_hook)
     return SERVICES, build_service(job, action.name, action.role)
 
 

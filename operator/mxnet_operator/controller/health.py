@@ -40,7 +40,7 @@ class Health:
         """Whether the caches are filled and the API server answers; a standby is as ready as the one that leads."""
         waiting = [
             f"no list of {reflector.resource} yet"
-            for reflector in self._controller.reflectors
+            for reflector in self._controller.needed
             if not reflector.synced.is_set()
         ]
         if waiting:

@@ -2,11 +2,15 @@
 
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.kinds import kind_of
+from mxnet_operator.controller.resources import key_of, resource_of
+from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import PodView, ServiceView
 from mxnet_operator.plan.observed import Phase
 
@@ -19,14 +23,15 @@ class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """A pod or Service in the cache, with the key of the job that it belongs to."""
 
     job: str
-    """`namespace/name`."""
+    """As `controller.resources.key_of` makes it."""
     view: V
 
 
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An MXJob in the cache: its JSON, decoded when it is looked at (as dicts, 5,000 of them would take 150 MB)."""
+    """A job in the cache: its JSON, decoded when it is looked at (as dicts, 5,000 of them would take 150 MB)."""
 
     key: str
+    """`namespace/name`."""
     raw: bytes
 
 
@@ -35,6 +40,7 @@ class _Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class _Owner(_Wire, frozen=True):
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -123,31 +129,31 @@ _ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
-    """An MXJob for the cache."""
+    """A job for the cache."""
     meta = _objects.decode(raw).metadata
     return JobRecord(f"{meta.namespace}/{meta.name}", bytes(raw))
 
 
 def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
-    """A Service for the cache; None if no MXJob controls it."""
+    """A Service for the cache; None if no job controls it."""
     meta = _objects.decode(raw).metadata
-    owner = _owner(meta)
-    if owner is None:
+    job = _job_of(meta)
+    if job is None:
         return None
-    view = ServiceView(
-        name=meta.name, uid=meta.uid, owner_uid=sys.intern(owner.uid), deleting=meta.deletion_timestamp is not None
+    key, uid = job
+    return Child(
+        key, ServiceView(name=meta.name, uid=meta.uid, owner_uid=uid, deleting=meta.deletion_timestamp is not None)
     )
-    return Child(_job_key(meta, owner), view)
 
 
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
-    """A pod for the cache; None if no MXJob controls it, or its labels don't say which replica it is."""
+    """A pod for the cache; None if no job controls it, or its labels don't say which replica it is."""
     pod = _pods.decode(raw)
     meta, status = pod.metadata, pod.status
-    owner, labels = _owner(meta), meta.labels or {}
+    job, labels = _job_of(meta), meta.labels or {}
     replica_type = names.canonical_type(labels.get(names.LABEL_REPLICA_TYPE, ""))
     index, attempt = labels.get(names.LABEL_REPLICA_INDEX, ""), labels.get(names.LABEL_ATTEMPT, "0")
-    if owner is None or replica_type is None or not index.isdecimal() or not attempt.isdecimal():
+    if job is None or replica_type is None or not index.isdecimal() or not attempt.isdecimal():
         return None
     containers = status.container_statuses or ()
     state = next((c.state for c in containers if c.name == names.CONTAINER and c.state), _NOTHING)
@@ -161,7 +167,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     view = PodView(
         name=meta.name,
         uid=meta.uid,
-        owner_uid=sys.intern(owner.uid),
+        owner_uid=job[1],
         type=replica_type,
         index=int(index),
         attempt=int(attempt),
@@ -188,7 +194,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         started_at=ended.started_at if ended else running.started_at if running else None,
         finished_at=ended.finished_at if ended else None,
     )
-    return Child(_job_key(meta, owner), view)
+    return Child(job[0], view)
 
 
 def owner_uid(child: Child[PodView] | Child[ServiceView]) -> str:
@@ -233,9 +239,15 @@ def _taken_at(meta: _Meta, disrupted: _Condition | None) -> datetime | None:
     return min(asked, default=None)
 
 
-def _owner(meta: _Meta) -> _Owner | None:
-    return next((o for o in meta.owner_references or () if o.controller and o.kind == names.KIND), None)
+def _job_of(meta: _Meta) -> tuple[str, str] | None:
+    """The key and the uid of the job that controls a child."""
+    for owner in meta.owner_references or ():
+        if owner.controller and (resource := _resource(owner.api_version, owner.kind)) is not None:
+            return sys.intern(key_of(resource, f"{meta.namespace}/{owner.name}")), sys.intern(owner.uid)
+    return None
 
 
-def _job_key(meta: _Meta, owner: _Owner) -> str:
-    return sys.intern(f"{meta.namespace}/{owner.name}")
+@lru_cache(maxsize=64)
+def _resource(api_version: str, kind: str) -> Resource | None:
+    known = kind_of(api_version, kind)
+    return None if known is None else resource_of(known)

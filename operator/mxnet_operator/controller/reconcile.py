@@ -7,17 +7,19 @@ from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.api import conditions
+from mxnet_operator.api import conditions, forms
 from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
-from mxnet_operator.api.validation import validate
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.live_pods import lags_behind, live_pods, relies_on_absence
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.controller.reading import JobRead, Reader
+from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.plan import (
@@ -31,6 +33,7 @@ from mxnet_operator.plan import (
     plan,
     refuse,
 )
+from mxnet_operator.plan.actions import DeletePod, StopPod
 
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
@@ -41,18 +44,8 @@ StatusObserver = Callable[[str, MXJobStatus, MXJobStatus], None]
 log = logging.getLogger(__name__)
 
 
-class _Header(msgspec.Struct, frozen=True):
-    """What even a job that can't be decoded has."""
-
-    metadata: ObjectMeta
-
-
-class _WithStatus(msgspec.Struct, frozen=True):
-    status: MXJobStatus = MXJobStatus()
-
-
 class Reconciler:
-    """Looks at jobs; safe to call for different jobs at the same time, never for one job twice at a time."""
+    """Looks at jobs of one kind; safe to call for several at the same time, never for one job twice at a time."""
 
     def __init__(
         self,
@@ -62,6 +55,7 @@ class Reconciler:
         services: Indexer[Child[ServiceView]],
         writes: OwnWrites,
         *,
+        kind: Kind = MXJOB,
         executor: Executor | None = None,
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
@@ -75,10 +69,11 @@ class Reconciler:
         self._jobs, self._pods, self._services = jobs, pods, services
         self._writes = writes
         self._now = now
-        self._executor = executor or Executor(client, writes)
-        self._recorder = recorder or EventRecorder(client, now)
+        self._resource = resource_of(kind)
+        self._executor = executor or Executor(client, writes, kind=kind)
+        self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
-        self._valid: dict[str, tuple[str, int]] = {}
+        self._reader = Reader(kind)
 
     async def reconcile(self, key: str) -> timedelta | None:
         """Do what the job `namespace/name` needs now; returns when to look again even if nothing changes.
@@ -89,85 +84,81 @@ class Reconciler:
         record = self._jobs.get(key)
         if record is None:
             self._writes.forget(key)
-            self._valid.pop(key, None)
+            self._reader.forget(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
             return LOOK_AGAIN
-        job = self._decode(key, record.raw)
-        if isinstance(job, MXJob):
-            now = self._now()
-            observed = self._observed(job.metadata.uid)
-            if doubtful := nodes_in_doubt(job, observed, now):
-                observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
-            decided = plan(job, observed, now)
-            return await self._carry_out(job, decided)
-        meta, status, errors = job
-        decided = refuse(meta.name, status, errors, self._now())
-        await self._conclude(meta, status, decided)
-        return decided.requeue_after
+        read = self._reader.read(key, record.raw)
+        if read.job is None:
+            decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
+            await self._conclude(read, decided)
+            return decided.requeue_after
+        observed, decided = await self._decide(read.job)
+        return await self._carry_out(read, read.job, observed, decided)
+
+    async def _decide(self, job: MXJob) -> tuple[Observed, Plan]:
+        observed = self._observed(job.metadata.uid)
+        decided = await self._plan(job, observed)
+        if lags_behind(self._pods, job) and relies_on_absence(job, decided):
+            observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
+            decided = await self._plan(job, observed)
+        return observed, decided
+
+    async def _plan(self, job: MXJob, observed: Observed) -> Plan:
+        now = self._now()
+        if doubtful := nodes_in_doubt(job, observed, now):
+            observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
+        return plan(job, observed, now)
 
     def _observed(self, uid: str) -> Observed:
         pods = tuple(child.view for child in self._pods.by_index(BY_OWNER, uid))
         services = tuple(child.view for child in self._services.by_index(BY_OWNER, uid))
         return Observed(pods, services)
 
-    async def _carry_out(self, job: MXJob, decided: Plan) -> timedelta | None:
+    async def _carry_out(self, read: JobRead, job: MXJob, observed: Observed, decided: Plan) -> timedelta | None:
+        left = read.form.has_phases and self._has_pods_left(job, observed, decided)
         if not decided.actions:
-            await self._conclude(job.metadata, job.status, decided)
+            await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
         outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
         if outcome.refused is not None:
             told = creation_refused(decided.status or job.status, outcome.refused, self._now())
             if told.conditions != job.status.conditions:
                 decided = msgspec.structs.replace(decided, status=told)
-        await self._conclude(job.metadata, job.status, decided)
+        await self._conclude(read, decided, pods_left=left)
         for event in outcome.events:
             await self._recorder.record(job.metadata, event)
         if outcome.error is not None:
             raise outcome.error
         return decided.requeue_after
 
-    async def _conclude(self, job: ObjectMeta, old: MXJobStatus, decided: Plan) -> None:
+    def _has_pods_left(self, job: MXJob, observed: Observed, decided: Plan) -> bool:
+        """Whether pods of a job that is over, or is now, are still to go."""
+        if decided.status is not None and conditions.is_terminal(decided.status):
+            decided = plan(msgspec.structs.replace(job, status=decided.status), observed, self._now())
+        acts = any(isinstance(action, (DeletePod, StopPod)) for action in decided.actions)
+        return acts or any(pod.deleting for pod in observed.owned_by(job.metadata.uid).pods)
+
+    async def _conclude(self, read: JobRead, decided: Plan, *, pods_left: bool = False) -> None:
         """Write the status, if it is new and the job still as it was when decided about; then tell the Events."""
-        if decided.status is not None:
-            change = merge_patch(_wire(old), _wire(decided.status))
-            body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
-            path = MXJOBS.path(job.namespace, job.name, "status")
-            stored = await self._client.patch(path, body)
-            self._writes.record(f"{job.namespace}/{job.name}", MXJOBS, stored)
-            if self._on_status is not None:
-                self._on_status(job.namespace, old, decided.status)
+        job, status = read.metadata, decided.status
+        if status is None and read.form.has_phases and conditions.is_terminal(read.status):
+            status = read.status  # Its last phase comes when the clean-up is over.
+        if status is not None:
+            old = msgspec.to_builtins(read.status) if read.stored is None else read.stored
+            wire = forms.status_to_wire(read.form, read.source, status, pods_left=pods_left)
+            if (change := merge_patch(old, wire)) or decided.status is not None:
+                await self._write(job, change)
+        if decided.status is not None and self._on_status is not None:
+            self._on_status(job.namespace, read.status, decided.status)
         for event in decided.events:
             await self._recorder.record(job, event)
 
-    def _decode(self, key: str, raw: bytes) -> MXJob | tuple[ObjectMeta, MXJobStatus, tuple[str, ...]]:
-        """The job, or what is known of one that is not valid, with its mistakes."""
-        try:
-            job = msgspec.json.decode(raw, type=MXJob)
-        except msgspec.ValidationError as error:
-            return self._malformed(raw, str(error))
-        form = (job.metadata.uid, job.metadata.generation)
-        if self._valid.get(key) != form and not conditions.is_terminal(job.status):
-            errors = validate(msgspec.json.decode(raw))
-            if errors:
-                return job.metadata, job.status, tuple(error.message for error in errors)
-            self._valid[key] = form
-        return job
-
-    def _malformed(self, raw: bytes, decoder_says: str) -> tuple[ObjectMeta, MXJobStatus, tuple[str, ...]]:
-        meta = msgspec.json.decode(raw, type=_Header).metadata
-        try:
-            status = msgspec.json.decode(raw, type=_WithStatus).status
-        except msgspec.ValidationError:
-            status = MXJobStatus()
-        errors = validate(msgspec.json.decode(raw))
-        return meta, status, tuple(error.message for error in errors) or (decoder_says,)
-
-
-def _wire(status: MXJobStatus) -> dict[str, Any]:
-    built: dict[str, Any] = msgspec.to_builtins(status)
-    return built
+    async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
+        body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
+        stored = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)
+        self._writes.record(f"{job.namespace}/{job.name}", self._resource, stored)
 
 
 def is_stale(error: Exception) -> bool:

@@ -77,9 +77,12 @@ def boot_clock() -> float:
     return time.monotonic()
 
 
-def own_identity() -> str:
-    """Who we are in the record: the host (in a pod, its name), and something that no restarted process has again."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
+def own_identity(name: str | None = None) -> str:
+    """Who we are in the record: a name, and something that no restarted process has again.
+
+    By default the name is the host's, which in a pod is the pod's (but not with `hostNetwork`).
+    """
+    return f"{name or socket.gethostname()}_{uuid.uuid4()}"
 
 
 class Elector:
@@ -95,7 +98,7 @@ class Elector:
         times: LeaseTimes = LeaseTimes(),
         clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """Nothing is asked of the server before `run`; `identity` is for tests."""
+        """Nothing is asked of the server before `run`; `identity` must be that of no other process, before or after."""
         self.identity = identity or own_identity()
         self.name = name
         self._client = client

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES
@@ -48,6 +49,8 @@ class ClusterOptions:
     cpus: float | None = None
     gpus: int | None = None
     control_plane: str = LOCAL
+    legacy: bool = False
+    """Whether the kinds of the overlay `legacy` are installed as well."""
 
 
 class ComponentDiedError(Exception):
@@ -120,7 +123,8 @@ def _control_plane(
 ) -> contextlib.AbstractAsyncContextManager[ControlPlane]:
     last = last_state(files)
     port = last.port if last else 0
-    return kubernetes(files, port, stop) if options.control_plane == KUBERNETES else in_process(files, port)
+    crds = [*definitions(), *(legacy_definitions() if options.legacy else ())]
+    return kubernetes(files, port, stop, crds) if options.control_plane == KUBERNETES else in_process(files, port, crds)
 
 
 async def _ready(client: Client, synced: asyncio.Event) -> None:

@@ -10,20 +10,23 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mxnet_operator.api import conditions, names
+from mxnet_operator.api.spans import short
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
-from mxnet_operator.plan.attempt import torn_down
+from mxnet_operator.plan.attempt import restart_scope, torn_down
 from mxnet_operator.plan.deadlines import start_time
 from mxnet_operator.plan.elastic import with_started_replicas
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.placement import with_placement
+from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
 from mxnet_operator.plan.result import result_of
 from mxnet_operator.plan.starting import with_starting
 
 RECORD_DELAY = timedelta(seconds=5)
+_READY = ("Running", "Succeeded")
 
 
 def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
@@ -61,8 +64,13 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         teardown.message,
         now,
     )
+    stays = () if restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
     return msgspec.structs.replace(
-        raised, conditions=current, state=conditions.state_of(current), start_time=start_time(raised) or now
+        raised,
+        conditions=current,
+        state=conditions.state_of(current),
+        ready=ready(sum(pod.phase in _READY for pod in stays), replicas_in(job)),
+        start_time=start_time(raised) or now,
     )
 
 
@@ -77,7 +85,7 @@ def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -
         replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _finished(status, current, counts, now)
+    return _finished(status, current, counts, replicas, now)
 
 
 def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, now: datetime) -> MXJobStatus:
@@ -90,7 +98,7 @@ def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, n
         replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _finished(status, current, counts, now)
+    return _finished(status, current, counts, replicas, now)
 
 
 def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:
@@ -114,11 +122,14 @@ def _finished(
     status: MXJobStatus,
     current: tuple[Condition, ...],
     counts: dict[str, ReplicaStatus],
+    replicas: tuple[Replica, ...],
     now: datetime,
 ) -> MXJobStatus:
     return msgspec.structs.replace(
         status,
         state=conditions.state_of(current),
+        ready=_ready(counts, len(replicas)),
+        duration=short((now - (status.start_time or now)).total_seconds()),
         conditions=current,
         replica_statuses=counts,
         completion_time=now,
@@ -138,15 +149,21 @@ def _with_conditions(
         )
         for replica_type in types
     }
+    counts = {replica_type: _count(replicas, replica_type) for replica_type in types}
     return msgspec.structs.replace(
         status,
         state=conditions.state_of(current),
+        ready=_ready(counts, len(replicas)),
         conditions=current,
-        replica_statuses={replica_type: _count(replicas, replica_type) for replica_type in types},
+        replica_statuses=counts,
         completed_indexes={replica_type: indexes for replica_type, indexes in done.items() if indexes},
         result=result_of(replicas) or status.result,
         start_time=started,
     )
+
+
+def _ready(counts: dict[str, ReplicaStatus], total: int) -> str:
+    return ready(sum(count.active + count.succeeded for count in counts.values()), total)
 
 
 def _count(replicas: tuple[Replica, ...], replica_type: str) -> ReplicaStatus:

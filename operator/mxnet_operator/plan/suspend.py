@@ -10,10 +10,11 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Action, DeleteService, Plan
-from mxnet_operator.plan.attempt import outgoing, torn_down
+from mxnet_operator.plan.attempt import outgoing, restart_scope, torn_down
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import without_ignored_change
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.stuck import left_behind
 
 
@@ -26,7 +27,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
     reason = conditions.reason(conditions.SUSPENDED)
     going = {pod.uid for pod in outgoing(job, observed)}
     present = tuple(pod for pod in observed.pods if pod.uid not in going)
-    if present:
+    if present or _has_run(job):
         current = conditions.set_false(
             status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
         )
@@ -55,9 +56,17 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         status,
         conditions=current,
         state=conditions.state_of(current),
+        ready=ready(0, replicas_in(job)),
         replica_statuses={},
         restarting_pods=(),
         started_replicas={},
         start_time=None,
     )
     return Plan(actions=deletions, status=suspended)
+
+
+def _has_run(job: MXJob) -> bool:
+    """Whether the attempt has begun, be all its pods gone: unless it is over, a resumed job would miss them."""
+    status = job.status
+    gang_has_ended = bool(status.completed_indexes) and restart_scope(job) == "Job"
+    return gang_has_ended or conditions.is_true(status.conditions, conditions.RUNNING)

@@ -26,10 +26,11 @@ async def test_get_prints_the_columns_of_the_definition(api, kubectl):
     (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
     await set_state(api, "j1", "Running")
     header, row = (await kubectl.ok("get", "mxjobs")).splitlines()
-    assert header.split() == ["NAME", "STATE", "AGE"]
+    assert header.split() == ["NAME", "STATE", "READY", "RESTARTS", "DURATION", "AGE"]
     assert row.split()[:2] == ["j1", "Running"]
     header, row = (await kubectl.ok("get", "mxjob", "j1", "-o", "wide", "--show-labels")).splitlines()
-    assert header.split() == ["NAME", "STATE", "RESTARTS", "AGE", "LABELS"]
+    wide = ["NAME", "STATE", "READY", "RESTARTS", "DURATION", "AGE", "STARTED", "FORM", "LABELS"]
+    assert header.split() == wide
 
 
 async def test_get_finds_by_label_field_and_name(api, kubectl):

@@ -75,17 +75,17 @@ async def test_server_side_apply_is_not_offered(api):
 
 async def test_each_mistake_is_a_cause(api):
     job = mxjob("bad", replicas="two", labels={"x y": "1"})
-    del job["spec"]["jobMode"]
+    del job["spec"]["mxReplicaSpecs"]["Worker"]["template"]
     answer = await api.post(PATH, job)
     assert (answer.code, answer.body["reason"]) == (422, "Invalid")
     assert answer.body["message"].startswith('MXJob.kubeflow.org "bad" is invalid: [')
     details = answer.body["details"]
     assert (details["name"], details["group"], details["kind"]) == ("bad", "kubeflow.org", "MXJob")
     causes = {cause["field"]: cause for cause in details["causes"]}
-    assert causes["spec.jobMode"] == {
+    assert causes["spec.mxReplicaSpecs.Worker.template"] == {
         "reason": "FieldValueRequired",
         "message": "Required value",
-        "field": "spec.jobMode",
+        "field": "spec.mxReplicaSpecs.Worker.template",
     }
     assert causes["spec.mxReplicaSpecs.Worker.replicas"]["reason"] == "FieldValueTypeInvalid"
     assert causes["metadata.labels"]["reason"] == "FieldValueInvalid"

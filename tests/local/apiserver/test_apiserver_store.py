@@ -7,6 +7,7 @@ import pytest
 from apiserver_objects import config_map, event, mxjob, pod
 
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.local.apiserver import DeleteOptions, Store
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, PODS
@@ -120,12 +121,14 @@ def test_a_past_moment_can_be_seen_again(store):
 
 
 def test_every_served_version_shows_the_same_objects(clock):
-    crd = custom_resource_definition()
-    older = {**crd["spec"]["versions"][0], "name": "v1beta1", "storage": False}
-    crd = {**crd, "spec": {**crd["spec"], "versions": [*crd["spec"]["versions"], older]}}
-    store = Store([crd], clock=clock)
+    store = Store([custom_resource_definition()], clock=clock)
     new, old = (store.catalog.find("kubeflow.org", version, "mxjobs") for version in ("v1", "v1beta1"))
     store.create(old, "default", mxjob("a") | {"apiVersion": "kubeflow.org/v1beta1"})
     assert store.get(new, "default", "a")["apiVersion"] == "kubeflow.org/v1"
     assert store.get(old, "default", "a")["apiVersion"] == "kubeflow.org/v1beta1"
-    assert store.catalog.groups()["kubeflow.org"] == ["v1", "v1beta1"]
+    assert store.catalog.groups()["kubeflow.org"] == ["v1", "v1beta1", "v1alpha1"]
+
+
+def test_the_groups_of_definitions_come_by_name_whatever_the_order_of_their_installation(clock):
+    store = Store([*legacy_definitions()[::-1], *definitions()], clock=clock)
+    assert list(store.catalog.groups())[-3:] == ["fioravanzo.org", "kubeflow.org", "mxnet.mlkube.io"]

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from kubelet_fixtures import make_pod, running_node, terminated
 
+from mxnet_operator.build.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.images import BASE_IMAGE
-from mxnet_operator.local.kubelet.preparation import FAILFAST
 
 SCRIPT = """
 import os, sys
@@ -90,7 +89,7 @@ def run(tmp_path, script, path="", **env):
     (tmp_path / "mxnet.py").touch()
     return subprocess.run(
         [sys.executable, "-c", script],
-        env={"DMLC_ROLE": "worker", "PYTHONPATH": f"{FAILFAST}:{path}:{tmp_path}", **env},
+        env={"DMLC_ROLE": "worker", "PYTHONPATH": f"{HOOK}:{path}:{tmp_path}", **env},
         capture_output=True,
         text=True,
         timeout=30,
@@ -133,4 +132,4 @@ def test_a_replaced_excepthook_does_not_hide_the_failure(tmp_path):
 
 
 def test_nothing_but_the_hook_lies_in_its_folder():
-    assert [each.name for each in Path(FAILFAST).iterdir() if each.name != "__pycache__"] == ["sitecustomize.py"]
+    assert [each.name for each in HOOK.iterdir() if each.name != "__pycache__"] == ["sitecustomize.py"]

@@ -2,31 +2,43 @@
 
 from pathlib import Path
 
-import yaml
+import pytest
 from typer.testing import CliRunner
 
 from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.api.rules import RULES, TRANSITION_RULES
+from mxnet_operator.api.kinds import ALL, Kind
+from mxnet_operator.api.older.rules import rules_of
+from mxnet_operator.api.rules import transitions_of
 from mxnet_operator.cli.mxnet_operator import app
 
-CHECKED_IN = Path(__file__).resolve().parents[3] / "operator" / "manifests" / "base" / "crd.yaml"
+MANIFESTS = Path(__file__).resolve().parents[3] / "operator" / "manifests"
+CHECKED_IN = MANIFESTS / "base" / "crd.yaml"
+LEGACY = MANIFESTS / "overlays" / "legacy" / "crd.yaml"
 
 
-def test_the_manifest_that_is_checked_in_is_the_one_that_the_types_give() -> None:
-    generated = CliRunner().invoke(app, ["crd"]).stdout
-    assert generated == CHECKED_IN.read_text(encoding="utf-8"), "stale: run `make generate`"
-    assert yaml.safe_load(generated) == custom_resource_definition()
+@pytest.mark.parametrize(("arguments", "file"), [([], CHECKED_IN), (["--legacy"], LEGACY)])
+def test_the_manifests_that_are_checked_in_are_those_that_the_types_give(arguments: list[str], file: Path) -> None:
+    generated = CliRunner().invoke(app, ["crd", *arguments]).stdout
+    assert generated == file.read_text(encoding="utf-8"), "stale: run `make generate`"
 
 
-def test_every_rule_stands_in_the_manifest() -> None:
-    text = CHECKED_IN.read_text(encoding="utf-8")
-    found = {rule["message"] for rule in _rules(yaml.safe_load(text))}
-    assert found == {rule.message for rule in (*RULES, *TRANSITION_RULES)}
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
+def test_every_rule_of_a_kind_stands_in_each_of_its_versions(kind: Kind) -> None:
+    for version in custom_resource_definition(kind)["spec"]["versions"]:
+        found = [rule["message"] for rule in _rules(version)]
+        assert sorted(found) == sorted(rule.message for rule in (*rules_of(kind), *transitions_of(kind)))
+
+
+def test_the_versions_of_mxjob_differ_in_nothing_but_the_default_by_which_v1beta1_is_known() -> None:
+    v1, v1beta1, v1alpha1 = custom_resource_definition()["spec"]["versions"]
+    assert v1beta1["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cleanPodPolicy"].pop("default")
+    assert v1["schema"] == v1beta1["schema"] == v1alpha1["schema"]
+    assert [version["name"] for version in (v1, v1beta1, v1alpha1) if version["storage"]] == ["v1"]
 
 
 def test_whatever_a_rule_walks_is_bounded() -> None:
     """The API server refuses a CRD whose rules could cost too much (`facts/control-plane.md`)."""
-    (version,) = custom_resource_definition()["spec"]["versions"]
+    version, *_others = custom_resource_definition()["spec"]["versions"]
     specs = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mxReplicaSpecs"]
     containers = specs["additionalProperties"]["properties"]["template"]["properties"]["spec"]["properties"][
         "containers"

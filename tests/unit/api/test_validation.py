@@ -47,8 +47,8 @@ def test_a_job_of_every_type_is_valid() -> None:
     ("manifest", "expected"),
     [
         (without(worker(), "spec"), "spec: Required value"),
-        (without(worker(), "spec", "jobMode"), "spec.jobMode: Required value"),
-        (without(worker(), "spec", "mxReplicaSpecs"), "spec.mxReplicaSpecs: Required value"),
+        (without(worker(), "spec", "jobMode"), "spec.jobMode: Required value: MXTrain or MXTune"),
+        (without(worker(), "spec", "mxReplicaSpecs"), "spec.mxReplicaSpecs: Required value: the replicas by type"),
         (without(worker(), *WORKER, "template"), "spec.mxReplicaSpecs.Worker.template: Required value"),
         (
             without(worker(), *CONTAINERS),
@@ -115,7 +115,8 @@ def test_a_job_of_every_type_is_valid() -> None:
         ),
         (
             changed(worker(), "kubeflow.org/v2", "apiVersion"),
-            'apiVersion: Unsupported value: "kubeflow.org/v2": supported values: "kubeflow.org/v1"',
+            'apiVersion: Unsupported value: "kubeflow.org/v2": supported values: "kubeflow.org/v1", '
+            '"kubeflow.org/v1beta1", "kubeflow.org/v1alpha1", "fioravanzo.org/v1alpha1"',
         ),
         (without(worker(), "kind"), "kind: Required value: expected MXJob"),
         (without(worker(), "metadata"), "metadata.name: Required value: name or generateName is required"),
@@ -137,8 +138,9 @@ def test_one_mistake_has_one_message_with_the_path_and_what_is_expected(manifest
 
 
 def test_two_mistakes_have_two_messages() -> None:
-    manifest = changed(without(worker(), "spec", "jobMode"), "x", *WORKER, "replicas")
+    manifest = changed(changed(worker(), 7, "spec", "jobMode"), "x", *WORKER, "replicas")
     assert len(messages(manifest)) == 2
+    assert len(messages(without(changed(worker(), 0, *WORKER, "replicas"), "spec", "jobMode"))) == 2
 
 
 @pytest.mark.parametrize(("length", "fits"), [(54, True), (55, False), (64, False)])

@@ -92,6 +92,7 @@ class TestPod:
             "training.kubeflow.org/replica-index": "1",
             "training.kubeflow.org/job-role": "master",
             "mxjob.kubeflow.org/job-uid": "uid-of-digits",
+            "mxjob.kubeflow.org/runtime-id": "uid-",
             "mxjob.kubeflow.org/attempt": "2",
         }
         assert manifest["metadata"]["ownerReferences"] == [

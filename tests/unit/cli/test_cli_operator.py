@@ -15,8 +15,9 @@ from mxnet_operator.controller.endpoints import Address
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.controller.observer import JobEvent
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.lease import Elector, LeaseTimes
+from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
 
+OLD_ENVIRONMENT = {"USE_KUBE_CONFIG": "/k", "MY_POD_NAMESPACE": "ops", "MY_POD_NAME": "my-pod"}
 PAGE = Path(__file__).parents[3] / "docs" / "operate.md"
 
 
@@ -77,6 +78,15 @@ def test_environment_variables_are_taken_and_flags_go_before_them(run):
     assert options.metrics == Address("::1", 1)
 
 
+def test_the_environment_of_the_1x_operators_is_taken(run):
+    options = run(**OLD_ENVIRONMENT)
+    assert options.target.kubeconfig == "/k"
+    assert (options.election.namespace, options.election.member) == ("ops", "my-pod")
+    assert own_identity(options.election.member).startswith("my-pod_")
+    ours = run("--kubeconfig=/a", MXNET_OPERATOR_LEADER_ELECT_RESOURCE_NAMESPACE="b", **OLD_ENVIRONMENT)
+    assert (ours.target.kubeconfig, ours.election.namespace) == ("/a", "b")
+
+
 @pytest.mark.parametrize(
     ("flag", "says"),
     [
@@ -97,6 +107,10 @@ def section(name):
     return PAGE.read_text("utf-8").split(f"<!-- {name}: ", 1)[1].split("-->\n", 1)[1].split("<!-- end", 1)[0]
 
 
+def variables_of(option):
+    return [option.envvar] if isinstance(option.envvar, str) else list(option.envvar)
+
+
 def flags_table():
     """The flags of `run` as the page shows them."""
     rows = ["| flag | variable | default | |", "|---|---|---|---|"]
@@ -106,7 +120,8 @@ def flags_table():
         flags = ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
         shown = option.show_default if isinstance(option.show_default, str) else option.default
         default = {None: "", True: "on", False: "off"}.get(shown, str(getattr(shown, "value", shown)))
-        rows.append(f"| {flags} | `{option.envvar}` | {default} | {option.help} |")
+        variables = ", ".join(f"`{name}`" for name in variables_of(option))
+        rows.append(f"| {flags} | {variables} | {default} | {option.help} |")
     return "\n".join(rows) + "\n"
 
 
@@ -118,7 +133,7 @@ def test_every_flag_but_those_of_kubectl_has_a_variable_of_its_name():
     for option in typer.main.get_command(app).commands["run"].params:
         if option.name not in {"kubeconfig", "context", "help", "namespace"}:
             flag = option.opts[0]
-            assert option.envvar == "MXNET_OPERATOR_" + flag.removeprefix("--").replace("-", "_").upper()
+            assert variables_of(option)[0] == "MXNET_OPERATOR_" + flag.removeprefix("--").replace("-", "_").upper()
 
 
 async def test_the_page_has_every_metric_with_its_labels():

@@ -50,7 +50,7 @@ def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout
 
     assert code == 2
     assert out.splitlines() == [
-        "stdin:4: spec.jobMode: Required value",
+        "stdin:4: spec.jobMode: Required value: MXTrain or MXTune",
         "stdin:8: spec.mxReplicaSpecs.Worker.template.spec.containers[0].name: Required value",
         'stdin:7: unknown field "spec.mxReplicaSpecs.Worker.replica", did you mean replicas?',
     ]
@@ -69,7 +69,9 @@ def test_the_items_of_a_list_are_checked_one_by_one(run):
     jobs = f"apiVersion: v1\nkind: List\nitems:\n  -{item}  -{item.replace('jobMode', 'mode')}"
     code, out, _ = run("validate", "-", stdin=jobs)
     assert code == 2
-    assert out.startswith("stdin (document 1): ok: MXJob good\nstdin:15: spec.jobMode: Required value\n")
+    assert out.startswith(
+        "stdin (document 1): ok: MXJob good\nstdin:15: spec.jobMode: Required value: MXTrain or MXTune\n"
+    )
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(run):

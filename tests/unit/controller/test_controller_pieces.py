@@ -45,7 +45,7 @@ def test_a_pod_is_projected_to_what_plans_read():
     ]
     spec = {"nodeName": "n1", "activeDeadlineSeconds": 1, "containers": [{"name": "ignored"}]}
     child = project_pod(raw(pod(spec=spec, phase="Failed", reason="Evicted", message="m", containerStatuses=statuses)))
-    assert child.job == "ns/digits"
+    assert child.job == "mxjobs.kubeflow.org/ns/digits"
     assert child.view == PodView(
         name="p",
         uid="pod-uid",
@@ -97,7 +97,10 @@ def test_a_service_is_projected_with_its_owner():
     metadata = {"name": "s", "namespace": "ns", "uid": "u", "ownerReferences": [OWNER]}
     gone = metadata | {"deletionTimestamp": "2026-11-21T12:00:00Z"}
     child = project_service(raw({"metadata": gone, "spec": {}}))
-    assert (child.job, child.view) == ("ns/digits", ServiceView(name="s", uid="u", owner_uid="job-uid", deleting=True))
+    assert (child.job, child.view) == (
+        "mxjobs.kubeflow.org/ns/digits",
+        ServiceView(name="s", uid="u", owner_uid="job-uid", deleting=True),
+    )
     assert project_service(raw({"metadata": {"name": "s"}})) is None
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from controller_fixtures import JOBS, PODS, PROGRAM, gang, running_program, world
 
-from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions, legacy_definitions
 
 
 async def start(*arguments, **environment):
@@ -68,8 +68,9 @@ async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):
     assert "--kubeconfig" in err.decode()
 
 
-async def test_the_crd_is_printed_as_yaml():
-    program = await start("crd")
+@pytest.mark.parametrize(("arguments", "printed"), [((), definitions), (("--legacy",), legacy_definitions)])
+async def test_the_crds_are_printed_as_yaml(arguments, printed):
+    program = await start("crd", *arguments)
     async with asyncio.timeout(120):
         out, _ = await program.communicate()
-    assert yaml.safe_load(out) == custom_resource_definition()
+    assert list(yaml.safe_load_all(out)) == printed()

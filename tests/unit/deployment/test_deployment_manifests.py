@@ -10,7 +10,9 @@ import yaml
 from audit import Right, granted
 from deployment import MANIFESTS, OVERLAYS, of_kind, one, rendered, roles_of_controller
 
-from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.kinds import LEGACY
+from mxnet_operator.build.fail_fast import CONFIG_MAP
 
 ROOT = Path(__file__).parents[3]
 LARGEST_ANNOTATION = 256 * 1024
@@ -28,7 +30,7 @@ def pod_spec(objects):
 
 
 def test_every_object_fits_the_annotation_that_kubectl_apply_keeps_it_in(objects):
-    assert max(len(json.dumps(each)) for each in objects) < LARGEST_ANNOTATION / 4
+    assert max(len(json.dumps(each)) for each in objects) < LARGEST_ANNOTATION / 3
 
 
 def test_all_that_refers_to_the_controllers_account_means_the_one_that_is_installed(objects):
@@ -50,6 +52,14 @@ def test_the_container_runs_as_nobody_with_a_read_only_root_and_no_capabilities(
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
+
+
+def test_of_all_config_maps_the_controller_may_read_the_one_that_this_release_makes(objects):
+    rules = [rule for role in roles_of_controller(objects) for rule in role["rules"]]
+    named = [
+        rule.get("resourceNames") for rule in rules if "configmaps" in rule["resources"] and "get" in rule["verbs"]
+    ]
+    assert named == [[CONFIG_MAP]], "the hook has changed: write its ConfigMap's new name into base/rbac.yaml"
 
 
 def test_probes_metrics_and_arguments_name_the_same_ports(objects):
@@ -111,8 +121,31 @@ def test_the_namespaced_controller_looks_at_its_own_namespace_only():
     )
 
 
-def test_the_standalone_overlay_installs_the_crd_as_the_code_defines_it():
-    assert one(rendered("standalone"), "CustomResourceDefinition") == custom_resource_definition()
+@pytest.mark.parametrize(
+    ("overlay", "expected"),
+    [("standalone", definitions()), ("legacy", definitions() + legacy_definitions()), ("namespaced", [])],
+)
+def test_an_overlay_installs_the_crds_as_the_code_defines_them(overlay, expected):
+    def by_name(crds):
+        return sorted(crds, key=lambda crd: crd["metadata"]["name"])
+
+    assert by_name(of_kind(rendered(overlay), "CustomResourceDefinition")) == by_name(expected)
+
+
+def test_the_legacy_overlay_is_the_standalone_one_with_further_kinds_and_the_same_rights_on_them():
+    standalone, legacy = rendered("standalone"), rendered("legacy")
+    kinds = ("ClusterRole", "CustomResourceDefinition")
+    assert [each for each in standalone if each["kind"] not in kinds] == [
+        each for each in legacy if each["kind"] not in kinds
+    ]
+    for name in ("mxnet-operator", "mxjob-editor", "mxjob-viewer"):
+        before, after = (
+            granted(r for r in of_kind(objects, "ClusterRole") if r["metadata"]["name"] == name)
+            for objects in (standalone, legacy)
+        )
+        older = {Right("kubeflow.org", *rest) for rest in {(r.resource, r.verb) for r in after - before}}
+        assert {right.group for right in after - before} == {kind.group for kind in LEGACY}
+        assert older <= before  # nothing that they don't have on MXJobs
 
 
 def test_no_rule_is_for_everything(objects):

@@ -1,41 +1,22 @@
-"""The verbs: each takes a request about a resource to the store and answers with what comes back."""
+"""HTTP for the verbs: a request read, its answer written, and the two answers that go on: watches and logs."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from mxnet_operator.local.apiserver import resources as builtin
-from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
-from mxnet_operator.local.apiserver.paging import read_page
-from mxnet_operator.local.apiserver.patch import patcher
-from mxnet_operator.local.apiserver.requests import (
-    delete_options,
-    is_dry_run,
-    media_type,
-    object_selector,
-    options_kind,
-    read_json,
-    truth,
-    watch_options,
-)
+from mxnet_operator.local.apiserver.requests import BODY_LIMIT, Request, truth, watch_options
 from mxnet_operator.local.apiserver.routing import Target
-from mxnet_operator.local.apiserver.statuses import (
-    StatusError,
-    bad_request,
-    invalid_options,
-    method_not_allowed,
-    success,
-    unsupported,
-)
-from mxnet_operator.local.apiserver.store import OnUnknown, Store
-from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
+from mxnet_operator.local.apiserver.statuses import StatusError, body_too_large
+from mxnet_operator.local.apiserver.store import Store
+from mxnet_operator.local.apiserver.tables import TableFormat, table
+from mxnet_operator.local.apiserver.verbs import Answer, Verbs, allow, table_format
 from mxnet_operator.local.apiserver.watch import watch
 
 _log = logging.getLogger(__name__)
@@ -43,16 +24,15 @@ _log = logging.getLogger(__name__)
 WRITE_SECONDS = 60.0
 """How long a client may leave what is sent to it unread, before its connection is cut."""
 
-_ANSWERED_WITH_OBJECT = (builtin.PODS, builtin.SERVICES, builtin.NAMESPACES)
-
 
 class Handlers:
-    """The verbs over one store."""
+    """What is asked of one store over HTTP."""
 
     def __init__(self, store: Store, log_source: LogSource | None) -> None:
         self.log_source = log_source
         self._closing = asyncio.Event()
         self._store = store
+        self._verbs = Verbs(store)
 
     def close(self) -> None:
         """End every watch."""
@@ -60,123 +40,17 @@ class Handlers:
 
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
         """Do what the request asks of its target."""
-        resource, query = target.resource, request.query
         if target.subresource == "log":
-            self._allow(request.method == "GET")
+            allow(request.method == "GET")
             return await self._log(request, target)
-        if target.subresource == "binding":
-            self._allow(request.method == "POST")
-            return await self._bind(request, target)
-        verbs = resource.verbs
-        match request.method, bool(target.name):
-            case "GET", False if truth(query.get("watch")):
-                self._allow("watch" in verbs)
-                return await self._watch(request, target)
-            case "GET", False:
-                self._allow("list" in verbs)
-                return self._list(request, target)
-            case "GET", True:
-                self._allow("get" in verbs)
-                return self._respond(request, target, self._store.get(resource, target.namespace, target.name))
-            case "POST", False:
-                self._allow("create" in verbs and (bool(target.namespace) or not resource.namespaced))
-                return await self._create(request, target)
-            case "PUT", True:
-                self._allow("update" in verbs)
-                return await self._update(request, target)
-            case "PATCH", True:
-                self._allow("patch" in verbs)
-                return await self._patch(request, target)
-            case "DELETE", True:
-                self._allow("delete" in verbs and not target.subresource)
-                return await self._delete(request, target)
-            case "DELETE", False:
-                self._allow("deletecollection" in verbs)
-                return await self._delete_collection(request, target)
-        raise method_not_allowed()
-
-    @staticmethod
-    def _allow(allowed: bool) -> None:
-        if not allowed:
-            raise method_not_allowed()
-
-    def _list(self, request: web.Request, target: Target) -> web.Response:
-        selector = object_selector(target, request.query)
-        page = read_page(self._store, target.resource, target.namespace, selector, request.query)
-        return self._respond_list(request, target, page.items, page.metadata)
-
-    async def _create(self, request: web.Request, target: Target) -> web.Response:
-        body = await read_json(request)
-        if target.resource is builtin.ACCESS_REVIEWS:
-            if not isinstance(body, dict):
-                raise bad_request("the object provided is unrecognized (must be of type SelfSubjectAccessReview)")
-            return json_response(body | {"status": {"allowed": True}}, 201)
-        warnings: list[str] = []
-        obj = self._store.create(
-            target.resource,
-            target.namespace,
-            body,
-            dry_run=is_dry_run(request),
-            on_unknown=_unknown_fields(request, warnings),
-        )
-        return self._respond(request, target, obj, 201, warnings)
-
-    async def _update(self, request: web.Request, target: Target) -> web.Response:
-        body = await read_json(request)
-        warnings: list[str] = []
-        obj = self._store.update(
-            target.resource,
-            target.namespace,
-            target.name,
-            body,
-            subresource=target.subresource,
-            dry_run=is_dry_run(request),
-            on_unknown=_unknown_fields(request, warnings),
-        )
-        return self._respond(request, target, obj, 200, warnings)
-
-    async def _patch(self, request: web.Request, target: Target) -> web.Response:
-        kind = media_type(request)
-        patcher(target.resource, kind)
-        patch = await read_json(request, kind)
-        warnings: list[str] = []
-        obj = self._store.patch(
-            target.resource,
-            target.namespace,
-            target.name,
-            kind,
-            patch,
-            subresource=target.subresource,
-            dry_run=is_dry_run(request),
-            on_unknown=_unknown_fields(request, warnings),
-        )
-        return self._respond(request, target, obj, 200, warnings)
-
-    async def _bind(self, request: web.Request, target: Target) -> web.Response:
-        self._store.bind(target.namespace, target.name, await read_json(request))
-        return json_response(
-            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
-        )
-
-    async def _delete(self, request: web.Request, target: Target) -> web.Response:
-        options = await delete_options(request)
-        obj, gone = self._store.delete(target.resource, target.namespace, target.name, options)
-        if gone and target.resource not in _ANSWERED_WITH_OBJECT:
-            return json_response(success(target.resource, target.name, obj["metadata"]["uid"]))
-        return self._respond(request, target, obj)
-
-    async def _delete_collection(self, request: web.Request, target: Target) -> web.Response:
-        options = await delete_options(request)
-        resource, deleted = target.resource, []
-        for obj in self._store.select(resource, target.namespace, object_selector(target, request.query)):
-            namespace = obj["metadata"].get("namespace", "")
-            deleted.append(self._store.delete(resource, namespace, obj["metadata"]["name"], options)[0])
-        metadata = {"resourceVersion": str(self._store.storage.revision)}
-        return self._respond_list(request, target, deleted, metadata)
+        if request.method == "GET" and not target.name and truth(request.query.get("watch")):
+            allow("watch" in target.resource.verbs)
+            return await self._watch(request, target)
+        return _response(self._verbs.answer(await _read(request), target))
 
     async def _watch(self, request: web.Request, target: Target) -> web.StreamResponse:
         options = watch_options(target, request.query)
-        form = _table_format(request)
+        form = table_format(Request(request.method, request.query, request.headers))
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -221,55 +95,31 @@ class Handlers:
             _cut_off(request)
         return response
 
-    def _respond(
-        self, request: web.Request, target: Target, obj: Object, code: int = 200, warnings: Sequence[str] = ()
-    ) -> web.Response:
-        form = _table_format(request)
-        if form is not None:
-            metadata = {"resourceVersion": at(obj, "metadata", "resourceVersion", default="")}
-            obj = table(target.resource, [obj], form, self._store.clock(), metadata)
-        response = json_response(obj, code)
-        for warning in warnings:
-            escaped = warning.replace("\\", "\\\\").replace('"', '\\"')
-            response.headers.add("Warning", f'299 - "{escaped}"')
-        return response
-
-    def _respond_list(
-        self, request: web.Request, target: Target, items: Sequence[Object], metadata: Object
-    ) -> web.Response:
-        resource, form = target.resource, _table_format(request)
-        if form is not None:
-            return json_response(table(resource, items, form, self._store.clock(), metadata))
-        if not resource.custom:  # the list says what they are, for all of them
-            items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
-        listed = {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
-        return json_response(listed)
-
 
 def json_response(value: Any, code: int = 200) -> web.Response:
     """A value as the answer to a request."""
     return web.Response(body=msgspec.json.encode(value), status=code, content_type="application/json")
 
 
-def _table_format(request: web.Request) -> TableFormat | None:
-    return requested_table(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
+async def _read(request: web.Request) -> Request:
+    """The request with its body.
+
+    Raises:
+        StatusError: 413 where that is too large.
+    """
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise body_too_large(BODY_LIMIT) from error
+    return Request(request.method, request.query, request.headers, body)
 
 
-def _unknown_fields(request: web.Request, warnings: list[str]) -> OnUnknown:
-    """What the request wants done about unknown fields: refuse (Strict), say so in `warnings` (Warn), or nothing."""
-    wanted = request.query.get("fieldValidation", "") or "Warn"
-    if wanted not in ("Ignore", "Warn", "Strict"):
-        error = unsupported("fieldValidation", wanted, ("", "Ignore", "Strict", "Warn"))
-        raise invalid_options(options_kind(request), [error])
-
-    def found(paths: list[str]) -> None:
-        sentences = [f'unknown field "{path}"' for path in paths]
-        if sentences and wanted == "Strict":
-            raise DecodeError(f"strict decoding error: {', '.join(sentences)}")
-        if wanted == "Warn":
-            warnings.extend(sentences)
-
-    return found
+def _response(answer: Answer) -> web.Response:
+    response = json_response(answer.value, answer.code)
+    for warning in answer.warnings:
+        escaped = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{escaped}"')
+    return response
 
 
 async def _write(request: web.Request, response: web.StreamResponse, data: bytes) -> bool:

@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from mxnet_operator.local.apiserver.json_values import at
 from mxnet_operator.local.apiserver.paging import parse_revision
@@ -13,7 +13,6 @@ from mxnet_operator.local.apiserver.routing import Target
 from mxnet_operator.local.apiserver.selectors import Selector, both, field_selector, label_selector
 from mxnet_operator.local.apiserver.statuses import (
     bad_request,
-    body_too_large,
     forbidden_field,
     invalid_options,
     unsupported,
@@ -34,40 +33,43 @@ def truth(text: str | None) -> bool:
     return text is not None and text.lower() not in ("false", "0")
 
 
-def media_type(request: web.Request) -> str:
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request with all of its body, however it came: over HTTP, or from within the process."""
+
+    method: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    """By their usual spelling, `Content-Type`."""
+    body: bytes = b""
+
+
+def media_type(request: Request) -> str:
     """The type of the body; JSON where the client doesn't say."""
     return request.headers.get("Content-Type", "").partition(";")[0].strip().lower() or _JSON
 
 
-async def read_json(request: web.Request, accepted: str = _JSON) -> Any:
+def read_json(request: Request, accepted: str = _JSON) -> Any:
     """The body as a value.
 
     Raises:
-        StatusError: 400 where it isn't JSON, 413 where it is too large, 415 where it says it is something else.
+        StatusError: 400 where it isn't JSON, 415 where it says it is something else.
     """
     if media_type(request) != accepted:
         raise unsupported_media_type((accepted,))
-    body = await _read(request)
     try:
-        return msgspec.json.decode(body)
+        return msgspec.json.decode(request.body)
     except (msgspec.DecodeError, RecursionError) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
-async def _read(request: web.Request) -> bytes:
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise body_too_large(BODY_LIMIT) from error
-
-
-def options_kind(request: web.Request) -> str:
+def options_kind(request: Request) -> str:
     """The kind of the options that a request's query makes up."""
     kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
     return kinds.get(request.method, "ListOptions")
 
 
-def is_dry_run(request: web.Request) -> bool:
+def is_dry_run(request: Request) -> bool:
     """Whether nothing is to be stored.
 
     Raises:
@@ -85,14 +87,13 @@ def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
     return both(labels, field_selector(query.get("fieldSelector", ""), target.resource))
 
 
-async def delete_options(request: web.Request) -> DeleteOptions:
+def delete_options(request: Request) -> DeleteOptions:
     """How to delete, from the body (often without kind, often missing) and the query.
 
     Raises:
         StatusError: 400 where something is of the wrong type, 422 for an unknown propagation policy.
     """
-    raw = await _read(request)
-    body: Any = await read_json(request) if raw.strip() else {}
+    body: Any = read_json(request) if request.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("the body is not a DeleteOptions")
     grace: Any = body.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))

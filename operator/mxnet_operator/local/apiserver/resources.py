@@ -1,11 +1,14 @@
 """What the API server serves: its built-in resources, and those that CustomResourceDefinitions add."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 READ = frozenset({"get", "list", "watch"})
 WRITE = READ | {"create", "update", "patch", "delete", "deletecollection"}
+
+_VERSION = re.compile(r"v(?P<major>\d+)(?:(?P<stage>alpha|beta)(?P<minor>\d+))?")
 
 Key = tuple[str, str]
 """What identifies a stored resource whatever the version it is served in: (group, plural)."""
@@ -169,6 +172,14 @@ def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
     ]
 
 
+def _precedence(version: str) -> tuple[bool, str, int, int]:
+    """What orders versions as Kubernetes does: v10 over v2 over v1 over v1beta2 over v1alpha1."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (False, "", 0, 0)
+    return (found["stage"] is None, found["stage"] or "", int(found["major"]), int(found["minor"] or 0))
+
+
 @dataclass(frozen=True)
 class Catalog:
     """Every resource served, by the parts of its URL."""
@@ -193,13 +204,17 @@ class Catalog:
         return next((r for r in self.resources if (r.api_version, r.kind) == (api_version, kind)), None)
 
     def groups(self) -> dict[str, list[str]]:
-        """Each group's versions, the preferred one first, the core group under the empty name."""
-        groups: dict[str, list[str]] = {}
+        """Each group's versions, the preferred one first, the core group under the empty name.
+
+        The groups of CRDs come by name, as on the real server: of those that have a resource of one plural, clients
+        take the first for the one that is meant.
+        """
+        groups: dict[str, set[str]] = {}
         for resource in self.resources:
-            versions = groups.setdefault(resource.group, [])
-            if resource.version not in versions:
-                versions.insert(0 if resource.stored and resource.custom else len(versions), resource.version)
-        return groups
+            groups.setdefault(resource.group, set()).add(resource.version)
+        custom = sorted({resource.group for resource in self.resources if resource.custom})
+        ordered = [*(name for name in groups if name not in custom), *custom]
+        return {name: sorted(groups[name], key=_precedence, reverse=True) for name in ordered}
 
     def served(self, group: str, version: str) -> list[Resource]:
         """The resources of one version of a group."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mxnet_operator.api import names
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -28,11 +28,11 @@ from mxnet_operator.local.quantities import quantity
 
 Rules = Callable[[Any], list[FieldError]]
 
-RULES: Mapping[tuple[str, str], Rules] = {(names.API_VERSION, names.KIND): validate}
-"""What a schema can't say, by apiVersion and kind: the Python twins of the CRD's CEL rules."""
-UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = {
-    (names.API_VERSION, names.KIND): validate_update
+RULES: Mapping[tuple[str, str], Rules] = {
+    (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
 }
+"""What a schema can't say, by apiVersion and kind: the Python twins of the CRDs' CEL rules."""
+UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = dict.fromkeys(RULES, validate_update)
 """The twins of those that compare an object with the one before."""
 
 _HEADER = ("apiVersion", "kind", "metadata")

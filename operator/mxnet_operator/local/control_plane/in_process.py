@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import secrets
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
-from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.local.apiserver import ApiServer
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.certificates import issue_identity
@@ -16,11 +16,11 @@ from mxnet_operator.local.kubeconfig import kubeconfig
 
 
 @contextlib.asynccontextmanager
-async def in_process(files: ClusterFiles, port: int) -> AsyncIterator[ControlPlane]:
-    """An API server on this port, if it is free, and the kubeconfig that leads to it."""
+async def in_process(files: ClusterFiles, port: int, crds: Sequence[Mapping[str, Any]]) -> AsyncIterator[ControlPlane]:
+    """An API server on this port, if it is free, that serves these CRDs, and the kubeconfig that leads to it."""
     identity = issue_identity()
     token = secrets.token_urlsafe(32)
-    server, port = await _listen(identity.context, token, port)
+    server, port = await _listen(identity.context, token, port, crds)
 
     def use_logs(source: LogSource) -> None:
         server.log_source = source
@@ -36,9 +36,11 @@ async def in_process(files: ClusterFiles, port: int) -> AsyncIterator[ControlPla
         await server.stop()
 
 
-async def _listen(context: ssl.SSLContext, token: str, port: int) -> tuple[ApiServer, int]:
+async def _listen(
+    context: ssl.SSLContext, token: str, port: int, crds: Sequence[Mapping[str, Any]]
+) -> tuple[ApiServer, int]:
     for candidate in (port, 0):
-        server = ApiServer([custom_resource_definition()], token)
+        server = ApiServer(crds, token)
         try:
             return server, await server.start(context, port=candidate)
         except OSError:

@@ -6,11 +6,11 @@ import hashlib
 import secrets
 import shutil
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
+from typing import Any
 
 import trustme
 
-from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.control_plane.binaries import find_programs
 from mxnet_operator.local.control_plane.plane import ControlPlane
@@ -36,8 +36,12 @@ _CONTROLLERS = "*,-endpoint,-endpointslice,-endpointslicemirroring"
 
 
 @contextlib.asynccontextmanager
-async def kubernetes(files: ClusterFiles, port: int, stop: asyncio.Event) -> AsyncIterator[ControlPlane]:
+async def kubernetes(
+    files: ClusterFiles, port: int, stop: asyncio.Event, crds: Collection[dict[str, Any]]
+) -> AsyncIterator[ControlPlane]:
     """etcd, kube-apiserver on this port, if it is free, kube-controller-manager and kube-scheduler, all started afresh.
+
+    `crds` are installed before it is ready.
 
     Raises:
         MissingProgramsError: they aren't on this machine.
@@ -55,7 +59,8 @@ async def kubernetes(files: ClusterFiles, port: int, stop: asyncio.Event) -> Asy
         folder.mkdir(mode=0o700)
         authority = trustme.CA(organization_name="mxjob local cluster")
         port = free_port(port)
-        await _unless(stop, programs, asyncio.create_task(asyncio.to_thread(_start, programs, authority, files, port)))
+        starting = asyncio.to_thread(_start, programs, authority, files, port, crds)
+        await _unless(stop, programs, asyncio.create_task(starting))
         ids = tuple(each.process.pid for each in programs.started)
         yield ControlPlane(port, _ignore, lambda: _died(programs), ids, _kubelet_context(authority))
     finally:
@@ -64,13 +69,15 @@ async def kubernetes(files: ClusterFiles, port: int, stop: asyncio.Event) -> Asy
         await asyncio.to_thread(shutil.rmtree, folder / "etcd", ignore_errors=True)
 
 
-def _start(programs: Programs, authority: trustme.CA, files: ClusterFiles, port: int) -> None:
+def _start(
+    programs: Programs, authority: trustme.CA, files: ClusterFiles, port: int, crds: Collection[dict[str, Any]]
+) -> None:
     users = [
         User(name, secrets.token_urlsafe(32), groups)
         for name, groups in ((ADMINISTRATOR, ADMINISTRATORS), (CONTROLLER_MANAGER, ""), (SCHEDULER, ""))
     ]
     server = start_api_server(programs, authority, users, port=port, anonymous_auth="false")
-    add_crds(programs, server, [custom_resource_definition()])
+    add_crds(programs, server, crds)
     start_controllers(programs, server, controllers=_CONTROLLERS)
     config = kubeconfig(port=port, authority_pem=authority.cert_pem.bytes(), token=server.token)
     write_private(files.kubeconfig, config)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mxnet_operator.build.fail_fast import HOOK
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
@@ -19,9 +20,6 @@ from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 from mxnet_operator.local.kubelet.paths import Paths
 from mxnet_operator.local.kubelet.volumes import mounts
 from mxnet_operator.local.quantities import container_requests
-
-FAILFAST = Path(__file__).resolve().parents[1] / "failfast"
-"""The folder of the hook that makes a failing worker end (its sitecustomize.py); nothing else may lie in it."""
 
 _HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -180,7 +178,7 @@ def _forced(host: Host, pod: Mapping[str, Any], container: Mapping[str, Any], ow
     forced = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
     if own.get("MXJOB_FAILFAST") != "off":
         rest = own.get("PYTHONPATH")
-        forced["PYTHONPATH"] = f"{FAILFAST}:{rest}" if rest else str(FAILFAST)
+        forced["PYTHONPATH"] = f"{HOOK}:{rest}" if rest else str(HOOK)
     return forced
 
 

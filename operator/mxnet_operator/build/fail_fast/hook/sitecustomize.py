@@ -1,4 +1,5 @@
 """Ends a failing MXNet worker at once, with its exit code: by itself it would wait in the KVStore's exit barrier for ever.
+And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
 
 Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
 plain old syntax and no imports but the standard library's. MXJOB_FAILFAST=off turns it off.
@@ -12,6 +13,38 @@ import os
 import sys
 
 CLEAN_UP_SECONDS = 10
+
+
+def run_as_child_of_pid_1():
+    """Go on in a child, of which this process does what a PID 1 has to: pass signals on, wait, end as the child did.
+
+    The kernel drops signals for which PID 1 has no handler, and a handler in Python waits for MXNet to return, which a
+    blocked process never does. In a child SIGTERM has its usual effect, and a script's own handler too.
+    """
+    import signal
+    child = os.fork()
+    if child == 0:
+        if sys.version_info[0] == 2:
+            import imp
+            for _ in "site", "sitecustomize":  # the imports under way, of which a fork makes Python 2 lose count
+                imp.acquire_lock()
+        return
+
+    def pass_on(number, frame):
+        try:
+            os.kill(child, number)
+        except OSError:  # it has just ended
+            pass
+
+    for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"):
+        signal.signal(getattr(signal, name), pass_on)
+    while True:
+        try:
+            ended, status = os.wait()
+        except OSError:  # Python 2 doesn't wait on after a signal
+            continue
+        if ended == child:
+            os._exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
 
 def run_hidden_sitecustomize():
@@ -116,9 +149,16 @@ def leave_on_failure():
     atexit.register(exception_of_a_replaced_excepthook)  # the first to be registered, so the last to run
 
 
-run_hidden_sitecustomize()
-if os.environ.get("DMLC_ROLE") == "worker" and os.environ.get("MXJOB_FAILFAST") != "off":
+def attempt(step):
     try:
-        leave_on_failure()
+        step()
     except Exception as problem:  # the program matters more
         sys.stderr.write("the fail-fast hook can't be installed: %r\n" % (problem,))
+
+
+ROLE = os.environ.get("DMLC_ROLE") if os.environ.get("MXJOB_FAILFAST") != "off" else None
+if ROLE and os.getpid() == 1:
+    attempt(run_as_child_of_pid_1)
+run_hidden_sitecustomize()
+if ROLE == "worker":
+    attempt(leave_on_failure)

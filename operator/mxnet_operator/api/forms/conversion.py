@@ -1,0 +1,66 @@
+"""A manifest of an older form rewritten as v1, for good: with what changed, and without what only the server writes."""
+
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.forms import form_of, spec_to_v1
+from mxnet_operator.api.forms.form import Path
+from mxnet_operator.api.forms.v1 import V1
+from mxnet_operator.api.kinds import MXJOB
+
+_OF_THE_SERVER: Final = (
+    "clusterName",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_OF_KUBECTL: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """Of a field of the converted manifest, why it is not what was written."""
+
+    path: Path
+    text: str
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """A v1 manifest, and what changed."""
+
+    manifest: dict[str, Any]
+    remarks: tuple[Remark, ...]
+
+
+def convert(manifest: dict[str, Any]) -> Conversion | None:
+    """The v1 manifest of a job without errors, ready to be created or to replace it; None if it is one already.
+
+    Two manifests of one form that mean the same become the same; a converted one is not converted again.
+    """
+    form = form_of(manifest)
+    if form is V1:
+        return None
+    remarks = [Remark(("apiVersion",), f"was {manifest['apiVersion']}" + _kind_was(manifest))]
+    spec = spec_to_v1(manifest, lambda path, why: remarks.append(Remark(path, why)))
+    metadata = {name: value for name, value in manifest["metadata"].items() if name not in _OF_THE_SERVER}
+    annotations = {
+        name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name != _OF_KUBECTL
+    }
+    if annotations:
+        metadata["annotations"] = annotations
+    left_out = ["status"] if "status" in manifest else []
+    left_out += [f"metadata.{name}" for name in _OF_THE_SERVER if name in manifest["metadata"]]
+    if left_out:
+        remarks.append(Remark(("metadata",), f"left out, since the server writes it: {', '.join(left_out)}"))
+    header = {"apiVersion": names.API_VERSION, "kind": names.KIND}
+    return Conversion({**header, "metadata": metadata, "spec": spec}, tuple(remarks))
+
+
+def _kind_was(manifest: dict[str, Any]) -> str:
+    return "" if manifest["kind"] == MXJOB.kind else f" {manifest['kind']}"

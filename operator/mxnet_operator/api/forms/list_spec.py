@@ -1,0 +1,115 @@
+"""Specs with a list of replicas, `spec.replicaSpecs`, as three kinds have it with small differences."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.forms.form import Note, Path, Spec
+from mxnet_operator.api.forms.templates import port_conflicts, port_of, port_path, with_port, without
+from mxnet_operator.api.older.lists import SCHEDULER, chief_of, type_of
+from mxnet_operator.api.structural import FieldError
+
+TRAINING: Final = "MXTrain"
+RESTARTED: Final = "ExitCode"
+"""Documents 003 and 004: servers and workers "are automatically restarted if they exit", by a table of exit codes."""
+
+
+class ListDefaults(msgspec.Struct, frozen=True):
+    """What tells one list form from another."""
+
+    entry_type: str
+    """Of an entry that names none."""
+    port_field: str
+    port: int
+    clean_pod_policy: str
+    retryable: tuple[int, ...] = ()
+    """Exit codes besides those of our own table (`api/exit_codes.py`)."""
+
+
+def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
+    """How a spec of a list form becomes v1's."""
+
+    def convert(spec: Spec, note: Note) -> Spec:
+        mode = spec.get("jobMode")
+        note(("spec", "jobMode"), f"was {mode}: v1 knows it by the replicas" if mode else "every list form trains")
+        specs = {}
+        for entry in spec["replicaSpecs"]:
+            name = names.canonical_type(type_of(entry, defaults.entry_type)) or ""
+            if not entry.get("mxReplicaType"):
+                note(("spec", "mxReplicaSpecs", name), "named no type: the form's default")
+            specs[name] = _replica(entry, defaults, spec, ("spec", "mxReplicaSpecs", name), note)
+        ordered = {name: specs[name] for name in names.REPLICA_TYPES if name in specs}
+        note(("spec", "mxReplicaSpecs"), "was the list spec.replicaSpecs")
+        for field in ("RuntimeId", "mxImage"):
+            if field in spec:
+                note(("spec", "mxReplicaSpecs"), f"{field} is left out: {_LEFT_OUT[field]}")
+        return {
+            "jobMode": TRAINING,
+            "runPolicy": _run_policy(spec, defaults, specs, note),
+            **_success_policy(spec, note),
+            "mxReplicaSpecs": ordered,
+        }
+
+    return convert
+
+
+def list_conflicts(defaults: ListDefaults) -> Callable[[Spec], Iterator[FieldError]]:
+    """What is ambiguous in a spec of a list form: a port that is given twice."""
+
+    def conflicts(spec: Spec) -> Iterator[FieldError]:
+        for position, entry in enumerate(spec["replicaSpecs"]):
+            path = f"spec.replicaSpecs[{position}]"
+            yield from port_conflicts(path, defaults.port_field, entry.get(defaults.port_field), entry["template"])
+
+    return conflicts
+
+
+_LEFT_OUT: Final = {
+    "RuntimeId": "the controller gives each job its own, see status and the pods' label",
+    "mxImage": "it never had an effect, each container names its image",
+}
+
+
+def _run_policy(spec: Spec, defaults: ListDefaults, specs: dict[str, Any], note: Note) -> dict[str, Any]:
+    written = spec.get("cleanupPodPolicy")
+    clean = written or defaults.clean_pod_policy
+    was = "was cleanupPodPolicy" if written else f"was the form's default, {clean}"
+    note(("spec", "runPolicy", "cleanPodPolicy"), was)
+    policy: dict[str, Any] = {"cleanPodPolicy": clean}
+    if defaults.retryable and any(each["restartPolicy"] == RESTARTED for each in specs.values()):
+        policy["exitCodes"] = {"retryable": list(defaults.retryable)}
+        first, last = defaults.retryable[0], defaults.retryable[-1]
+        note(("spec", "runPolicy", "exitCodes"), f"the form's table: {first} to {last} are retried, the others final")
+    return policy
+
+
+def _success_policy(spec: Spec, note: Note) -> dict[str, str]:
+    chief = chief_of(spec)
+    if chief is None:
+        return {}
+    note(("spec", "successPolicy"), f"was terminationPolicy.chief.replicaName: {chief}")
+    return {"successPolicy": "Scheduler" if chief == SCHEDULER else "AllWorkers"}
+
+
+def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Path, note: Note) -> dict[str, Any]:
+    template = entry["template"]
+    restart = template["spec"].get("restartPolicy")
+    policy = "Never" if restart == "Never" else RESTARTED
+    where = f"was template.spec.restartPolicy: {restart}" if restart else "the form restarts what exits"
+    if policy == RESTARTED:
+        where += "; which exits are retried is the exit code's matter"
+    note((*path, "restartPolicy"), where)
+    template = without(template, "restartPolicy")
+    scheduler = spec.get("schedulerName")
+    if scheduler and "schedulerName" not in template["spec"]:
+        template = {**template, "spec": {**template["spec"], "schedulerName": scheduler}}
+        note((*path, "template", "spec", "schedulerName"), "was spec.schedulerName")
+    if port_of(template) is None:
+        port = entry.get(defaults.port_field)
+        template = with_port(template, port or defaults.port)
+        was = f"was {defaults.port_field}" if port else f"was the form's default {defaults.port_field}"
+        note((*path, "template", *port_path(template)), was)
+    replicas = {"replicas": entry["replicas"]} if "replicas" in entry else {}
+    return {**replicas, "restartPolicy": policy, "template": template}

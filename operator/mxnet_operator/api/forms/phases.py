@@ -1,0 +1,96 @@
+"""The status words of the list forms (seed 004): phase, reason, and a list of replicaStatuses.
+
+`state` is not among them: the documents' Running, Succeeded and Failed are also ours, in the same place, and where they
+have Unknown ours says more (Created, Restarting, Suspended). Argo and the command line need the one word of every form.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.forms.form import Status
+from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
+
+CLEAN_UP: Final = "CleanUp"
+UNKNOWN: Final = "Unknown"
+_PHASES: Final = {
+    "": "",
+    conditions.CREATED: "Creating",
+    conditions.RESTARTING: "Creating",
+    conditions.SUSPENDED: "Creating",
+    conditions.RUNNING: "Running",
+    conditions.SUCCEEDED: "Done",
+    conditions.FAILED: "Failed",
+}
+_SPOKEN_OF: Final = (conditions.RESTARTING, conditions.FAILED)
+"""The states of which `reason` tells the cause."""
+
+
+def list_words(type_key: str) -> Callable[[MXJobStatus, bool], dict[str, Any]]:
+    """The words of a list form; `type_key` is its name of an entry's type."""
+
+    def words(status: MXJobStatus, pods_left: bool) -> dict[str, Any]:
+        if not status.state:
+            return {}
+        over = status.state in conditions.TERMINAL
+        told: dict[str, Any] = {
+            "phase": CLEAN_UP if over and pods_left else _PHASES[status.state],
+            "reason": _reason(status),
+        }
+        if status.replica_statuses:
+            told["replicaStatuses"] = [_entry(type_key, *each) for each in status.replica_statuses.items()]
+        return told
+
+    return words
+
+
+def read_list_status(status: Status) -> Status:
+    """A list form's status in v1's words.
+
+    What the form's first operator wrote has no conditions like ours: of a job that it finished, one is made from the
+    state, so that it doesn't run again.
+    """
+    read = counts_as_map(status)
+    if read.get("state") == UNKNOWN:
+        del read["state"]
+    read["conditions"] = [each for each in read.get("conditions") or () if "status" in each]
+    if read.get("state") in conditions.TERMINAL and not read["conditions"]:
+        told = read.get("reason") or f"was {read['state']} when this controller first saw it"
+        read["conditions"] = [
+            {"type": read["state"], "status": "True", "reason": conditions.reason(read["state"]), "message": told}
+        ]
+    return read
+
+
+def counts_as_map(status: Status) -> Status:
+    """A copy of a status, its list of replicaStatuses, if it is one, turned into v1's map.
+
+    A v1 job has the list for a moment, when its user has just rewritten it from a list form.
+    """
+    counts = status.get("replicaStatuses")
+    return {**status, "replicaStatuses": dict(map(_counts, counts))} if isinstance(counts, list) else dict(status)
+
+
+def _counts(entry: dict[str, Any]) -> tuple[str, dict[str, int]]:
+    written = str(entry.get("mx_replica_type") or entry.get("Mx_replica_type"))
+    states = entry.get("ReplicasStates") or {}
+    return names.canonical_type(written) or written, {
+        name: states[word] for word, name in _COUNTS.items() if word in states
+    }
+
+
+_COUNTS: Final = {"Running": "active", "Succeeded": "succeeded", "Failed": "failed"}
+
+
+def _entry(type_key: str, replica_type: str, counts: ReplicaStatus) -> dict[str, Any]:
+    numbers = {word: getattr(counts, name) for word, name in _COUNTS.items()}
+    states = {word: number for word, number in numbers.items() if number}
+    worst_first = ("Failed", "Running", "Succeeded")
+    state = next((word for word in worst_first if word in states), UNKNOWN)
+    return {"ReplicasStates": states, type_key: replica_type.upper(), "state": state}
+
+
+def _reason(status: MXJobStatus) -> str:
+    if status.state not in _SPOKEN_OF:
+        return ""
+    return next((each.message for each in status.conditions if each.type == status.state), "")

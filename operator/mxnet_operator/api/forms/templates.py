@@ -1,0 +1,53 @@
+"""What the older forms write beside a template and v1 writes in it: the port, the scheduler, and no restartPolicy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.structural import FieldError
+
+Template = dict[str, Any]
+
+
+def with_port(template: Template, port: int) -> Template:
+    """The template whose `mxnet` container has a port named `mxjob-port`: this one, where it names none."""
+    if port_of(template) is not None:
+        return template
+    spec = template["spec"]
+    main = _main(template)
+    ours = {"name": names.PORT_NAME, "containerPort": port}
+    with_ours = {**main, "ports": [*(main.get("ports") or ()), ours]}
+    containers = [with_ours if each is main else each for each in spec["containers"]]
+    return {**template, "spec": {**spec, "containers": containers}}
+
+
+def port_of(template: Template) -> Any:
+    """The number of the port named `mxjob-port`, or None."""
+    ports = _main(template).get("ports") or ()
+    return next((port.get("containerPort") for port in ports if port.get("name") == names.PORT_NAME), None)
+
+
+def port_path(template: Template) -> tuple[str, ...]:
+    """Where that port stands in a template that has it."""
+    containers = template["spec"]["containers"]
+    main = _main(template)
+    position = next(i for i, port in enumerate(main["ports"]) if port.get("name") == names.PORT_NAME)
+    return ("spec", "containers", str(containers.index(main)), "ports", str(position))
+
+
+def without(template: Template, field: str) -> Template:
+    """The template whose pod spec lacks a field."""
+    return {**template, "spec": {name: value for name, value in template["spec"].items() if name != field}}
+
+
+def port_conflicts(path: str, field: str, port: int | None, template: Template) -> Iterator[FieldError]:
+    """The mistake that a port is given twice, and differently: beside the template at `path`, and in its container."""
+    named = port_of(template)
+    if port is not None and named is not None and port != named:
+        why = f"Invalid value: {port}: ambiguous: the container's port {names.PORT_NAME} says {named}; give one of them"
+        yield FieldError(f"{path}.{field}", "FieldValueInvalid", why)
+
+
+def _main(template: Template) -> dict[str, Any]:
+    containers: list[dict[str, Any]] = template["spec"]["containers"]
+    return next(each for each in containers if each["name"] == names.CONTAINER)

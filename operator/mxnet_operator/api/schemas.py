@@ -1,0 +1,103 @@
+"""The structural schemas of the kinds, generated from the types."""
+
+from functools import cache
+
+import msgspec
+
+from mxnet_operator.api.kinds import MLKUBE, MXJOB, MXNETJOB, Kind
+from mxnet_operator.api.older.types import (
+    FlatSpec,
+    LabelledReplica,
+    ListSpec,
+    MapReplica,
+    MapSpec,
+    NetSpec,
+    OlderStatus,
+)
+from mxnet_operator.api.structural import Schema
+from mxnet_operator.api.types import MXJob
+
+
+@cache
+def job_schema(kind: Kind = MXJOB) -> Schema:
+    """The structural schema of a kind, the same in all its versions, without rules and versions' defaults.
+
+    That of mxjobs.kubeflow.org holds the fields of all its forms: what must stand together is for the rules to say.
+    """
+    schema = _schema_of(MXJob)
+    properties: dict[str, Schema] = schema["properties"]
+    properties["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}
+    of_list, of_entry, flat = _fields(ListSpec), _fields(MapReplica), _fields(FlatSpec)
+    if kind == MXJOB:
+        spec = properties["spec"]
+        del spec["required"]
+        spec["properties"] = {**of_list, **flat, **spec["properties"]}
+        of_replica = spec["properties"]["mxReplicaSpecs"]["additionalProperties"]["properties"]
+        of_replica.update(_fields(LabelledReplica))
+        _add_refused(spec["properties"]["replicaSpecs"]["items"], of_entry)
+    elif kind == MXNETJOB:
+        spec = properties["spec"] = _schema_of(NetSpec)
+        _add_refused(spec, {**of_list, **flat, **_fields(MapSpec)})
+        _add_refused(spec["properties"]["replicaSpecs"]["additionalProperties"], of_entry)
+    else:
+        spec = properties["spec"] = _schema_of(ListSpec)
+        spec["required"] = ["jobMode", "replicaSpecs"] if kind == MLKUBE else ["replicaSpecs"]
+        _add_refused(spec, {**flat, **_fields(MapSpec)})
+        _add_refused(spec["properties"]["replicaSpecs"]["items"], of_entry)
+    status = properties["status"]["properties"]
+    status.update(_fields(OlderStatus))
+    # A map in v1, a list in the list forms: no one type fits.
+    status["replicaStatuses"] = {"x-kubernetes-preserve-unknown-fields": True}
+    return schema
+
+
+def _add_refused(schema: Schema, fields: dict[str, Schema]) -> None:
+    """Declare fields that a rule refuses, where the schema has none of that name."""
+    for name, field in fields.items():
+        refused = {**field, "description": "Not of this form: refused, with the right spelling."}
+        schema["properties"].setdefault(name, refused)
+
+
+def _fields(of: type[msgspec.Struct]) -> dict[str, Schema]:
+    properties: dict[str, Schema] = _schema_of(of)["properties"]
+    return properties
+
+
+def _schema_of(of: type[msgspec.Struct]) -> Schema:
+    (reference,), definitions = msgspec.json.schema_components([of], ref_template="{name}")
+    return _structural(reference, definitions)
+
+
+def _structural(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+    """A JSON schema of msgspec's as a structural one: no references, titles, unions with null, or Python's defaults."""
+    schema = dict(schema)
+    while "$ref" in schema or "anyOf" in schema:
+        if "$ref" in schema:
+            schema = {**definitions[schema.pop("$ref")], **schema}
+        else:
+            (alternative,) = (one for one in schema.pop("anyOf") if one.get("type") != "null")
+            schema = {**alternative, **schema}
+    structural: Schema = {}
+    for key, value in schema.items():
+        match key:
+            case "title" | "default":
+                pass
+            case "x-default":
+                structural["default"] = value
+            case "description":
+                structural[key] = " ".join(value.split())
+            case "properties":
+                structural[key] = {name: _structural(child, definitions) for name, child in value.items()}
+            case "items" | "additionalProperties" if isinstance(value, dict):
+                structural[key] = _structural(value, definitions)
+            case "required" if not value:
+                pass
+            case _:
+                structural[key] = value
+    if "enum" in structural:
+        structural["type"] = "string"
+    if "properties" in structural:
+        structural.pop("additionalProperties", None)
+    elif structural.get("additionalProperties") == {}:
+        del structural["additionalProperties"]
+    return structural

@@ -1,0 +1,91 @@
+"""`mxjob convert`: a manifest of an older form as kubeflow.org/v1, with comments on what changed."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from mxnet_operator.api.forms.conversion import convert as to_v1
+from mxnet_operator.cli.commented_yaml import commented_yaml
+from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.manifests import Document, documents_in, name_of, read_text
+from mxnet_operator.cli.terminal import say, write_line
+from mxnet_operator.cli.validate import mistakes
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob convert -f old.yaml >job.yaml
+
+  kubectl get mxjobs.fioravanzo.org my-job -o yaml | mxjob convert -f -
+"""
+_SEPARATOR = re.compile(r"^---(?=\s|$)[^\S\n]*(?:#[^\n]*)?\n?", re.MULTILINE)
+
+
+def convert(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifests; - reads stdin.", show_default=False)
+    ] = None,
+    more_files: Annotated[
+        list[str] | None,
+        typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
+    ] = None,
+) -> None:
+    """Rewrite jobs of any older form as kubeflow.org/v1, on standard output.
+
+    A comment stands above each field that is not what was written, and says what it was. What is v1 already, and what
+    is no job at all, is printed as it stands: converting twice changes nothing. Prints no manifest and exits with 2 if
+    there is a mistake in any.
+    """
+    sources = [*(files or ()), *(more_files or ())]
+    if not sources:
+        raise CommandError("no manifest given", hint="mxjob convert -f old.yaml", code=Exit.USAGE)
+    printed: list[str] = []
+    empty = True
+    found: list[str] = []
+    for source in sources:
+        for part in _parts(read_text(source)):
+            documents = documents_in(part, name_of(source))
+            empty = empty and not documents
+            found += [mistake for document in documents if document.is_job for mistake in _mistakes(document)]
+            if not found:
+                printed += _converted(part, documents)
+    if found:
+        for mistake in found:
+            say(mistake)
+        leave(Exit.USAGE)
+    if empty:
+        raise CommandError("nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
+    write_line("\n---\n".join(printed))
+
+
+def _mistakes(document: Document) -> list[str]:
+    """Those of the manifest itself: a status is not converted, and may be of any old operator's."""
+    content = document.content
+    if isinstance(content, dict):
+        content = {name: value for name, value in content.items() if name != "status"}
+    return mistakes(replace(document, content=content))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The documents of a text, each on the lines where it stands, with the comments around it."""
+    start = 0
+    for separator in (*_SEPARATOR.finditer(text), None):
+        end = separator.start() if separator else len(text)
+        if text[start:end].strip():
+            yield "\n" * text.count("\n", 0, start) + text[start:end]
+        start = separator.end() if separator else end
+
+
+def _converted(part: str, documents: list[Document]) -> Iterator[str]:
+    conversions = [to_v1(document.content) if document.is_job else None for document in documents]
+    if not any(conversions):
+        yield part.strip("\n")
+        return
+    for document, conversion in zip(documents, conversions, strict=True):
+        if conversion is None:
+            yield commented_yaml(document.content, ())
+        else:
+            yield commented_yaml(conversion.manifest, conversion.remarks)

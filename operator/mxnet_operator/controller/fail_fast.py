@@ -1,0 +1,36 @@
+"""Puts the fail-fast hook's ConfigMap into a namespace before the first pod that mounts it."""
+
+from mxnet_operator.build.fail_fast import CONFIG_MAP, DATA, config_map
+from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.resources import CONFIGMAPS
+
+
+async def provide_hook(client: Client, namespace: str) -> str:
+    """Make sure of the ConfigMap; returns why it can't be had, empty if it is there.
+
+    A job runs without the hook, too, if only worse; so a quota or a missing right is told and stops nothing.
+
+    Raises:
+        KubeError: the server may answer otherwise a little later.
+    """
+    try:
+        found = await client.get(CONFIGMAPS.path(namespace, CONFIG_MAP))
+    except ApiError as error:
+        if error.code == 404:
+            return await _create(client, namespace)
+        if error.code == 403:
+            return error.message
+        raise
+    if found.get("data") == DATA:
+        return ""
+    return f'configmaps "{CONFIG_MAP}" has other content than this release\'s: delete it'
+
+
+async def _create(client: Client, namespace: str) -> str:
+    try:
+        await client.create(CONFIGMAPS.path(namespace), config_map(namespace))
+    except ApiError as error:
+        if error.code == 403:
+            return error.message
+        raise
+    return ""

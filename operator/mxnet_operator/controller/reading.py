@@ -1,0 +1,101 @@
+"""From a job's JSON, in whatever form it was written, to the v1 job that it means.
+
+What takes long of a form (which one is it, is it valid) is found out once for each generation of a job; a job in v1's
+own form is then decoded straight into its type at each look.
+"""
+
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api import conditions, forms
+from mxnet_operator.api.forms import Form
+from mxnet_operator.api.forms.v1 import V1
+from mxnet_operator.api.kinds import Kind
+from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
+
+
+class JobRead(msgspec.Struct, frozen=True):
+    """A job as it is stored now.
+
+    `job` is None for one that can't be run, for the reasons in `mistakes`. `source` is the job as a form's status is
+    written for it; `stored` is the status in the form's words, None where they are `status`'s own.
+    """
+
+    metadata: ObjectMeta
+    status: MXJobStatus
+    form: Form
+    source: MXJob | dict[str, Any]
+    stored: dict[str, Any] | None
+    job: MXJob | None
+    mistakes: tuple[str, ...] = ()
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What holds as long as a job's spec does."""
+
+    uid: str
+    generation: int
+    form: Form
+    mistakes: tuple[str, ...]
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """What even a job that can't be decoded has."""
+
+    metadata: ObjectMeta
+
+
+class Reader:
+    """Reads the jobs of one kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        """Nothing known yet."""
+        self._kind = kind
+        self._known: dict[str, _Known] = {}
+
+    def forget(self, key: str) -> None:
+        """The job is gone."""
+        self._known.pop(key, None)
+
+    def read(self, key: str, raw: bytes) -> JobRead:
+        """The job with this key."""
+        metadata = msgspec.json.decode(raw, type=_Header).metadata
+        known = self._known.get(key)
+        if known is None or (known.uid, known.generation) != (metadata.uid, metadata.generation):
+            known = self._known[key] = _recognise(metadata, msgspec.json.decode(raw))
+        if known.form is not V1:
+            return self._read_form(metadata, known, msgspec.json.decode(raw))
+        try:
+            job = msgspec.json.decode(raw, type=MXJob)
+        except msgspec.ValidationError:
+            return self._read_form(metadata, known, msgspec.json.decode(raw))  # Its status may be of another form yet.
+        runs = not known.mistakes or conditions.is_terminal(job.status)  # What is over needs its clean-up only.
+        return JobRead(job.metadata, job.status, V1, job, None, job if runs else None, known.mistakes)
+
+    def _read_form(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any]) -> JobRead:
+        stored = manifest.get("status") or {}
+        try:
+            status = forms.status_from_wire(known.form, stored)
+            if known.mistakes:
+                return JobRead(metadata, status, known.form, manifest, stored, None, known.mistakes)
+            meant = msgspec.convert({**forms.to_v1(manifest), "status": {}}, MXJob)
+        except msgspec.ValidationError as error:
+            return _malformed(metadata, known, manifest, error)
+        own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
+        job = msgspec.structs.replace(meant, metadata=metadata, status=status, **own)
+        return JobRead(metadata, status, known.form, manifest, stored, job)
+
+
+def _recognise(metadata: ObjectMeta, manifest: dict[str, Any]) -> _Known:
+    mistakes = tuple(error.message for error in forms.errors(manifest))
+    return _Known(metadata.uid, metadata.generation, forms.form_of(manifest), mistakes)
+
+
+def _malformed(metadata: ObjectMeta, known: _Known, manifest: dict[str, Any], error: Exception) -> JobRead:
+    stored = manifest.get("status") or {}
+    try:
+        status = forms.status_from_wire(known.form, stored)
+    except msgspec.ValidationError:
+        status = MXJobStatus()
+    return JobRead(metadata, status, known.form, manifest, stored, None, known.mistakes or (str(error),))

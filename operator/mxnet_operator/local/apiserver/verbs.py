@@ -1,0 +1,204 @@
+"""The verbs that answer at once: each takes a request about a resource to the store, and says what to answer.
+
+No HTTP and no waiting: `handlers` speaks HTTP for them, and a simulation asks them from within its process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mxnet_operator.local.apiserver import resources as builtin
+from mxnet_operator.local.apiserver.builtin_types import DecodeError
+from mxnet_operator.local.apiserver.json_values import Object, at
+from mxnet_operator.local.apiserver.paging import read_page
+from mxnet_operator.local.apiserver.patch import patcher
+from mxnet_operator.local.apiserver.requests import (
+    Request,
+    delete_options,
+    is_dry_run,
+    media_type,
+    object_selector,
+    options_kind,
+    read_json,
+)
+from mxnet_operator.local.apiserver.routing import Target
+from mxnet_operator.local.apiserver.statuses import (
+    bad_request,
+    invalid_options,
+    method_not_allowed,
+    success,
+    unsupported,
+)
+from mxnet_operator.local.apiserver.store import OnUnknown, Store
+from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
+
+_ANSWERED_WITH_OBJECT = (builtin.PODS, builtin.SERVICES, builtin.NAMESPACES)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to answer: a JSON value, which may be the stored object itself, and texts for Warning headers."""
+
+    value: Any
+    code: int = 200
+    warnings: Sequence[str] = ()
+
+
+class Verbs:
+    """The verbs over one store, but for watches and logs."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def answer(self, request: Request, target: Target) -> Answer:
+        """Do what the request asks of its target.
+
+        Raises:
+            StatusError: it is refused.
+        """
+        resource, verbs = target.resource, target.resource.verbs
+        if target.subresource == "binding":
+            allow(request.method == "POST")
+            return self._bind(request, target)
+        match request.method, bool(target.name):
+            case "GET", False:
+                allow("list" in verbs)
+                return self._list(request, target)
+            case "GET", True:
+                allow("get" in verbs)
+                return self._object(request, target, self._store.get(resource, target.namespace, target.name))
+            case "POST", False:
+                allow("create" in verbs and (bool(target.namespace) or not resource.namespaced))
+                return self._create(request, target)
+            case "PUT", True:
+                allow("update" in verbs)
+                return self._update(request, target)
+            case "PATCH", True:
+                allow("patch" in verbs)
+                return self._patch(request, target)
+            case "DELETE", True:
+                allow("delete" in verbs and not target.subresource)
+                return self._delete(request, target)
+            case "DELETE", False:
+                allow("deletecollection" in verbs)
+                return self._delete_collection(request, target)
+        raise method_not_allowed()
+
+    def _list(self, request: Request, target: Target) -> Answer:
+        selector = object_selector(target, request.query)
+        page = read_page(self._store, target.resource, target.namespace, selector, request.query)
+        return self._objects(request, target, page.items, page.metadata)
+
+    def _create(self, request: Request, target: Target) -> Answer:
+        body = read_json(request)
+        if target.resource is builtin.ACCESS_REVIEWS:
+            if not isinstance(body, dict):
+                raise bad_request("the object provided is unrecognized (must be of type SelfSubjectAccessReview)")
+            return Answer(body | {"status": {"allowed": True}}, 201)
+        warnings: list[str] = []
+        obj = self._store.create(
+            target.resource,
+            target.namespace,
+            body,
+            dry_run=is_dry_run(request),
+            on_unknown=_unknown_fields(request, warnings),
+        )
+        return self._object(request, target, obj, 201, warnings)
+
+    def _update(self, request: Request, target: Target) -> Answer:
+        body = read_json(request)
+        warnings: list[str] = []
+        obj = self._store.update(
+            target.resource,
+            target.namespace,
+            target.name,
+            body,
+            subresource=target.subresource,
+            dry_run=is_dry_run(request),
+            on_unknown=_unknown_fields(request, warnings),
+        )
+        return self._object(request, target, obj, 200, warnings)
+
+    def _patch(self, request: Request, target: Target) -> Answer:
+        kind = media_type(request)
+        patcher(target.resource, kind)
+        patch = read_json(request, kind)
+        warnings: list[str] = []
+        obj = self._store.patch(
+            target.resource,
+            target.namespace,
+            target.name,
+            kind,
+            patch,
+            subresource=target.subresource,
+            dry_run=is_dry_run(request),
+            on_unknown=_unknown_fields(request, warnings),
+        )
+        return self._object(request, target, obj, 200, warnings)
+
+    def _bind(self, request: Request, target: Target) -> Answer:
+        self._store.bind(target.namespace, target.name, read_json(request))
+        return Answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
+    def _delete(self, request: Request, target: Target) -> Answer:
+        options = delete_options(request)
+        obj, gone = self._store.delete(target.resource, target.namespace, target.name, options)
+        if gone and target.resource not in _ANSWERED_WITH_OBJECT:
+            return Answer(success(target.resource, target.name, obj["metadata"]["uid"]))
+        return self._object(request, target, obj)
+
+    def _delete_collection(self, request: Request, target: Target) -> Answer:
+        options = delete_options(request)
+        resource, deleted = target.resource, []
+        for obj in self._store.select(resource, target.namespace, object_selector(target, request.query)):
+            namespace = obj["metadata"].get("namespace", "")
+            deleted.append(self._store.delete(resource, namespace, obj["metadata"]["name"], options)[0])
+        metadata = {"resourceVersion": str(self._store.storage.revision)}
+        return self._objects(request, target, deleted, metadata)
+
+    def _object(
+        self, request: Request, target: Target, obj: Object, code: int = 200, warnings: Sequence[str] = ()
+    ) -> Answer:
+        form = table_format(request)
+        if form is not None:
+            metadata = {"resourceVersion": at(obj, "metadata", "resourceVersion", default="")}
+            obj = table(target.resource, [obj], form, self._store.clock(), metadata)
+        return Answer(obj, code, warnings)
+
+    def _objects(self, request: Request, target: Target, items: Sequence[Object], metadata: Object) -> Answer:
+        resource, form = target.resource, table_format(request)
+        if form is not None:
+            return Answer(table(resource, items, form, self._store.clock(), metadata))
+        if not resource.custom:  # the list says what they are, for all of them
+            items = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
+        return Answer(
+            {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
+        )
+
+
+def allow(allowed: bool) -> None:
+    """Raise StatusError (405) unless the resource has the verb."""
+    if not allowed:
+        raise method_not_allowed()
+
+
+def table_format(request: Request) -> TableFormat | None:
+    """The table that the request wants its answer as, kubectl's way; None for plain JSON."""
+    return requested_table(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
+
+
+def _unknown_fields(request: Request, warnings: list[str]) -> OnUnknown:
+    """What the request wants done about unknown fields: refuse (Strict), say so in `warnings` (Warn), or nothing."""
+    wanted = request.query.get("fieldValidation", "") or "Warn"
+    if wanted not in ("Ignore", "Warn", "Strict"):
+        error = unsupported("fieldValidation", wanted, ("", "Ignore", "Strict", "Warn"))
+        raise invalid_options(options_kind(request), [error])
+
+    def found(paths: list[str]) -> None:
+        sentences = [f'unknown field "{path}"' for path in paths]
+        if sentences and wanted == "Strict":
+            raise DecodeError(f"strict decoding error: {', '.join(sentences)}")
+        if wanted == "Warn":
+            warnings.extend(sentences)
+
+    return found

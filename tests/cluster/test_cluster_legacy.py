@@ -1,0 +1,124 @@
+"""The older kinds on a real Kubernetes: what installing them changes, and a job of each from creation to deletion."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from control_plane import control_plane
+from control_plane_fixtures import real_api
+from controller_fixtures import PODS, SECONDS, SERVICES, World
+from deployment import MANIFESTS, Administrator, rendered, started, user_name
+from fake_nodes import EXIT_CODE, NODES, fake_node
+from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from older_jobs import FORMS, kind_of_form, older_job, pod_template
+
+from mxnet_operator.controller.resources import resource_of
+
+pytestmark = pytest.mark.kubernetes
+
+OVERLAYS = MANIFESTS / "overlays"
+LEGACY_CRDS = ("crd/mxjobs.fioravanzo.org", "crd/mxjobs.mxnet.mlkube.io")
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A control plane on which nothing of ours is installed yet."""
+    paths = programs_or_skip(CONTROL_PLANE)
+    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name, control_plane(paths, Path(name), []) as running:
+        yield running
+
+
+@pytest.fixture
+async def world(server):
+    """The administrator's access, and a node on which KWOK runs pods."""
+    async with real_api(server) as api:
+        (await api.post(NODES, fake_node("node"))).ok()
+        async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:
+            while (await events.next())["object"]["spec"].get("taints") is not None:
+                pass
+        yield World(api, None, server.kubeconfig())
+
+
+def sent_to(form):
+    """Where a user's client sends a manifest of this form."""
+    api_version, kind, _ = FORMS[form]
+    return f"/apis/{api_version}/namespaces/default/{kind.plural}"
+
+
+def ending(form, name):
+    """A job of the form whose pods succeed a moment after they started."""
+    return older_job(form, name, pod_template(annotations={EXIT_CODE: "0"}))
+
+
+async def a_life(world, form):
+    """A job from its creation to its deletion; returns its last status."""
+    kind, name = kind_of_form(form), f"of-{form}"
+    job = await world.submit(ending(form, name), sent_to(form))
+    path = resource_of(kind).path("default")
+
+    def own(pods):
+        return [pod for each, pod in pods.items() if each.startswith(f"{name}-")]
+
+    for pod in own(await world.eventually(PODS, lambda pods: len(own(pods)) == 4)):
+        (owner,) = pod["metadata"]["ownerReferences"]
+        assert (owner["apiVersion"], owner["kind"], owner["uid"]) == (
+            *(kind.api_version, kind.kind),
+            job["metadata"]["uid"],
+        )
+
+    def has_ended(jobs):
+        status = jobs.get(name, {}).get("status", {})
+        return status.get("state") == "Succeeded" and status.get("phase") != "CleanUp"
+
+    over = await world.eventually(path, has_ended)
+    (await world.api.delete(f"{path}/{name}", {"propagationPolicy": "Background"})).ok()
+    for children in (PODS, SERVICES):
+        await world.eventually(children, lambda found: not own(found))
+    return over[name]["status"]
+
+
+async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_controller_takes_the_new_kinds_up(
+    server, world, tmp_path
+):
+    ask = Administrator(server)
+    await ask("apply", "-k", OVERLAYS / "standalone")
+    crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
+    await ask("wait", "--for=condition=Established", "--timeout=60s", *crds)
+    objects = rendered("standalone")
+    with started(server, objects, tmp_path):
+        ours = await a_life(world, "v1")
+        assert "phase" not in ours
+        await world.submit(older_job("v1", "ours"), sent_to("v1"))
+        await world.submit(older_job("mxnetjob", "proposed"), sent_to("mxnetjob"))
+        assert await ask("get", "mxjobs", "-o", "name", cache="before") == "mxjob.kubeflow.org/ours\n"
+        assert await ask("get", "mxj", "-o", "name", cache="before") == "mxjob.kubeflow.org/ours\n"
+
+        await ask("apply", "-k", OVERLAYS / "legacy")
+        await ask("wait", "--for=condition=Established", "--timeout=60s", *LEGACY_CRDS)
+        await world.submit(older_job("fioravanzo", "older"), sent_to("fioravanzo"))
+        assert await ask("get", "mxjobs", "-o", "name", cache="after") == "mxjob.fioravanzo.org/older\n"
+        assert await ask("get", "mxjob", "-o", "name", cache="after") == "mxjob.fioravanzo.org/older\n"
+        assert await ask("get", "mxjobs.kubeflow.org", "-o", "name", cache="after") == "mxjob.kubeflow.org/ours\n"
+        assert await ask("get", "mxj", "-o", "name", cache="after") == "mxjob.kubeflow.org/ours\n"
+        everything = await ask("get", "mxnet", "-o", "name", cache="after")
+        assert sorted(everything.split()) == [
+            "mxjob.fioravanzo.org/older",
+            "mxjob.kubeflow.org/ours",
+            "mxnetjob.kubeflow.org/proposed",
+        ]
+        assert await ask("get", "mxjobs", "-o", "name", cache="before") == "mxjob.kubeflow.org/ours\n"
+        await ask("api-resources", cache="before")
+        assert await ask("get", "mxjobs", "-o", "name", cache="before") == "mxjob.fioravanzo.org/older\n"
+        # The controller was started before the CRD was there.
+        await world.eventually(PODS, lambda pods: "older-worker-1" in pods)
+
+        for form in FORMS:
+            status = await a_life(world, form)
+            assert status.get("form", "v1") == form
+            if form in {"v1alpha1", "fioravanzo", "mlkube"}:
+                assert (status["phase"], status["state"]) == ("Done", "Succeeded")
+                assert all(entry["state"] == "Succeeded" for entry in status["replicaStatuses"][:1])
+            elif form == "v1beta1":
+                assert status["mxReplicaStatuses"] == status["replicaStatuses"]
+        assert {entry["responseStatus"]["code"] for entry in server.requests(user_name(objects))} & {401, 403} == set()

@@ -1,0 +1,88 @@
+"""The fail-fast hook where Python is process 1, as in a container: SIGTERM ends it, and the rest is as it was."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mxnet_operator.build.fail_fast import HOOK
+
+SECONDS = 120
+NAMESPACE = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork"]
+WAIT = "import threading; print('up', flush=True); threading.Event().wait()"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def namespaces():
+    """Skips where the machine allows no process namespaces."""
+    tried = subprocess.run([*NAMESPACE, "sh", "-c", "echo $$"], capture_output=True, text=True, check=False)
+    if tried.stdout != "1\n":
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no process namespaces: {tried.stderr}")
+
+
+@contextlib.contextmanager
+def first_process(python: Path | str, script: str, **env: str) -> Iterator["subprocess.Popen[str]"]:
+    """A script as process 1 of a namespace, with the hook, once it has said `up`: the process that waits for it."""
+    command = [*NAMESPACE, "--kill-child", str(python), "-u", "-c", script]
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOOK), "DMLC_ROLE": "worker", **env}
+    with subprocess.Popen(
+        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "up\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def terminate(process: "subprocess.Popen[str]") -> None:
+    """Send SIGTERM to process 1 of the namespace, as a container runtime does."""
+    (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(first), signal.SIGTERM)
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """The exit code and what was written since."""
+    assert process.stdout
+    return process.wait(SECONDS), process.stdout.read()
+
+
+@pytest.mark.parametrize("role", ["scheduler", "server", "worker"])
+def test_a_blocked_mxnet_process_ends_on_sigterm(mxnet_python, role):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    gang = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": port, "DMLC_NUM_SERVER": "1", "DMLC_NUM_WORKER": "1"}
+    # MXNet loads its library, and then the others of the gang never come.
+    script = "print('up'); import mxnet; mxnet.kv.create('dist_sync')"
+    with first_process(mxnet_python, script, DMLC_ROLE=role, PS_VERBOSE="1", **gang) as process:
+        assert any("Bind to" in line for line in process.stdout), "it never got as far as ps-lite"
+        terminate(process)
+        assert ended(process)[0] == 143
+
+
+def test_the_scripts_own_handler_of_sigterm_is_called():
+    script = f"import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit('saved')); {WAIT}"
+    with first_process(sys.executable, script) as process:
+        terminate(process)
+        assert ended(process) == (1, "saved\n")
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [("raise SystemExit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("os.abort()", 134), ("pass", 0)]
+)
+def test_the_exit_code_is_the_scripts(fault, code):
+    with first_process(sys.executable, f"import os; print('up', flush=True); {fault}") as process:
+        assert ended(process)[0] == code
+
+
+def test_switched_off_the_script_stays_process_1():
+    with first_process(sys.executable, "import os; print('up'); print(os.getpid())", MXJOB_FAILFAST="off") as process:
+        assert ended(process) == (0, "1\n")

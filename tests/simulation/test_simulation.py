@@ -1,0 +1,56 @@
+"""Random schedules of events, faults and second leaders over the real controller and the in-memory API.
+
+A failing seed is printed with the least that it takes to fail: `MXJOB_SEED=<seed>` runs it alone, `MXJOB_SCHEDULES=<n>`
+runs so many, and `make simulate N=<n>` does so on all cores.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+from simulator.report import report
+from simulator.run import run, run_seed
+from simulator.schedule import Schedule, Setup
+from simulator.shrink import shrink
+
+from mxnet_operator.plan import restart
+
+SCHEDULES = int(os.environ.get("MXJOB_SCHEDULES", "1000"))
+SEED = os.environ.get("MXJOB_SEED")
+
+
+@pytest.mark.timeout(max(600, SCHEDULES // 5))
+def test_every_schedule_keeps_the_invariants_and_comes_to_rest() -> None:
+    seeds = range(SCHEDULES) if SEED is None else [int(SEED)]
+    ends: Counter[str] = Counter()
+    for seed in seeds:
+        result = run_seed(seed)
+        assert not result.wrong, report(seed, result)
+        ends[result.state] += 1
+    print(f"{len(seeds)} schedules: {dict(ends)}")
+    if len(seeds) > 100:
+        assert min(ends["Succeeded"], ends["Failed"], ends[""]) > len(seeds) // 20, "schedules of one kind only"
+
+
+def test_a_seed_and_its_printed_schedule_make_the_same_history() -> None:
+    for seed in range(20):
+        drawn = run_seed(seed)
+        printed = eval(drawn.schedule.source(), {"Schedule": Schedule, "Setup": Setup})
+        assert printed == drawn.schedule
+        assert run(printed) == drawn == run_seed(seed), f"seed {seed}"
+
+
+def test_a_failing_schedule_is_cut_down_until_nothing_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restart, "is_retryable", lambda *_: True)
+    seed, result = next((seed, r) for seed in range(1000) if (r := run_seed(seed)).wrong)
+    least = shrink(result)
+    assert least.invariant == result.invariant == "what_is_final_is_not_retried"
+    for number in range(len(least.schedule.steps)):
+        steps = least.schedule.steps[:number] + least.schedule.steps[number + 1 :]
+        assert not run(Schedule(setup=least.schedule.setup, steps=steps)).wrong
+    told = report(seed, result)
+    assert f"seed {seed} breaks what_is_final_is_not_retried: " in told
+    assert f"MXJOB_SEED={seed}" in told
+    monkeypatch.undo()
+    source = told[told.index("Schedule(") : told.index("    assert run")]
+    assert not run(eval(source, {"Schedule": Schedule, "Setup": Setup})).wrong

@@ -1,0 +1,115 @@
+"""What the simulation has found, each cut down to the schedule that shows it."""
+
+from simulator.run import run
+from simulator.schedule import Schedule, Setup
+
+GANG = Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="ExitCode")
+ALL_START = (
+    ("look", "a"),
+    *((step, label) for step in ("kubelet", "kubelet") for label in ("scheduler-0", "server-0", "worker-0")),
+)
+
+
+def test_a_pod_that_vanishes_before_its_end_was_seen_gets_no_successor_in_its_gang() -> None:
+    steps = (
+        *ALL_START,
+        ("exit", "scheduler-0", 0),
+        ("exit", "server-0", 0),
+        ("exit", "worker-0", 0),
+        ("delete pod", "worker-0"),
+        ("hear", "a"),
+        ("look", "a"),
+    )
+    assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
+
+
+def test_nor_does_one_when_all_that_is_left_is_the_record_of_the_others() -> None:
+    steps = (
+        *ALL_START,
+        ("exit", "server-0", 0),
+        ("exit", "worker-0", 0),
+        ("wait", 20),
+        ("hear", "a"),
+        ("look", "a"),
+        ("delete pod", "scheduler-0", 0),
+        ("delete pod", "server-0"),
+        ("delete pod", "worker-0"),
+        ("hear", "a"),
+        ("look", "a"),
+    )
+    assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
+
+
+def test_a_job_that_is_suspended_when_its_pods_are_gone_starts_anew_when_resumed() -> None:
+    """It said Running and Suspended, and when resumed it was restarted for the pods that it missed."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 1}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("suspend",),
+            ("delete pod", "worker-0", 0),
+            ("hear", "a"),
+            ("look", "a"),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_a_leader_whose_pods_lag_behind_its_jobs_does_not_take_a_sound_job_for_lost() -> None:
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 1}),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("hear", "b", "jobs", 3),
+            ("look", "b"),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_nor_does_it_begin_an_attempt_beside_the_one_before() -> None:
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="OnFailure"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "scheduler-0"),
+            ("kubelet", "scheduler-0"),
+            ("exit", "scheduler-0", 130, "", True),
+            ("hear", "a"),
+            ("look", "a"),
+            ("kubelet", "worker-1"),
+            ("wait", 60),
+            ("hear", "a"),
+            ("look", "a"),
+            ("kubelet", "scheduler-0"),
+            ("hear", "b", "jobs", 2),
+            ("look", "b"),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_how_a_program_exits_that_was_deleted_by_hand_is_no_failure_of_it() -> None:
+    """It was counted, and with a permanent code it failed the job, where deletion and exit were heard of at once."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 2}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-1"),
+            ("kubelet", "worker-1"),
+            ("delete pod", "worker-1"),
+            ("exit", "worker-1", 2),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")

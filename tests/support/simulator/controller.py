@@ -1,0 +1,162 @@
+"""A controller process of a simulation: the real Reconciler and Executor over caches that the schedule feeds."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from simulator.api import KEY, PODS, SERVICES, Api, Object
+from simulator.clock import Clock
+from simulator.feed import Feed
+from simulator.lives import owner_of
+from simulator.transport import Fault, SimulatedClient, SimulatedTransport
+
+from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.observe import Child, JobRecord, owner_uid, project_job, project_pod, project_service
+from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.reconcile import BY_OWNER, Reconciler
+from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.kube import resources as kube
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.plan import PodView, ServiceView
+
+RETRY = 1.0
+"""Seconds until a job whose look failed is looked at again."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a controller knew when it last began to look."""
+
+    job: Object
+    pods: dict[str, int]
+    """The versions of the job's pods, by uid."""
+    services: int
+    """How many Services of the job."""
+
+
+class Controller:
+    """One process: it can die, and comes back with nothing but what it lists."""
+
+    def __init__(self, name: str, api: Api, clock: Clock, acting: Any) -> None:
+        self.name = name
+        self._api, self._clock, self._acting = api, clock, acting
+        self.seen: Seen | None = None
+        self._look: asyncio.Task[None] | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self.wanted = True
+        self.due: float | None = None
+        self._transport = SimulatedTransport(
+            self._api, lambda begins: self._acting(self if begins else None), self._note_listed
+        )
+        jobs: Indexer[JobRecord] = Indexer()
+        pods: Indexer[Child[PodView]] = Indexer({BY_OWNER: owner_uid})
+        services: Indexer[Child[ServiceView]] = Indexer({BY_OWNER: owner_uid})
+        store = self._api.store
+        self.feeds = {
+            "jobs": Feed(store, self._api.jobs, jobs, project_job, self._changed),
+            "pods": Feed(store, PODS, pods, project_pod, self._changed),
+            "services": Feed(store, SERVICES, services, project_service, self._changed),
+        }
+        self._jobs, self._pods, self._services = jobs, pods, services
+        client = SimulatedClient(self._transport)
+        caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, kube.PODS: pods, kube.SERVICES: services}
+        writes = OwnWrites(caches, self._clock.monotonic)
+        self._reconciler = Reconciler(
+            client,
+            jobs,
+            pods,
+            services,
+            writes,
+            executor=Executor(client, writes),
+            now=self._clock.wall(self.name),
+        )
+
+    def hear(self) -> None:
+        for feed in self.feeds.values():
+            feed.hear()
+
+    @property
+    def held(self) -> bool:
+        """Whether a look is under way, one of its requests on hold."""
+        return self._look is not None
+
+    @property
+    def is_due(self) -> bool:
+        return self.wanted or (self.due is not None and self.due <= self._clock.seconds)
+
+    async def look(self, fault: Fault | None = None) -> None:
+        """Look at the job once, as a worker that takes it from the queue; not while an earlier look is on hold."""
+        if self._look is not None:
+            return
+        self.wanted, self.due = False, None
+        self._note_seen()
+        self._transport.begin(fault)
+        if fault is None or fault.kind not in ("held", "dies before", "dies after"):
+            await self._reconcile()
+            return
+        self._look = asyncio.create_task(self._reconcile())
+        await self._go_on()
+
+    async def release(self) -> None:
+        """Let the request that is on hold go out."""
+        if self._look is not None:
+            self._transport.stopped.clear()
+            self._transport.released.set()
+            await self._go_on()
+
+    async def die(self) -> None:
+        """The process ends at once, whatever it was doing, and another one starts."""
+        if self._look is not None:
+            self._look.cancel()
+            await asyncio.gather(self._look, return_exceptions=True)
+            self._look = None
+        self._start()
+
+    async def _go_on(self) -> None:
+        assert self._look is not None
+        stopped = asyncio.create_task(self._transport.stopped.wait())
+        await asyncio.wait({self._look, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if self._look.done():
+            look, self._look = self._look, None
+            await look
+        elif self._transport.died:
+            await self.die()
+        else:
+            for _ in range(40):  # The other requests that are under way are answered meanwhile.
+                await asyncio.sleep(0)
+
+    async def _reconcile(self) -> None:
+        try:
+            again = await self._reconciler.reconcile(KEY)
+        except KubeError:
+            self.due = self._clock.seconds + RETRY
+        else:
+            if again is not None:
+                self.due = self._clock.seconds + max(again.total_seconds(), 0.0)
+
+    def _note_seen(self) -> None:
+        record = self._jobs.get(KEY)
+        if record is None:
+            self.seen = None
+            return
+        job = msgspec.json.decode(record.raw)
+        uid = job["metadata"]["uid"]
+        pods = {
+            child.view.uid: int(self._pods.version(f"default/{child.view.name}") or 0)
+            for child in self._pods.by_index(BY_OWNER, uid)
+        }
+        self.seen = Seen(job, pods, len(self._services.by_index(BY_OWNER, uid)))
+
+    def _note_listed(self) -> None:
+        """It asked for the pods as they are now."""
+        assert self.seen is not None
+        uid = self.seen.job["metadata"]["uid"]
+        metadata = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]
+        pods = {each["uid"]: int(each["resourceVersion"]) for each in metadata}
+        self.seen = msgspec.structs.replace(self.seen, pods=pods)
+
+    def _changed(self) -> None:
+        self.wanted = True

@@ -1,0 +1,131 @@
+"""Draw a schedule from a seed: which job, and step by step what happens to it."""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from simulator.kubelet import DISRUPTIONS, NODE_NAMES
+from simulator.schedule import Setup, Step
+from simulator.transport import FAULTS
+from simulator.world import World
+
+STEPS = 50
+EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
+RESOURCES = ("jobs", "pods", "services")
+Draw = Callable[[World], Iterator[Step]]
+
+
+def draw_setup(seed: int) -> tuple[Setup, bool, random.Random]:
+    """The job of a schedule, whether nothing goes wrong in it, and what draws its steps."""
+    rng = random.Random(seed)
+    shape = rng.random()
+    if shape < 0.5:
+        replicas = {"Scheduler": 1, "Server": 1, "Worker": rng.randint(1, 2)}
+    elif shape < 0.75:
+        replicas = {"Worker": rng.randint(1, 2)}
+    else:
+        replicas = {"TunerTracker": 1, "TunerServer": 1, "Tuner": 1}
+    calm = rng.random() < 0.05
+    rare: tuple[tuple[str, Any, float], ...] = (
+        ("suspend", True, 0.1),
+        ("restartScope", rng.choice(["Job", "Replica"]), 0.1),
+        ("activeDeadlineSeconds", rng.choice([60, 3600]), 0.1),
+        ("progressDeadlineSeconds", rng.choice([60, 3600]), 0.1),
+        ("ttlSecondsAfterFinished", rng.choice([0, 100]), 0.05),
+        ("exitCodes", {"retryable": [3], "permanent": [143]}, 0.2),
+    )
+    policy = {
+        "backoffLimit": rng.randint(0, 3),
+        "cleanPodPolicy": rng.choice(["None", "Running", "All"]),
+        **{field: value for field, value, likely in rare if rng.random() < likely and not calm},
+    }
+    restart = rng.choice(["Never", "OnFailure", "Always", "ExitCode", "ExitCode", "ExitCode"])
+    return Setup(replicas=replicas, restart=restart, policy=policy), calm, rng
+
+
+def draw_steps(rng: random.Random, calm: bool) -> Draw:
+    """What draws one step after another, seeing the world as it has become."""
+
+    def steps(world: World) -> Iterator[Step]:
+        # One controller, now and then two; a schedule keeps to some kinds of trouble, so that they meet often.
+        second = not calm and rng.random() < 0.5
+        trouble = 0.0 if calm else rng.choice([0.05, 0.15, 0.3])
+        for _ in range(STEPS):
+            kind = rng.random()
+            if kind < trouble:
+                yield _trouble(rng, world)
+            elif kind < trouble + (1 - trouble) * 0.45:
+                yield from _controller(rng, "b" if second and rng.random() < 0.3 else "a", calm)
+            else:
+                yield _life(rng, world)
+
+    return steps
+
+
+def _controller(rng: random.Random, who: str, calm: bool) -> Iterator[Step]:
+    fate = rng.random()
+    if calm or fate < (0.7 if who == "a" else 0.25):
+        yield ("hear", who)
+        yield ("look", who)
+    elif fate < 0.8:
+        yield ("hear", who, rng.choice(RESOURCES), rng.randint(1, 3))
+        yield ("look", who)
+    elif fate < 0.85:
+        yield ("relist", who, rng.choice(RESOURCES))
+    elif fate < 0.9:
+        yield ("release", who)
+    else:
+        yield ("hear", who)
+        yield ("look", who, rng.choice(FAULTS), rng.randint(0, 5))
+
+
+def _life(rng: random.Random, world: World) -> Step:
+    """What happens in the life of any job."""
+    kind = rng.random()
+    if kind < 0.12:
+        return ("wait", rng.choice([1, 5, 20, 60, 700]))
+    label = _label(rng, world)
+    pod = world.api.pod(f"job-{label}")
+    if kind < 0.2 and pod is not None and pod["status"]["phase"] == "Running":
+        return ("exit", label, 0)
+    if kind < 0.23:
+        return ("collect garbage",)
+    return ("kubelet", label)
+
+
+def _trouble(rng: random.Random, world: World) -> Step:
+    label = _label(rng, world)
+    kind = rng.random()
+    if kind < 0.4:
+        code = rng.choice(EXIT_CODES)
+        if code == 137 and rng.random() < 0.5:
+            return ("exit", label, code, "OOMKilled")
+        return ("exit", label, code, "", True) if rng.random() < 0.1 else ("exit", label, code)
+    node = rng.choice(NODE_NAMES)
+    one_of: tuple[Callable[[], Step], ...] = (
+        lambda: ("evict", label),
+        lambda: ("reject", label),
+        lambda: ("unschedulable", label),
+        lambda: ("disrupt", label, rng.choice(sorted(DISRUPTIONS))),
+        lambda: ("lose node", node),
+        lambda: ("lose node", node),
+        lambda: ("node off" if node in world.kubelet.down else "lose node", node),
+        lambda: ("remove node" if node in world.kubelet.down else "lose node", node),
+        lambda: ("node up", node),
+        lambda: ("collect", node),
+        lambda: ("hang", label) if "activeDeadlineSeconds" in world.setup.policy else ("evict", label),
+        lambda: ("delete pod", label),
+        lambda: ("delete pod", label, 0),
+        lambda: ("suspend",),
+        lambda: ("resume",),
+        lambda: ("backoffLimit", rng.randint(0, 4)),
+        lambda: ("delete job",) if rng.random() < 0.3 else ("create job",),
+        lambda: ("squat", label),
+        lambda: ("step clock", rng.choice(["a", "b", "server"]), rng.choice([-3600, -60, 60, 3600])),
+        lambda: ("die", rng.choice(["a", "b"])),
+    )
+    return rng.choice(one_of)()
+
+
+def _label(rng: random.Random, world: World) -> str:
+    return rng.choice(world.setup.labels)

@@ -1,0 +1,363 @@
+"""What must be true of every single write, whatever happened before it: `facts/controllers.md` section 3, and more.
+
+Each is a function of the world and the write that says what is wrong, or nothing. They read the API server's objects
+and what really happened to pods (`lives`), never the operator's own reading of either.
+"""
+
+from collections.abc import Callable, Iterator
+
+from simulator import truth
+from simulator.api import PODS, SERVICES
+from simulator.lives import owner_of
+from simulator.truth import conditions, holds, is_over, restarts, status_of
+from simulator.world import World, Write
+
+from mxnet_operator.api import names
+
+Invariant = Callable[[World, Write], Iterator[str]]
+
+
+def one_pod_per_replica(world: World, write: Write) -> Iterator[str]:
+    """At most one pod per job, type and index."""
+    labels, new = write.change.object["metadata"].get("labels") or {}, write.change.object["metadata"]
+    wanted = (names.LABEL_JOB_UID, names.LABEL_REPLICA_TYPE, names.LABEL_REPLICA_INDEX)
+    for pod in world.api.pods():
+        others = pod["metadata"].get("labels") or {}
+        if pod["metadata"]["name"] != new["name"] and all(labels.get(key) == others.get(key, "") for key in wanted):
+            yield f"{new['name']} is a second pod for the replica of {pod['metadata']['name']}"
+
+
+def attempts_do_not_overlap(world: World, write: Write) -> Iterator[str]:
+    """No pod of attempt k+1 while one of attempt k exists."""
+    new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
+    if new is None or not world.setup.restarts_as_gang:
+        return
+    for pod in world.api.pods():
+        old = world.lives.by_uid.get(pod["metadata"]["uid"])
+        if old is not None and old.owner == new.owner and old.attempt < new.attempt:
+            yield f"{new.name} of attempt {new.attempt} was made beside {old.name} of attempt {old.attempt}"
+
+
+def nothing_is_made_after_the_end(world: World, write: Write) -> Iterator[str]:
+    """A controller that knows of the verdict creates nothing."""
+    if write.by is not None and write.by.seen is not None and is_over(write.by.seen.job):
+        yield f"{write.change.object['metadata']['name']} was made for a job that is over"
+
+
+def replicas_are_asked_for(world: World, write: Write) -> Iterator[str]:
+    """No pod for an index that the job doesn't ask for, and each with its owner."""
+    new = write.change.object
+    life = world.lives.by_uid.get(new["metadata"]["uid"])
+    seen = write.by.seen if write.by is not None else None
+    if life is None or seen is None or life.owner != seen.job["metadata"]["uid"]:
+        yield f"{new['metadata']['name']} doesn't belong to the job that it was made for"
+    elif life.index >= world.setup.replicas.get(life.type, 0):
+        yield f"{life.name} is no replica of the job"
+    elif life.attempt > restarts(seen.job):
+        yield f"{life.name} is of attempt {life.attempt} already"
+
+
+def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
+    """No pod for an index that the creator knew to be completed, nor for a suspended job."""
+    life = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
+    if life is None or write.by is None or write.by.seen is None:
+        return
+    job = write.by.seen.job
+    if life.index in truth.indexes((status_of(job).get("completedIndexes") or {}).get(life.type, "")):
+        yield f"{life.name} was done, and was made again"
+    if truth.asks_to_suspend(job):
+        yield f"{life.name} was made for a suspended job"
+    for other in truth.attempt_of(world, job):
+        was_seen = write.by.seen.pods.get(other.uid, 0) >= other.since
+        if other.end == "done" and was_seen and (other.type, other.index) == (life.type, life.index):
+            yield f"{life.name} was seen to be done, and was made again"
+
+
+def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[str]:
+    """ps-lite: once a member of an attempt is known to have ended, the attempt gets no new ones."""
+    if write.by is None or write.by.seen is None or not world.setup.restarts_as_gang:
+        return
+    seen = write.by.seen
+    for other in truth.attempt_of(world, seen.job):
+        if other.end in ("done", "exit") and seen.pods.get(other.uid, 0) >= other.since:
+            yield f"{write.change.object['metadata']['name']} joined a gang whose {other.name} had ended"
+    if any((status_of(seen.job).get("completedIndexes") or {}).values()):
+        yield f"{write.change.object['metadata']['name']} joined a gang of which some were done"
+
+
+def services_come_first(world: World, write: Write) -> Iterator[str]:
+    """Names resolve before pods start: no pod without a Service, unless its creator saw one that has gone since."""
+    owner = owner_of(write.change.object)
+    seen = write.by.seen.services if write.by is not None and write.by.seen is not None else 0
+    if not seen and not any(owner_of(service) == owner for service in world.api.services()):
+        yield f"{write.change.object['metadata']['name']} was made before the Services"
+
+
+def only_own_children_are_touched(world: World, write: Write) -> Iterator[str]:
+    """Nothing is changed or deleted but what belongs to the job that was looked at, by uid."""
+    before = write.change.before
+    if before is None or write.by is None or write.by.seen is None:
+        return
+    if owner_of(before) != write.by.seen.job["metadata"]["uid"]:
+        yield f"{before['metadata']['name']} belongs to somebody else"
+
+
+def counted_before_it_is_deleted(world: World, write: Write) -> Iterator[str]:
+    """A pod is deleted or stopped only once the status says that its attempt, or the job, is over."""
+    before = write.change.before
+    if before is None or write.by is None or not _was_ended(write):
+        return
+    life, job = world.lives.by_uid.get(before["metadata"]["uid"]), world.job
+    if life is None or job is None or job["metadata"]["uid"] != life.owner or is_over(job):
+        return
+    if world.setup.restarts_as_gang:
+        if life.attempt >= restarts(job):
+            yield f"{life.name} of the running attempt was deleted"
+    elif life.uid not in world.condemned:
+        yield f"{life.name} was deleted and is not being replaced"
+
+
+def only_what_cannot_run_is_deleted_by_force(world: World, write: Write) -> Iterator[str]:
+    """A pod that has a node, and has not ended, goes at once only if its node is off; else it may still run."""
+    before = write.change.before
+    if before is None or write.change.after is not None or write.by is None or write.change.resource != PODS.key:
+        return
+    node = before["spec"].get("nodeName", "")
+    may_run = before["status"]["phase"] in ("Pending", "Running") and not world.kubelet.is_off(node)
+    if node and may_run and not write.by.held:  # Held: the node may have come back since it was asked after.
+        yield f"{before['metadata']['name']} was deleted by force, and may still run on {node}"
+
+
+def a_verdict_is_for_ever(world: World, write: Write) -> Iterator[str]:
+    """No condition, count or time of a finished job changes."""
+    before, after = write.change.before, write.change.after
+    if before is not None and after is not None and is_over(before) and status_of(before) != status_of(after):
+        yield f"the status of a finished job changed: {status_of(before)} -> {status_of(after)}"
+
+
+def there_is_one_verdict(world: World, write: Write) -> Iterator[str]:
+    """Succeeded or Failed, never both; and a finished job doesn't run, restart, or lack its time."""
+    job = write.change.after
+    if holds(job, "Succeeded") and holds(job, "Failed"):
+        yield "Succeeded and Failed at once"
+    if is_over(job) and (holds(job, "Running") or holds(job, "Restarting")):
+        yield "a finished job is still Running or Restarting"
+    if is_over(job) != ("completionTime" in status_of(job)):
+        yield "completionTime and the verdict don't go together"
+    if holds(job, "Running") and holds(job, "Restarting"):
+        yield "Running and Restarting at once"
+
+
+def state_sums_up_the_conditions(world: World, write: Write) -> Iterator[str]:
+    """`state` is the weightiest condition that holds."""
+    job = write.change.after
+    order = ("Failed", "Succeeded", "Suspended", "Restarting", "Running", "Created")
+    wanted = next((each for each in order if holds(job, each)), "")
+    if status_of(job).get("state", "") != wanted:
+        yield f"state is {status_of(job).get('state')!r}, the conditions say {wanted!r}"
+
+
+def transition_times_tell_of_flips(world: World, write: Write) -> Iterator[str]:
+    """A condition's lastTransitionTime changes with its status only."""
+    old, new = conditions(write.change.before), conditions(write.change.after)
+    for kind in old.keys() & new.keys():
+        same_status = old[kind]["status"] == new[kind]["status"]
+        if same_status and old[kind]["lastTransitionTime"] != new[kind]["lastTransitionTime"]:
+            yield f"{kind} did not flip, but its lastTransitionTime changed"
+
+
+def only_the_status_is_written(world: World, write: Write) -> Iterator[str]:
+    """What the user asks for is the user's."""
+    before, after = write.change.before, write.change.after
+    if write.by is not None and before is not None and after is not None and before["spec"] != after["spec"]:
+        yield "a controller changed the spec"
+
+
+def counters_only_rise(world: World, write: Write) -> Iterator[str]:
+    """Attempts rise one by one, counted failures with them; and a stored count is never taken back."""
+    before, after = write.change.before, write.change.after
+    if before is None or after is None:
+        return
+    step, failures = restarts(after) - restarts(before), truth.counted(after) - truth.counted(before)
+    if step not in (0, 1) or failures < 0 or (failures and not step):
+        yield f"restarts rose by {step}, the count towards backoffLimit by {failures}"
+
+
+def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
+    """A restart counts exactly the failures of its attempt that were seen: each pod's once, a gang's as one."""
+    before, after = write.change.before, write.change.after
+    if before is None or after is None or restarts(after) == restarts(before):
+        return
+    failures = truth.counted(after) - truth.counted(before)
+    there_were = sum(life.counts for life in truth.ended_and_seen(world, write))
+    if world.setup.restarts_as_gang:
+        there_were = min(there_were, 1)
+    if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
+        there_were = min(there_were, failures)  # Suspended in the same moment: the attempt ends for that.
+    if failures != there_were:
+        yield f"{failures} failures were counted where {there_were} had been seen"
+    if failures:
+        counted = {life.uid for life in truth.ended_and_seen(world, write) if life.counts}
+        if again := counted & world.counted:
+            yield f"the failure of {world.lives.by_uid[again.pop()].name} was counted again"
+        world.counted |= counted
+
+
+def backoff_limit_is_kept(world: World, write: Write) -> Iterator[str]:
+    """No restart beyond backoffLimit."""
+    before, after = write.change.before, write.change.after
+    limit = int(((after or {}).get("spec", {}).get("runPolicy") or {}).get("backoffLimit", 6))
+    if truth.counted(after) > max(limit, truth.counted(before)):
+        yield f"{truth.counted(after)} restarts count, backoffLimit is {limit}"
+
+
+def what_is_final_is_not_retried(world: World, write: Write) -> Iterator[str]:
+    """A permanent exit code, or any failure under Never, that was seen fails the job."""
+    before, after = write.change.before, write.change.after
+    if before is None or after is None or restarts(after) == restarts(before):
+        return
+    for life in truth.ended_and_seen(world, write):
+        if truth.is_final(world, life):
+            yield f"{life.name} failed for good ({life.end} {life.code} {life.reason}) and was restarted"
+
+
+def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
+    """Failed: a final failure, or one beyond backoffLimit, or a deadline that is over."""
+    before, after = write.change.before, write.change.after
+    if after is None or holds(before, "Failed") or not holds(after, "Failed"):
+        return
+    ended = truth.ended_and_seen(world, write)
+    policy = after["spec"].get("runPolicy") or {}
+    limit = int(policy.get("backoffLimit", 6))
+    failures = sum(life.counts for life in ended)
+    if world.setup.restarts_as_gang:
+        failures = min(failures, 1)
+    beyond = failures > 0 and truth.counted(after) + failures > limit
+    is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
+    has_deadline = truth.may_miss_deadlines(after)
+    if not (beyond or is_lost or has_deadline or any(truth.is_final(world, life) for life in ended)):
+        yield f"the job failed without need: {conditions(after)['Failed']['message']}"
+
+
+def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
+    """What is torn down, or fails, has lost a pod: one has ended, is being deleted, or isn't there."""
+    before, after = write.change.before, write.change.after
+    if before is None or after is None or truth.asks_to_suspend(before) or truth.may_miss_deadlines(after):
+        return
+    if restarts(after) == restarts(before) and holds(before, "Failed") == holds(after, "Failed"):
+        return
+    pods = {pod["metadata"]["uid"]: pod["metadata"] for pod in world.api.pods()}
+    lives = truth.attempt_of(world, before)
+    are_there = [life for life in lives if life.uid in pods and "deletionTimestamp" not in pods[life.uid]]
+    if len(are_there) == sum(world.setup.replicas.values()) and not any(life.end for life in lives):
+        yield "an attempt was given up though every pod of it was well"
+
+
+def running_means_that_all_have_started(world: World, write: Write) -> Iterator[str]:
+    """Running: each replica's process has run in this attempt."""
+    before, after = write.change.before, write.change.after
+    if after is None or holds(before, "Running") or not holds(after, "Running"):
+        return
+    lives = truth.attempt_of(world, after)
+    if not world.setup.restarts_as_gang:
+        lives = world.lives.of(after["metadata"]["uid"])
+    missing = sum(world.setup.replicas.values()) - len({(life.type, life.index) for life in lives if life.started})
+    if missing:
+        yield f"the job is Running and {missing} replicas have not started"
+
+
+def success_is_earned(world: World, write: Write) -> Iterator[str]:
+    """Succeeded: every replica that decides has ended with exit 0, in one attempt where the gang restarts."""
+    before, after = write.change.before, write.change.after
+    if after is None or holds(before, "Succeeded") or not holds(after, "Succeeded"):
+        return
+    lives = world.lives.of(after["metadata"]["uid"])
+    if world.setup.restarts_as_gang:
+        lives = [life for life in lives if life.attempt == restarts(after)]
+    done = {(life.type, life.index) for life in lives if life.end == "done"}
+    for kind, index in truth.deciders(world):
+        if (kind, index) not in done:
+            yield f"the job succeeded without {kind} {index}"
+    for life in truth.ended_and_seen(world, write):
+        if truth.is_final(world, life):
+            yield f"the job succeeded though {life.name} had failed for good"
+
+
+def suspended_means_no_pods(world: World, write: Write) -> Iterator[str]:
+    """Suspended is said once no pod that its writer knew of is left, and then there is no startTime."""
+    before, after = write.change.before, write.change.after
+    if after is None or not holds(after, "Suspended"):
+        return
+    if "startTime" in status_of(after) and not is_over(after):
+        yield "a suspended job has a startTime"
+    seen = write.by.seen if write.by is not None else None
+    if not holds(before, "Suspended") and seen is not None and seen.pods:
+        yield f"the job is Suspended and still has {len(seen.pods)} pods"
+
+
+def a_start_lasts(world: World, write: Write) -> Iterator[str]:
+    """startTime stays until a suspension takes it away, and a job with a status that isn't suspended has one."""
+    old, new = status_of(write.change.before).get("startTime"), status_of(write.change.after).get("startTime")
+    if old and new and old != new:
+        yield f"startTime moved from {old} to {new}"
+    if old and not new and not holds(write.change.after, "Suspended"):
+        yield "startTime went without a suspension"
+
+
+def _was_ended(write: Write) -> bool:
+    """Whether the write deletes or stops its object."""
+    before, after = write.change.before or {}, write.change.after
+    if after is None or ("deletionTimestamp" in after["metadata"] and "deletionTimestamp" not in before["metadata"]):
+        return True
+    return bool(after["spec"].get("activeDeadlineSeconds") != before["spec"].get("activeDeadlineSeconds"))
+
+
+OF_NEW_PODS: tuple[Invariant, ...] = (
+    one_pod_per_replica,
+    attempts_do_not_overlap,
+    nothing_is_made_after_the_end,
+    replicas_are_asked_for,
+    what_is_done_is_not_run_again,
+    nobody_joins_a_gang_that_has_ended,
+    services_come_first,
+)
+OF_CHILDREN: tuple[Invariant, ...] = (
+    only_own_children_are_touched,
+    counted_before_it_is_deleted,
+    only_what_cannot_run_is_deleted_by_force,
+)
+OF_JOBS: tuple[Invariant, ...] = (
+    a_verdict_is_for_ever,
+    there_is_one_verdict,
+    state_sums_up_the_conditions,
+    transition_times_tell_of_flips,
+    only_the_status_is_written,
+    counters_only_rise,
+    each_failure_counts_once,
+    backoff_limit_is_kept,
+    what_is_final_is_not_retried,
+    a_job_fails_for_a_reason,
+    a_sound_attempt_goes_on,
+    running_means_that_all_have_started,
+    success_is_earned,
+    suspended_means_no_pods,
+    a_start_lasts,
+)
+
+
+def broken(world: World, write: Write) -> Iterator[str]:
+    """Every invariant that a write breaks, as `name: what is wrong`."""
+    for invariant in _asked(world, write):
+        for wrong in invariant(world, write):
+            yield f"{invariant.__name__}: {wrong}"
+
+
+def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
+    change, is_new = write.change, write.change.before is None
+    if change.resource == world.api.jobs.key:
+        return OF_JOBS if change.before is not None and change.after is not None else ()
+    if write.by is None or change.resource not in (PODS.key, SERVICES.key):
+        return ()
+    if not is_new:
+        return OF_CHILDREN
+    return OF_NEW_PODS if change.resource == PODS.key else (nothing_is_made_after_the_end,)

@@ -1,0 +1,69 @@
+"""What really happened to each pod, known to the simulation alone: the truth behind a controller's view."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from simulator.api import Object
+
+from mxnet_operator.api import names
+
+End = Literal["", "done", "exit", "node", "disruption"]
+
+
+@dataclass
+class Life:
+    """One pod, by its uid, whatever became of it."""
+
+    name: str
+    uid: str
+    owner: str
+    type: str
+    index: int
+    attempt: int
+    started: bool = False
+    end: End = ""
+    """How it ended, the first of it: exit 0, another exit, by its node (counts), or taken away (doesn't)."""
+    code: int = 0
+    reason: str = ""
+    since: int = 0
+    """The revision in which the end can be seen."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure that counts against backoffLimit."""
+        return self.end in ("exit", "node")
+
+    def finish(self, end: End, revision: int, code: int = 0, reason: str = "") -> None:
+        if not self.end:
+            self.end, self.since, self.code, self.reason = end, revision, code, reason
+
+
+@dataclass
+class Lives:
+    """Every pod of every job of the schedule."""
+
+    by_uid: dict[str, Life] = field(default_factory=dict)
+
+    def begin(self, pod: Object) -> None:
+        metadata = pod["metadata"]
+        labels, owner = metadata.get("labels") or {}, owner_of(pod)
+        if not owner:
+            return
+        replica_type = names.canonical_type(labels[names.LABEL_REPLICA_TYPE])
+        assert replica_type is not None
+        self.by_uid[metadata["uid"]] = Life(
+            metadata["name"],
+            metadata["uid"],
+            owner,
+            replica_type,
+            int(labels[names.LABEL_REPLICA_INDEX]),
+            int(labels[names.LABEL_ATTEMPT]),
+        )
+
+    def of(self, job_uid: str) -> list[Life]:
+        return [life for life in self.by_uid.values() if life.owner == job_uid]
+
+
+def owner_of(obj: Object) -> str:
+    """The uid of the controlling owner; empty where there is none."""
+    return next((each["uid"] for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")), "")

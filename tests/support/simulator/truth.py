@@ -1,0 +1,92 @@
+"""Small readings of jobs and of what really happened, which the invariants share; none of it is the operator's code."""
+
+from simulator.api import Object
+from simulator.lives import Life
+from simulator.world import World, Write
+
+from mxnet_operator.api import names
+
+PERMANENT = frozenset({1, 2, 126, 127, 128, 139})
+RETRYABLE = frozenset({130, 134, 137, 138, 143})
+
+
+def status_of(job: Object | None) -> Object:
+    return (job or {}).get("status") or {}
+
+
+def conditions(job: Object | None) -> dict[str, Object]:
+    return {condition["type"]: condition for condition in status_of(job).get("conditions") or ()}
+
+
+def holds(job: Object | None, condition: str) -> bool:
+    return conditions(job).get(condition, {}).get("status") == "True"
+
+
+def is_over(job: Object | None) -> bool:
+    return holds(job, "Succeeded") or holds(job, "Failed")
+
+
+def restarts(job: Object | None) -> int:
+    return int(status_of(job).get("restarts", 0))
+
+
+def counted(job: Object | None) -> int:
+    return int(status_of(job).get("restartsCountTowardsMax", 0))
+
+
+def asks_to_suspend(job: Object) -> bool:
+    return bool((job["spec"].get("runPolicy") or {}).get("suspend"))
+
+
+def may_miss_deadlines(job: Object) -> bool:
+    policy = job["spec"].get("runPolicy") or {}
+    return "activeDeadlineSeconds" in policy or "progressDeadlineSeconds" in policy
+
+
+def indexes(text: str) -> set[int]:
+    """`0-2,5` as a set."""
+    found: set[int] = set()
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def attempt_of(world: World, job: Object | None) -> list[Life]:
+    """The pods of the attempt that a job's status is at: the gang's, or those not being replaced."""
+    if job is None:
+        return []
+    lives = world.lives.of(job["metadata"]["uid"])
+    if world.setup.restarts_as_gang:
+        return [life for life in lives if life.attempt == restarts(job)]
+    return [life for life in lives if life.uid not in (status_of(job).get("restartingPods") or ())]
+
+
+def ended_and_seen(world: World, write: Write) -> list[Life]:
+    """Of the attempt that a status write is about, the ended pods whose end its writer had seen."""
+    seen = write.by.seen.pods if write.by is not None and write.by.seen is not None else {}
+    pods = attempt_of(world, write.change.before)
+    return [life for life in pods if life.end and seen.get(life.uid, 0) >= life.since]
+
+
+def is_final(world: World, life: Life) -> bool:
+    """Whether the end of a pod must not be tried again, by the table of semantics.md."""
+    if life.end in ("", "done"):
+        return False
+    if world.setup.restart == "Never":
+        return True
+    if world.setup.restart != "ExitCode" or life.end != "exit":
+        return False
+    listed = world.setup.policy.get("exitCodes") or {}
+    if life.code in listed.get("permanent", ()):
+        return True
+    if life.code in listed.get("retryable", ()):
+        return False
+    return life.code not in RETRYABLE or life.reason == "OOMKilled"
+
+
+def deciders(world: World) -> list[tuple[str, int]]:
+    """The replicas whose exit 0 makes the job succeed."""
+    replicas = world.setup.replicas
+    wanted = {names.TUNER} if names.TUNER in replicas else {names.SCHEDULER, names.WORKER}
+    return [(kind, index) for kind, count in replicas.items() if kind in wanted for index in range(count)]

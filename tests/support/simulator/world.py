@@ -1,0 +1,141 @@
+"""The world of a simulation: API server, two controllers, nodes and users; `do` makes one step of a schedule happen."""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.api import JOB, NAMESPACE, PODS, Api, Object
+from simulator.clock import Clock
+from simulator.controller import Controller
+from simulator.kubelet import Kubelet
+from simulator.lives import Lives
+from simulator.schedule import Schedule, Step, pod_name
+from simulator.transport import Fault
+
+from mxnet_operator.local.apiserver.journal import Change
+from mxnet_operator.local.apiserver.statuses import StatusError
+
+FOREIGN = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+
+
+@dataclass(frozen=True)
+class Write:
+    """A change in the API server, and the controller that made it, if one did."""
+
+    change: Change
+    by: Controller | None
+
+
+class World:
+    """All parties. `watcher` is told of every write as it happens."""
+
+    def __init__(self, schedule: Schedule, watcher: "Callable[[World, Write], None]") -> None:
+        self.setup = schedule.setup
+        self.calm = schedule.calm
+        self.clock = Clock()
+        self.api = Api(self.clock)
+        self.lives = Lives()
+        self.kubelet = Kubelet(self.api, self.lives)
+        self.writes = 0
+        """Creates, status writes and Events of controllers."""
+        self.condemned: set[str] = set()
+        """uids of pods that a status has once named as being replaced."""
+        self.counted: set[str] = set()
+        """uids of pods whose failure was there when failures were counted."""
+        self._actor: Controller | None = None
+        self._watcher = watcher
+        self.api.store.storage.observe(self._changed)
+        self.create_job()
+        self.controllers = {name: Controller(name, self.api, self.clock, self._acts) for name in ("a", "b")}
+        self._users: dict[str, Callable[..., None]] = {
+            "kubelet": lambda label: self.kubelet.go_on(pod_name(label)),
+            "exit": lambda label, *how: self.kubelet.exit(pod_name(label), *how),
+            "evict": lambda label: self.kubelet.evict(pod_name(label)),
+            "reject": lambda label: self.kubelet.reject(pod_name(label)),
+            "unschedulable": lambda label: self.kubelet.unschedulable(pod_name(label)),
+            "disrupt": lambda label, how: self.kubelet.disrupt(pod_name(label), how),
+            "hang": lambda label: self.kubelet.hang(pod_name(label)),
+            "lose node": self.kubelet.lose,
+            "node off": self.kubelet.put_out_of_service,
+            "remove node": self.kubelet.remove_node,
+            "node up": self.kubelet.up,
+            "collect": self.kubelet.collect,
+            "delete pod": lambda label, *grace: self.kubelet.delete(pod_name(label), *grace),
+            "suspend": lambda: self._set_policy(suspend=True),
+            "resume": lambda: self._set_policy(suspend=False),
+            "backoffLimit": lambda limit: self._set_policy(backoffLimit=limit),
+            "delete job": lambda: self.api.delete(self.api.jobs, JOB),
+            "create job": self.create_job,
+            "squat": self._squat,
+            "collect garbage": lambda: self.api.collector.run() and None,
+            "wait": self._wait,
+            "step clock": self._step_clock,
+        }
+        self._controls: dict[str, Callable[..., Awaitable[None]]] = {
+            "look": self._look,
+            "release": lambda who: self.controllers[who].release(),
+            "die": lambda who: self.controllers[who].die(),
+            "hear": self._hear,
+            "relist": self._relist,
+        }
+
+    async def do(self, step: Step) -> None:
+        """Make a step happen; one that makes no sense as things are changes nothing."""
+        what, *how = step
+        if what in self._controls:
+            await self._controls[what](*how)
+        else:
+            with contextlib.suppress(StatusError):
+                self._users[what](*how)
+
+    async def close(self) -> None:
+        for controller in self.controllers.values():
+            await controller.die()
+
+    @property
+    def job(self) -> Object | None:
+        return self.api.job
+
+    def create_job(self) -> None:
+        """The user's job, or one more of its name after it was deleted."""
+        self.api.store.create(self.api.jobs, NAMESPACE, self.setup.manifest())
+
+    def _set_policy(self, **fields: Any) -> None:
+        self.api.patch_job({"runPolicy": fields})
+
+    def _squat(self, label: str) -> None:
+        """Somebody else takes a pod's name."""
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod_name(label)}, **FOREIGN}
+        self.api.store.create(PODS, NAMESPACE, pod)
+
+    def _wait(self, seconds: float) -> None:
+        self.clock.seconds += seconds
+
+    def _step_clock(self, party: str, seconds: float) -> None:
+        self.clock.off[party] = self.clock.off.get(party, 0.0) + seconds
+
+    async def _look(self, who: str, *fault: Any) -> None:
+        await self.controllers[who].look(Fault(*fault) if fault else None)
+
+    async def _hear(self, who: str, what: str = "", events: int | None = None) -> None:
+        if what:
+            self.controllers[who].feeds[what].hear(events)
+        else:
+            self.controllers[who].hear()
+
+    async def _relist(self, who: str, what: str) -> None:
+        self.controllers[who].feeds[what].relist()
+
+    def _acts(self, controller: Controller | None) -> None:
+        self._actor = controller
+
+    def _changed(self, change: Change) -> None:
+        is_new = change.before is None
+        if change.resource == PODS.key and is_new:
+            self.lives.begin(change.object)
+        if change.resource == self.api.jobs.key:
+            self.condemned.update((change.object.get("status") or {}).get("restartingPods") or ())
+        if self._actor is not None and (is_new or change.resource == self.api.jobs.key):
+            self.writes += 1
+        self._watcher(self, Write(change, self._actor))

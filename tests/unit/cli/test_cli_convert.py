@@ -1,0 +1,128 @@
+"""`mxjob convert`, run as a user runs it."""
+
+import io
+import sys
+
+import pytest
+import seed_manifests as seeds
+import yaml
+
+from mxnet_operator.api import forms
+from mxnet_operator.cli.mxjob import main
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs `mxjob` in this process; returns its exit code, stdout and stderr."""
+
+    def run(*args, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["mxjob", *args])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_list_form_becomes_v1_with_a_comment_above_each_field_that_was_not_written(run):
+    code, out, err = run("convert", "-f", "-", stdin=seeds.SEED_004_DIST)
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        """\
+# was kubeflow.org/v1alpha1
+apiVersion: kubeflow.org/v1
+kind: MXJob
+metadata:
+  name: example-dist-job
+spec:
+  # was dist: v1 knows it by the replicas
+  jobMode: MXTrain
+  runPolicy:
+    # was the form's default, All
+    cleanPodPolicy: All
+  # was the list spec.replicaSpecs
+  mxReplicaSpecs:
+    Scheduler:
+      replicas: 1
+      # was template.spec.restartPolicy: OnFailure; which exits are retried is the exit code's matter
+      restartPolicy: ExitCode
+      template:
+        spec:
+          containers:
+          - image: jzp1025/mxnet:test
+            name: mxnet
+            command:
+            - python
+            args:
+            - train_mnist.py
+            workingDir: /incubator-mxnet/example/image-classification
+            ports:
+            # was PsRootPort
+            - name: mxjob-port
+              containerPort: 9000
+"""
+    )
+    assert yaml.safe_load(out) == forms.to_v1(seeds.manifest(seeds.SEED_004_DIST))
+
+
+@pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)
+def test_converting_twice_changes_nothing(run, text):
+    code, once, _ = run("convert", "-", stdin=text)
+    assert code == 0
+    assert run("convert", "-", stdin=once) == (0, once, "")
+    assert run("validate", "-", stdin=once)[0] == 0
+
+
+def test_what_only_the_server_writes_is_left_out_and_named(run):
+    _, out, _ = run("convert", "-", stdin=seeds.SEED_001_STORED)
+    assert yaml.safe_load(out)["metadata"] == {"name": "mxnet-job", "namespace": "default"}
+    assert "status" not in yaml.safe_load(out)
+    (said,) = (line for line in out.splitlines() if line.startswith("# left out"))
+    assert "status, metadata.creationTimestamp" in said
+
+
+def test_other_documents_keep_every_letter_and_their_place(run):
+    other = "# my map\nkind: ConfigMap  # mine\ndata:   {a: 'b'}"
+    v1 = run("convert", "-", stdin=seeds.SEED_000_MXNETJOB)[1].rstrip("\n") + "  # a comment of mine"
+    code, out, _ = run("convert", "-", stdin=f"{other}\n---\n{seeds.SEED_003_LINEAR}---\n{v1}\n")
+    assert code == 0
+    first, converted, last = out.split("\n---\n")
+    assert first == other
+    assert yaml.safe_load(converted)["apiVersion"] == "kubeflow.org/v1"
+    assert last == v1 + "\n"
+
+
+def test_the_items_of_a_list_are_converted_one_by_one(run):
+    jobs = [seeds.manifest(seeds.SEED_001_STORED), seeds.manifest(seeds.SEED_004_STORED), {"kind": "ConfigMap"}]
+    _, out, _ = run("convert", "-", stdin=yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": jobs}))
+    names = [(each["kind"], each.get("metadata", {}).get("name")) for each in yaml.safe_load_all(out)]
+    assert names == [("MXJob", "mxnet-job"), ("MXJob", "example-dist-job"), ("ConfigMap", None)]
+
+
+def test_a_mistake_is_told_with_line_and_right_spelling_and_nothing_is_printed(run):
+    wrong = seeds.SEED_003_LINEAR.replace("mxReplicaType: WORKER", "mxReplicaType: WORKER\n      PsRootPort: 9000")
+    code, out, err = run("convert", "-f", "-", stdin=f"{seeds.SEED_000_MXNETJOB}---\n{wrong}")
+    assert (code, out) == (2, "")
+    line = 1 + f"{seeds.SEED_000_MXNETJOB}---\n{wrong}".splitlines().index("      PsRootPort: 9000")
+    expected = "spec.replicaSpecs[2].PsRootPort: Invalid value: is called mxPort in fioravanzo.org"
+    assert err == f"stdin:{line}: {expected}\n"
+
+
+def test_an_unknown_field_is_a_mistake_too(run):
+    code, out, err = run("convert", "-", stdin=seeds.V1BETA1_TUNE.replace("label:", "lable:"))
+    assert (code, out) == (2, "")
+    assert err.endswith('unknown field "spec.mxReplicaSpecs.TunerServer.lable", did you mean label?\n')
+
+
+@pytest.mark.parametrize("stdin", ["", "# nothing\n", "---\n"])
+def test_nothing_to_convert_is_an_error(run, stdin):
+    code, out, err = run("convert", "-", stdin=stdin)
+    assert (code, out) == (2, "")
+    assert "an MXJob manifest is expected" in err
+
+
+def test_a_manifest_has_to_be_named(run):
+    code, _, err = run("convert")
+    assert code == 2
+    assert "mxjob convert -f old.yaml" in err

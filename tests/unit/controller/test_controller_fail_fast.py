@@ -1,0 +1,74 @@
+"""The ConfigMap with the fail-fast hook: made where jobs run, and never in the way of one."""
+
+from builders import make_mxjob
+from controller_fixtures import submitted, world
+
+from mxnet_operator.build.fail_fast import CONFIG_MAP, DATA, MOUNT_PATH
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+WORKERS = {"command": ["python", "train.py"]}
+
+
+def wrapped(pod):
+    return pod["spec"]["containers"][0].get("command", [])[:2] == ["sh", "-c"]
+
+
+async def test_the_first_job_of_a_namespace_brings_the_hook_and_the_second_finds_it(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("one").gang().worker(2, **WORKERS)))
+        pods = await w.pods(5)
+        assert [name for name, pod in sorted(pods.items()) if wrapped(pod)] == ["one-worker-0", "one-worker-1"]
+        mounts = pods["one-worker-0"]["spec"]["containers"][0]["volumeMounts"]
+        assert {"name": "mxjob-failfast", "mountPath": MOUNT_PATH, "readOnly": True} in mounts
+        (made,) = (await w.api.get(CONFIG_MAPS)).ok()["items"]
+        assert (made["metadata"]["name"], made["data"], made["immutable"]) == (CONFIG_MAP, DATA, True)
+        await w.submit(submitted(make_mxjob("two").worker(1, **WORKERS)))
+        assert wrapped((await w.pods(6))["two-worker-0"])
+        assert w.writes.count(("POST", CONFIG_MAPS)) == 1
+
+
+async def test_a_config_map_that_was_deleted_comes_back_with_the_next_attempt(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS).restart("OnFailure")))
+        await w.pods(1)
+        (await w.api.delete(f"{CONFIG_MAPS}/{CONFIG_MAP}")).ok()
+        await w.submit(submitted(make_mxjob("two").worker(1, **WORKERS)))
+        await w.pods(2)
+        assert await w.names(CONFIG_MAPS) == [CONFIG_MAP]
+
+
+async def test_a_worker_without_a_command_runs_without_the_hook_and_its_user_is_told(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("bare").worker(1, args=["train.py"])))
+        event = await w.event("FailFastHookMissing")
+        assert event["message"].startswith("Worker: the template names no command to put the hook before. ")
+        assert not wrapped((await w.pods(1))["bare-worker-0"])
+        assert await w.names(CONFIG_MAPS) == []
+
+
+async def test_a_config_map_of_that_name_with_other_content_is_not_mounted(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        foreign = {"metadata": {"name": CONFIG_MAP}, "data": {"sitecustomize.py": "print('not ours')"}}
+        (await w.api.post(CONFIG_MAPS, foreign)).ok()
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS)))
+        assert "other content" in (await w.event("FailFastHookMissing"))["message"]
+        assert not wrapped((await w.pods(1))["one-worker-0"])
+
+
+async def test_a_job_that_switches_it_off_brings_no_config_map(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("off").worker(1, **WORKERS).run_policy(failFast=False)))
+        assert not wrapped((await w.pods(1))["off-worker-0"])
+        assert await w.names(CONFIG_MAPS) == []
+
+
+async def test_where_the_kubelet_brings_the_hook_the_controller_does_not(tmp_path):
+    async with world(tmp_path) as w:
+        await w.submit(submitted(make_mxjob("local").worker(1, **WORKERS)))
+        assert not wrapped((await w.pods(1))["local-worker-0"])
+        assert await w.names(CONFIG_MAPS) == []

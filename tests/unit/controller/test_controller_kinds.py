@@ -1,0 +1,154 @@
+"""The controller and the four kinds: each is run where its CRD is installed, and none is taken for another."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from controller_fixtures import JOBS, PODS, SECONDS, SERVICES, world
+from older_jobs import FORMS, kind_of_form, older_job
+from waiting import until
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.forms import form_of, status_from_wire
+from mxnet_operator.api.kinds import ALL, FIORAVANZO, MXJOB
+from mxnet_operator.controller.health import Health
+from mxnet_operator.controller.resources import resource_of
+
+NAMES = ["digits-scheduler-0", "digits-server-0", "digits-worker-0", "digits-worker-1"]
+
+
+def path_of(kind):
+    return resource_of(kind).path("default")
+
+
+def created_at(form):
+    """Where a user's client sends a manifest of this form."""
+    api_version, kind, _ = FORMS[form]
+    return f"/apis/{api_version}/namespaces/default/{kind.plural}"
+
+
+@asynccontextmanager
+async def every_kind(folder, **options):
+    async with world(folder, crds=definitions() + legacy_definitions(), **options) as w:
+        yield w
+
+
+async def has_state(world, kind, name, state):
+    """The job, once its state is this one."""
+
+    def there(jobs):
+        return jobs.get(name, {}).get("status", {}).get("state") == state
+
+    return (await world.eventually(path_of(kind), there))[name]
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_job_of_each_form_runs_to_its_end_owns_its_pods_and_takes_them_along(tmp_path, form):
+    kind = kind_of_form(form)
+    async with every_kind(tmp_path) as w:
+        job = await w.submit(older_job(form, "digits"), created_at(form))
+        pods = await w.pods(4)
+        assert sorted(pods) == NAMES
+        for pod in pods.values():
+            (owner,) = pod["metadata"]["ownerReferences"]
+            assert (owner["apiVersion"], owner["kind"]) == (kind.api_version, kind.kind)
+            assert owner["uid"] == job["metadata"]["uid"]
+        await w.run_to_success(pods)
+        over = await has_state(w, kind, "digits", "Succeeded")
+        assert over["status"].get("form", "v1") == form
+        event = await w.event("MXJobSucceeded")
+        assert event["involvedObject"].items() >= {"apiVersion": kind.api_version, "kind": kind.kind}.items()
+        (await w.api.delete(f"{path_of(kind)}/digits", {"propagationPolicy": "Background"})).ok()
+        await w.pods(0)
+        await w.eventually(SERVICES, lambda services: not services)
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("v1beta1", {"mxReplicaStatuses"}),
+        ("v1alpha1", {"phase", "replicaStatuses", "RuntimeId"}),
+        ("fioravanzo", {"phase", "replicaStatuses", "RuntimeId"}),
+        ("mlkube", {"phase", "replicaStatuses", "RuntimeId"}),
+    ],
+)
+async def test_a_status_has_the_words_of_its_form(tmp_path, form, words):
+    async with every_kind(tmp_path) as w:
+        await w.submit(older_job(form, "digits"), created_at(form))
+        await w.run_to_success(await w.pods(4))
+        job = await has_state(w, kind_of_form(form), "digits", "Succeeded")
+        assert words <= job["status"].keys()
+        assert status_from_wire(form_of(job), job["status"]).completed_indexes["Scheduler"] == "0"
+
+
+def phase(jobs):
+    return jobs.get("digits", {}).get("status", {}).get("phase")
+
+
+async def test_the_last_phase_is_told_when_the_last_pod_is_gone(tmp_path):
+    job = older_job("v1alpha1", "digits")
+    job["spec"]["cleanupPodPolicy"] = "All"
+    async with every_kind(tmp_path) as w:
+        await w.submit(job, created_at("v1alpha1"))
+        await w.move(await w.pods(4), "Running")
+        keep = {"metadata": {"finalizers": ["test.mxjob/keeps"]}}
+        (await w.api.merge(f"{PODS}/digits-worker-0", keep)).ok()
+        await w.move(["digits-scheduler-0"], "Succeeded", exit_code=0)
+        seen = await w.eventually(JOBS, lambda jobs: phase(jobs) == "CleanUp")
+        assert seen["digits"]["status"]["state"] == "Succeeded"
+        await w.pods(1)
+        (await w.api.merge(f"{PODS}/digits-worker-0", {"metadata": {"finalizers": None}})).ok()
+        await w.eventually(JOBS, lambda jobs: phase(jobs) == "Done")
+
+
+async def test_of_two_kinds_jobs_of_one_name_the_second_says_that_its_names_are_taken(tmp_path):
+    async with every_kind(tmp_path) as w:
+        first = await w.submit(older_job("fioravanzo", "digits"), created_at("fioravanzo"))
+        await w.pods(4)
+        await has_state(w, FIORAVANZO, "digits", "Created")
+        await w.submit(older_job("v1", "digits"), created_at("v1"))
+
+        def refused(jobs):
+            conditions = jobs.get("digits", {}).get("status", {}).get("conditions", ())
+            return [c["message"] for c in conditions if (c["type"], c["status"]) == ("ReplicaFailure", "True")]
+
+        (message,) = refused(await w.eventually(JOBS, refused))
+        assert "exists already and does not belong to this job" in message
+        pods = await w.pods(4)
+        assert {p["metadata"]["ownerReferences"][0]["uid"] for p in pods.values()} == {first["metadata"]["uid"]}
+        event = await w.event("FailedCreateService")
+        assert event["involvedObject"]["apiVersion"] == MXJOB.api_version
+        await w.run_to_success(pods)  # the first one's: it ends, and the second neither starts nor ends by them
+        await has_state(w, FIORAVANZO, "digits", "Succeeded")
+        (await w.api.delete(f"{path_of(FIORAVANZO)}/digits", {"propagationPolicy": "Background"})).ok()
+        ours = await w.eventually(
+            PODS, lambda found: len(found) == 4 and first["metadata"]["uid"] not in str(found.values())
+        )
+        await w.run_to_success(ours)
+        await has_state(w, MXJOB, "digits", "Succeeded")
+
+
+async def test_a_kind_whose_crd_is_absent_is_no_error_and_waited_for_by_nobody(tmp_path):
+    async with world(tmp_path, crds=[custom_resource_definition()]) as w:
+        assert {str(each.resource) for each in w.controller.reflectors} == {"mxjobs.kubeflow.org", "pods", "services"}
+        assert await Health(w.controller, w.client).readiness() == ""
+        await w.submit(older_job("v1", "digits"), created_at("v1"))
+        await w.pods(4)
+
+
+async def test_a_controller_that_only_stands_by_knows_the_jobs_of_every_kind(tmp_path):
+    async with every_kind(tmp_path) as w:
+        async with asyncio.timeout(SECONDS):
+            await until(lambda: len([r for r in w.controller.reflectors if r.synced.is_set()]) == len(ALL) + 2)
+
+
+async def test_a_controller_of_one_namespace_runs_its_jobs_of_every_kind_and_no_others(tmp_path):
+    async with every_kind(tmp_path, start=False) as w:
+        (await w.api.post("/api/v1/namespaces", {"metadata": {"name": "mine"}})).ok()
+        await w.start(namespaces=["mine"])
+        for form in ("mlkube", "mxnetjob"):
+            await w.submit(older_job(form, f"theirs-{form}"), created_at(form))
+            await w.submit(older_job(form, f"ours-{form}"), created_at(form).replace("default", "mine"))
+        await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 8)
+        assert await w.names(PODS) == []

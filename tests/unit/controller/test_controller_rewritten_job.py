@@ -1,0 +1,30 @@
+"""A live job whose user replaces it by its converted manifest: it goes on as it is, under v1's status words."""
+
+import msgspec
+import seed_manifests as seeds
+from seed_manifests import manifest
+
+from mxnet_operator.api import forms
+from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.kinds import MXJOB
+from mxnet_operator.controller.reading import Reader
+
+OBJECT = {"namespace": "default", "uid": "e800b1ed-9c6c-11e8-962f-704d7b2c0a63"}
+
+
+def test_the_status_that_it_had_is_read_and_its_older_words_go() -> None:
+    old = manifest(seeds.SEED_004_STORED)
+    old["status"] |= {"form": "v1alpha1", "RuntimeId": "e800", "restarts": 2, "conditions": []}
+    new = convert(old).manifest
+    new["metadata"] |= OBJECT | {"generation": 2}
+    reader = Reader(MXJOB)
+    first = reader.read("default/a", msgspec.json.encode(old | {"apiVersion": "kubeflow.org/v1"}))
+    assert (first.form.name, first.mistakes) == ("v1alpha1", ())
+    read = reader.read("default/a", msgspec.json.encode({**new, "status": old["status"]}))
+    assert (read.form.name, read.mistakes) == ("v1", ())
+    assert read.job is not None
+    assert read.job.status == first.status
+    assert read.job.status.replica_statuses["Worker"].active == 1
+    wire = forms.status_to_wire(read.form, read.source, read.status)
+    assert read.stored.keys() - wire.keys() == {"phase", "reason", "form", "RuntimeId", "conditions"}
+    assert wire["replicaStatuses"]["Worker"] == {"active": 1}

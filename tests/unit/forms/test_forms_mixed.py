@@ -1,0 +1,176 @@
+"""What is ambiguous, mixed of two forms, or no field of its own version is refused, with path and right spelling."""
+
+import copy
+
+import pytest
+import seed_manifests as seeds
+from seed_manifests import manifest
+
+from mxnet_operator.api import forms
+
+V1 = forms.to_v1(manifest(seeds.MXNET_OPERATOR_V1)) | {"metadata": {"name": "a"}}
+ENTRY = ("spec", "replicaSpecs", 0)
+
+
+def changed(source, value, *path):
+    written = manifest(source) if isinstance(source, str) else copy.deepcopy(source)
+    node = written
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return written
+
+
+@pytest.mark.parametrize(
+    ("written", "path", "says"),
+    [
+        (changed(V1, "All", "spec", "cleanPodPolicy"), "spec.cleanPodPolicy", "write spec.runPolicy.cleanPodPolicy"),
+        (changed(V1, 3, "spec", "backoffLimit"), "spec.backoffLimit", "write spec.runPolicy.backoffLimit"),
+        (changed(V1, "All", "spec", "cleanupPodPolicy"), "spec.cleanupPodPolicy", "in v1 under runPolicy"),
+        (
+            changed(V1, manifest(seeds.SEED_004_DIST)["spec"]["replicaSpecs"], "spec", "replicaSpecs"),
+            "spec.replicaSpecs",
+            "give all replicas in mxReplicaSpecs (v1), or all here (v1alpha1)",
+        ),
+        (changed(V1, "x", "spec", "schedulerName"), "spec.schedulerName", "write template.spec.schedulerName"),
+        (changed(V1, "ab12", "spec", "RuntimeId"), "spec.RuntimeId", "status.RuntimeId has it"),
+        (
+            changed(V1, {"chief": {}}, "spec", "terminationPolicy"),
+            "spec.terminationPolicy",
+            "write successPolicy: Scheduler or AllWorkers",
+        ),
+        (
+            changed(seeds.SEED_001_STORED, {"backoffLimit": 3}, "spec", "runPolicy"),
+            "spec.runPolicy",
+            "write its fields straight under spec, or apiVersion: kubeflow.org/v1",
+        ),
+        (
+            changed(seeds.SEED_001_STORED, 3, "spec", "backoffLimit"),
+            "spec.backoffLimit",
+            "write apiVersion: kubeflow.org/v1 and spec.runPolicy.backoffLimit",
+        ),
+        (
+            changed(seeds.SEED_004_DIST, "All", "spec", "cleanPodPolicy"),
+            "spec.cleanPodPolicy",
+            "beside replicaSpecs write cleanupPodPolicy",
+        ),
+        (
+            changed(seeds.SEED_004_DIST, {}, "spec", "runPolicy"),
+            "spec.runPolicy",
+            "`mxjob convert` makes it kubeflow.org/v1, which does",
+        ),
+        (
+            changed(seeds.SEED_004_DIST, "MXTrain", "spec", "jobMode"),
+            "spec.jobMode",
+            "must be dist or local, beside replicaSpecs",
+        ),
+        (changed(seeds.SEED_004_DIST, 9000, *ENTRY, "mxPort"), "spec.replicaSpecs[0].mxPort", "write PsRootPort"),
+        (
+            changed(seeds.SEED_004_DIST, "Never", *ENTRY, "restartPolicy"),
+            "spec.replicaSpecs[0].restartPolicy",
+            "template.spec.restartPolicy",
+        ),
+        (
+            changed(seeds.SEED_004_DIST, "", *ENTRY[:2], 1, "mxReplicaType"),
+            "spec.replicaSpecs",
+            "a type is given twice: give it one entry (an entry without mxReplicaType is WORKER)",
+        ),
+        (
+            changed(seeds.SEED_004_DIST, {"chief": {"replicaName": "SERVER"}}, "spec", "terminationPolicy"),
+            "spec.terminationPolicy.chief.replicaName",
+            "write SCHEDULER or WORKER",
+        ),
+        (
+            changed(
+                seeds.SEED_004_DIST,
+                [{"name": "mxjob-port", "containerPort": 9001}],
+                *(*ENTRY, "template", "spec", "containers", 0, "ports"),
+            ),
+            "spec.replicaSpecs[0].PsRootPort",
+            "ambiguous: the container's port mxjob-port says 9001; give one of them",
+        ),
+        (
+            changed(seeds.SEED_003_LINEAR, 9000, *ENTRY, "PsRootPort"),
+            "spec.replicaSpecs[0].PsRootPort",
+            "is called mxPort in fioravanzo.org",
+        ),
+        (
+            changed(seeds.SEED_003_LINEAR, "dist", "spec", "jobMode"),
+            "spec.jobMode",
+            "fioravanzo.org has none: `mxjob convert` makes it kubeflow.org/v1",
+        ),
+        (
+            changed(seeds.DEEPINSIGHT_LOCAL, 2, *ENTRY, "replicas"),
+            "spec.replicaSpecs",
+            "jobMode local has one WORKER and nothing else",
+        ),
+        (
+            changed(seeds.DEEPINSIGHT_LOCAL, "dist", "spec", "jobMode"),
+            "spec.replicaSpecs",
+            "jobMode dist needs SCHEDULER, SERVER and WORKER",
+        ),
+        (changed(seeds.DEEPINSIGHT_LOCAL, "Dist", "spec", "jobMode"), "spec.jobMode", "must be dist or local"),
+        (
+            changed(seeds.SEED_000_MXNETJOB, {}, "spec", "runPolicy"),
+            "spec.runPolicy",
+            "an MXNetJob has none: `mxjob convert` makes it kubeflow.org/v1, which does",
+        ),
+        (
+            changed(
+                seeds.V1BETA1_TUNE,
+                {"annotations": {"tuner-server-key": "1080"}},
+                *("spec", "mxReplicaSpecs", "TunerServer", "template", "metadata"),
+            ),
+            "spec.mxReplicaSpecs.TunerServer.label",
+            'ambiguous: the template has the annotation tuner-server-key: "1080"; give one of them',
+        ),
+    ],
+)
+def test_a_manifest_with_one_such_mistake_has_one_message(written, path, says):
+    (error,) = forms.errors(written)
+    assert error.path == path
+    assert error.message.endswith(says)
+
+
+def test_a_label_beside_a_run_policy_is_refused():
+    written = changed(V1, V1["spec"]["mxReplicaSpecs"] | {}, "spec", "mxReplicaSpecs")
+    replicas = written["spec"]["mxReplicaSpecs"]
+    replicas["Worker"] = {**replicas["Worker"], "label": "x"}
+    (error,) = forms.errors(written)
+    assert (error.path, "template.metadata.annotations[tuner-server-key]" in error.detail) == (
+        "spec.mxReplicaSpecs",
+        True,
+    )
+
+
+def test_keys_of_an_mxnetjob_are_in_lower_case():
+    written = manifest(seeds.SEED_000_MXNETJOB)
+    written["spec"]["replicaSpecs"]["Worker"] = written["spec"]["replicaSpecs"].pop("worker")
+    (error,) = forms.errors(written)
+    assert error.message.endswith("each key must be one of scheduler, server, worker, in lower case")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "text", "path"),
+    [
+        ("kubeflow.org/v1alpha1", seeds.MXNET_OPERATOR_V1, "spec.mxReplicaSpecs"),
+        ("kubeflow.org/v1beta1", seeds.SEED_004_DIST, "spec.replicaSpecs"),
+    ],
+)
+def test_replicas_in_the_way_of_another_version_are_refused(api_version, text, path):
+    (error, *_others) = forms.errors(manifest(text) | {"apiVersion": api_version})
+    assert error.path == path
+
+
+def test_a_list_without_a_scheduler_is_refused_unless_it_is_local():
+    written = manifest(seeds.SEED_004_DIST)
+    del written["spec"]["replicaSpecs"][:2]
+    (error,) = forms.errors(written)
+    assert error.detail.endswith("a job must have 1 and only 1 SCHEDULER, unless its jobMode is local")
+    written["spec"]["jobMode"] = "local"
+    assert forms.errors(written) == []
+
+
+@pytest.mark.parametrize("written", [None, [], "text", {"spec": []}, {"spec": {"replicaSpecs": {}}}, {"kind": 7}])
+def test_what_is_no_job_at_all_is_an_error_and_no_crash(written):
+    assert forms.errors(written) != []

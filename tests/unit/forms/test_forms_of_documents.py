@@ -1,0 +1,305 @@
+"""Each document's manifests, in each of its forms: what they mean as v1, and what their status says."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+import seed_manifests as seeds
+from builders import NOW
+from seed_manifests import manifest
+
+from mxnet_operator.api import conditions, forms
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
+from mxnet_operator.api.validation import decode, validate
+from mxnet_operator.build.pods import build_pod
+from mxnet_operator.plan import Observed, plan
+
+UID = "7f3a01c2-0000-4000-8000-000000000000"
+
+
+def job(text):
+    """The v1 job with defaults that a text means."""
+    return with_defaults(decode(forms.to_v1(manifest(text))))
+
+
+def pod(text, replica_type, index=0):
+    return build_pod(job(text), replica_type, index, attempt=0)
+
+
+def variables(built):
+    (container,) = built["spec"]["containers"]
+    return {each["name"]: each["value"] for each in container["env"]}
+
+
+def status(*told, replica_statuses=None):
+    """A status with these conditions, the last of which holds."""
+    current = ()
+    for each in told:
+        current = conditions.set_condition(current, each, conditions.reason(each), f"it is {each}", NOW)
+    return MXJobStatus(state=conditions.state_of(current), conditions=current, replica_statuses=replica_statuses or {})
+
+
+@pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)
+def test_a_document_s_manifest_is_a_valid_job_in_its_own_form_and_as_v1(text):
+    assert forms.errors(manifest(text)) == []
+    assert validate(forms.to_v1({**manifest(text), "status": {}})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (seeds.SEED_000_MXNETJOB, "mxnetjob"),
+        (seeds.SEED_001_STORED, "v1beta1"),
+        (seeds.DEEPINSIGHT_DIST, "mlkube"),
+        (seeds.SEED_003_LINEAR, "fioravanzo"),
+        (seeds.SEED_004_DIST, "v1alpha1"),
+        (seeds.MXNET_OPERATOR_V1, "flat-v1"),
+    ],
+)
+def test_a_form_is_known_by_group_kind_and_shape(text, form):
+    assert forms.form_of(manifest(text)).name == form
+
+
+@pytest.mark.parametrize("text", [seeds.SEED_001_STORED, seeds.SEED_004_DIST, seeds.MXNET_OPERATOR_V1])
+def test_a_form_is_the_same_when_the_server_gives_its_object_back_as_v1(text):
+    written = manifest(text)
+    read = {**written, "apiVersion": "kubeflow.org/v1"}
+    assert forms.form_of(read) is forms.form_of(written)
+    assert forms.errors(read) == []
+    assert forms.to_v1(read) == forms.to_v1(written)
+
+
+def test_the_form_that_was_recorded_stays_when_what_it_was_known_by_is_gone():
+    bare = manifest(seeds.SEED_001_STORED) | {"apiVersion": "kubeflow.org/v1"}
+    del bare["spec"]["cleanPodPolicy"]
+    assert forms.form_of(bare).name == "v1"
+    bare["status"]["form"] = "v1beta1"
+    assert forms.form_of(bare).name == "v1beta1"
+
+
+def test_a_job_that_its_user_rewrote_as_v1_has_no_older_form_any_more():
+    rewritten = forms.to_v1(manifest(seeds.SEED_001_STORED)) | {"status": {"form": "v1beta1"}}
+    assert forms.form_of(rewritten).name == "v1"
+
+
+class TestMXNetJob:
+    """Seed 000."""
+
+    def test_its_replicas_and_policies_are_those_of_the_document(self):
+        spec = job(seeds.SEED_000_MXNETJOB).spec
+        assert {name: each.replicas for name, each in spec.mx_replica_specs.items()} == {
+            "Scheduler": 1,
+            "Server": 2,
+            "Worker": 4,
+        }
+        assert {each.restart_policy for each in spec.mx_replica_specs.values()} == {"Never"}
+        assert spec.run_policy.clean_pod_policy == "None"
+
+    def test_its_pods_have_the_document_s_environment_and_labels(self):
+        built = pod(seeds.SEED_000_MXNETJOB, "Worker", 3)
+        expected = {
+            "DMLC_ROLE": "worker",
+            "DMLC_PS_ROOT_URI": "example-scheduler-0",
+            "DMLC_PS_ROOT_PORT": "9092",
+            "DMLC_NUM_SERVER": "2",
+            "DMLC_NUM_WORKER": "4",
+        }
+        assert variables(built).items() >= expected.items()
+        assert built["metadata"]["labels"].items() >= {"job_type": "worker", "kubeflow.org": ""}.items()
+        assert built["spec"]["restartPolicy"] == "Never"
+
+
+class TestV1beta1:
+    """Seed 001."""
+
+    def test_pods_are_all_deleted_unless_it_says_otherwise(self):
+        written = manifest(seeds.SEED_001_STORED)
+        del written["spec"]["cleanPodPolicy"]
+        assert forms.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "All"
+        written["spec"]["cleanPodPolicy"] = "Running"
+        assert forms.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
+
+    def test_its_pods_are_as_the_document_shows_them(self):
+        built = pod(seeds.SEED_001_STORED, "Worker")
+        (container,) = built["spec"]["containers"]
+        assert container["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
+        assert container["ports"] == [{"containerPort": 9091, "name": "mxjob-port"}]
+        assert variables(built)["DMLC_PS_ROOT_PORT"] == "9091"
+
+    def test_a_label_is_the_key_of_the_tuner_servers(self):
+        for replica_type in ("TunerServer", "Tuner"):
+            config = msgspec.json.decode(variables(pod(seeds.V1BETA1_TUNE, replica_type))["MX_CONFIG"])
+            assert config["labels"]["tunerserver"] == "2080ti"
+
+    def test_a_label_leaves_the_template_s_metadata_as_it_was(self):
+        written = manifest(seeds.V1BETA1_TUNE)
+        template = written["spec"]["mxReplicaSpecs"]["TunerServer"]["template"]
+        template["metadata"] = {"labels": {"a": "b"}, "annotations": {"mine": "1"}}
+        meant = forms.to_v1(written)["spec"]["mxReplicaSpecs"]["TunerServer"]
+        assert meant["template"]["metadata"] == {
+            "labels": {"a": "b"},
+            "annotations": {"mine": "1", "tuner-server-key": "2080ti"},
+        }
+        assert "label" not in meant
+
+    def test_its_status_has_the_counts_under_the_document_s_name_too(self):
+        counts = {"Scheduler": ReplicaStatus(active=1), "Worker": ReplicaStatus()}
+        told = status("Created", "Running", replica_statuses=counts)
+        form = forms.form_of(manifest(seeds.SEED_001_STORED))
+        wire = forms.status_to_wire(form, {"metadata": {"uid": UID}}, told)
+        assert wire["mxReplicaStatuses"] == wire["replicaStatuses"] == {"Scheduler": {"active": 1}, "Worker": {}}
+        assert (wire["form"], wire["RuntimeId"], wire["state"]) == ("v1beta1", "7f3a", "Running")
+        assert forms.status_from_wire(form, wire) == told
+
+    def test_the_status_that_the_document_s_operator_wrote_is_read(self):
+        written = manifest(seeds.SEED_001_STORED)
+        read = forms.status_from_wire(forms.form_of(written), written["status"])
+        assert conditions.is_terminal(read)
+        assert read.completion_time == datetime(2019, 3, 19, 9, 25, 11, tzinfo=UTC)
+        assert set(read.replica_statuses) == {"Scheduler", "Server", "Worker"}
+        assert plan(decode(forms.to_v1(written)), Observed((), ()), NOW).actions == ()
+
+
+class TestFlatV1:
+    """mxnet-operator's own kubeflow.org/v1."""
+
+    def test_what_stands_straight_under_spec_is_its_run_policy(self):
+        spec = job(seeds.MXNET_OPERATOR_V1).spec
+        policy = spec.run_policy
+        assert (policy.clean_pod_policy, policy.backoff_limit, policy.active_deadline_seconds) == ("Running", 2, 3600)
+        assert spec.success_policy == "AllWorkers"
+
+    def test_its_status_is_v1_s_and_the_form(self):
+        form = forms.form_of(manifest(seeds.MXNET_OPERATOR_V1))
+        told = status("Created")
+        assert forms.status_to_wire(form, {}, told) == {**msgspec.to_builtins(told), "form": "flat-v1"}
+
+
+class TestListForm:
+    """Seed 004."""
+
+    def test_the_scheduler_s_port_is_everybody_s_root_port(self):
+        for replica_type in ("Scheduler", "Server", "Worker"):
+            assert variables(pod(seeds.SEED_004_DIST, replica_type))["DMLC_PS_ROOT_PORT"] == "9000"
+        (container,) = pod(seeds.SEED_004_DIST, "Worker")["spec"]["containers"]
+        assert [port["containerPort"] for port in container["ports"]] == [9091]
+
+    def test_what_exits_is_restarted_by_the_document_s_table(self):
+        spec = job(seeds.SEED_004_DIST).spec
+        assert {each.restart_policy for each in spec.mx_replica_specs.values()} == {"ExitCode"}
+        assert spec.run_policy.exit_codes is None  # the table is our own
+        assert (spec.job_mode, spec.run_policy.clean_pod_policy) == ("MXTrain", "All")
+
+    def test_a_template_that_says_never_is_never_restarted(self):
+        written = manifest(seeds.SEED_004_DIST)
+        written["spec"]["replicaSpecs"][2]["template"]["spec"]["restartPolicy"] = "Never"
+        specs = forms.to_v1(written)["spec"]["mxReplicaSpecs"]
+        assert (specs["Worker"]["restartPolicy"], specs["Server"]["restartPolicy"]) == ("Never", "ExitCode")
+
+    def test_a_chief_that_was_asked_for_decides_about_success(self):
+        assert job(seeds.SEED_004_DIST).spec.success_policy is None
+        assert job(seeds.SEED_004_STORED).spec.success_policy == "Scheduler"
+        written = manifest(seeds.SEED_004_STORED)
+        written["spec"]["terminationPolicy"]["chief"]["replicaName"] = "WORKER"
+        assert forms.to_v1(written)["spec"]["successPolicy"] == "AllWorkers"
+
+    def test_an_entry_without_type_is_a_worker(self):
+        written = manifest(seeds.SEED_004_DIST)
+        del written["spec"]["replicaSpecs"][2]["mxReplicaType"]
+        assert forms.to_v1(written) == forms.to_v1(manifest(seeds.SEED_004_DIST))
+
+    def test_the_scheduler_of_its_pods_is_passed_on(self):
+        written = manifest(seeds.SEED_004_DIST)
+        written["spec"]["schedulerName"] = "kube-batch"
+        built = forms.to_v1(written)["spec"]["mxReplicaSpecs"]
+        assert {each["template"]["spec"]["schedulerName"] for each in built.values()} == {"kube-batch"}
+
+    def test_its_status_is_the_document_s(self):
+        counts = {name: ReplicaStatus(active=1) for name in ("Scheduler", "Server", "Worker")}
+        written = manifest(seeds.SEED_004_STORED)
+        form = forms.form_of(written)
+        told = status("Created", "Running", replica_statuses=counts)
+        wire = forms.status_to_wire(form, written, told)
+        assert wire.items() >= written["status"].items()
+        assert wire["RuntimeId"] == "e800"
+        assert forms.status_from_wire(form, wire) == told
+
+    @pytest.mark.parametrize(
+        ("told", "pods_left", "phase"),
+        [
+            (("Created",), True, "Creating"),
+            (("Created", "Running"), True, "Running"),
+            (("Created", "Running", "Restarting"), True, "Creating"),
+            (("Created", "Running", "Succeeded"), True, "CleanUp"),
+            (("Created", "Running", "Succeeded"), False, "Done"),
+            (("Created", "Running", "Failed"), True, "CleanUp"),
+            (("Created", "Running", "Failed"), False, "Failed"),
+        ],
+    )
+    def test_its_phases_are_the_document_s(self, told, pods_left, phase):
+        form = forms.form_of(manifest(seeds.SEED_004_DIST))
+        wire = forms.status_to_wire(form, {"metadata": {"uid": UID}}, status(*told), pods_left=pods_left)
+        assert wire["phase"] == phase
+        assert wire["reason"] == (f"it is {told[-1]}" if told[-1] in {"Restarting", "Failed"} else "")
+
+    def test_a_job_that_its_first_operator_finished_does_not_run_again(self):
+        written = manifest(seeds.SEED_004_STORED)
+        written["status"] |= {"phase": "Done", "state": "Succeeded"}
+        assert plan(decode(forms.to_v1(written)), Observed((), ()), NOW).actions == ()
+        written["status"] |= {"phase": "Running", "state": "Unknown"}
+        assert plan(decode(forms.to_v1(written)), Observed((), ()), NOW).actions != ()
+
+
+class TestFioravanzo:
+    """Seed 003."""
+
+    def test_its_port_is_9000_unless_mx_port_says_otherwise(self):
+        assert variables(pod(seeds.SEED_003_LINEAR, "Worker"))["DMLC_PS_ROOT_PORT"] == "9000"
+        written = manifest(seeds.SEED_003_LINEAR)
+        written["spec"]["replicaSpecs"][0]["mxPort"] = 9777
+        built = build_pod(with_defaults(decode(forms.to_v1(written))), "Server", 0, 0)
+        assert variables(built)["DMLC_PS_ROOT_PORT"] == "9777"
+
+    def test_an_entry_without_type_is_the_scheduler(self):
+        written = manifest(seeds.SEED_003_LINEAR)
+        del written["spec"]["replicaSpecs"][0]["mxReplicaType"]
+        assert forms.to_v1(written) == forms.to_v1(manifest(seeds.SEED_003_LINEAR))
+
+    def test_exits_from_128_on_are_retried_and_all_others_final(self):
+        codes = job(seeds.SEED_003_LINEAR).spec.run_policy.exit_codes
+        assert codes.retryable == tuple(range(128, 256))
+        assert codes.permanent == ()
+
+    def test_volumes_reach_the_pod_untouched_and_the_old_gpu_limit_under_its_name_of_today(self):
+        built = pod(seeds.SEED_003_GPU, "Worker")
+        share = {"secretName": "mxsecret", "shareName": "mxsn", "readOnly": False}
+        assert built["spec"]["volumes"] == [{"name": "myshare", "azureFile": share}]
+        (container,) = built["spec"]["containers"]
+        assert container["resources"] == {"limits": {"nvidia.com/gpu": 1}}
+        assert container["volumeMounts"] == [{"mountPath": "/", "name": "myshare"}]
+
+
+class TestMlkube:
+    """Seed 002."""
+
+    def test_a_local_job_is_one_worker_without_parameter_servers(self):
+        local = job(seeds.DEEPINSIGHT_LOCAL)
+        assert list(local.spec.mx_replica_specs) == ["Worker"]
+        assert variables(pod(seeds.DEEPINSIGHT_LOCAL, "Worker"))["DMLC_NUM_SERVER"] == "0"
+
+    def test_a_distributed_job_has_the_document_s_processes(self):
+        planned = plan(job(seeds.DEEPINSIGHT_DIST), Observed((), ()), NOW)
+        pods = sorted(f"{each.type}-{each.index}" for each in planned.actions if hasattr(each, "attempt"))
+        assert pods == ["Scheduler-0", "Server-0", "Server-1", "Worker-0", "Worker-1", "Worker-2"]
+
+    def test_nothing_is_deleted_since_the_document_lists_what_is_done(self):
+        assert job(seeds.DEEPINSIGHT_DIST).spec.run_policy.clean_pod_policy == "None"
+
+    def test_its_list_of_statuses_names_the_type_as_its_code_did(self):
+        told = status("Created", "Running", replica_statuses={"Worker": ReplicaStatus(active=1, failed=1)})
+        form = forms.form_of(manifest(seeds.DEEPINSIGHT_LOCAL))
+        wire = forms.status_to_wire(form, {"metadata": {"uid": UID}}, told)
+        entry = {"ReplicasStates": {"Running": 1, "Failed": 1}, "Mx_replica_type": "WORKER", "state": "Failed"}
+        assert wire["replicaStatuses"] == [entry]
+        assert forms.status_from_wire(form, wire) == told

@@ -1,0 +1,106 @@
+"""Of generated jobs of every form: what is converted means the same, and no status is lost in a form's words.
+
+Hypothesis prints the example that fails, and a blob by which it is found again (`@reproduce_failure`).
+"""
+
+import copy
+
+import msgspec
+import pytest
+from builders import NOW
+from forms_strategies import JOBS, statuses
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mxnet_operator.api import forms
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.validation import decode, unknown_fields, validate
+from mxnet_operator.build.pods import build_pod
+from mxnet_operator.plan import Observed, plan
+
+thorough = settings(max_examples=25, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+every_form = pytest.mark.parametrize("name", JOBS)
+
+
+def planned(manifest, metadata):
+    """What is done first for a manifest that was stored with this metadata: actions, events, and the pods built."""
+    job = decode(forms.to_v1({**manifest, "metadata": metadata}))
+    first = plan(job, Observed((), ()), NOW)
+    pods = [
+        build_pod(with_defaults(job), action.type, action.index, action.attempt)
+        for action in first.actions
+        if hasattr(action, "attempt")
+    ]
+    return first, pods
+
+
+@every_form
+@thorough
+@given(data=st.data())
+def test_a_job_is_valid_in_its_form_and_in_v1(name, data):
+    manifest = data.draw(JOBS[name])
+    assert forms.errors(manifest) == []
+    assert unknown_fields(manifest) == []
+    meant = forms.to_v1(manifest)
+    assert validate(meant) == []
+    assert unknown_fields(meant) == []
+
+
+@every_form
+@thorough
+@given(data=st.data())
+def test_a_form_is_known_again_when_the_server_gives_it_back_in_the_stored_version(name, data):
+    manifest = data.draw(JOBS[name])
+    form = forms.form_of(manifest)
+    assert form.name == name or (name == "flat-v1" and form.name in {"v1", "v1beta1"})  # written with few fields
+    back = {**manifest, "apiVersion": form.kind.api_version}
+    if form.name == "v1beta1":  # its definition's default
+        back["spec"] = {"cleanPodPolicy": "All", **manifest["spec"]}
+    assert forms.form_of(back) is form
+    assert decode(forms.to_v1(back)) == decode(forms.to_v1(manifest))
+
+
+@every_form
+@thorough
+@given(data=st.data())
+def test_what_is_converted_plans_the_same_pods(name, data):
+    manifest = data.draw(JOBS[name])
+    conversion = convert(manifest)
+    converted = manifest if conversion is None else conversion.manifest
+    assert planned(converted, manifest["metadata"]) == planned(manifest, manifest["metadata"])
+
+
+@every_form
+@thorough
+@given(data=st.data())
+def test_converting_twice_changes_nothing_and_converting_changes_no_input(name, data):
+    manifest = data.draw(JOBS[name])
+    written = copy.deepcopy(manifest)
+    conversion = convert(manifest)
+    meant = forms.to_v1(manifest)
+    assert manifest == written
+    assert forms.to_v1(meant) == meant
+    if conversion is not None:
+        assert convert(conversion.manifest) is None
+        assert forms.to_v1(conversion.manifest) == conversion.manifest
+
+
+@every_form
+@thorough
+@given(data=st.data())
+def test_every_remark_names_a_field_of_what_was_converted(name, data):
+    conversion = convert(data.draw(JOBS[name]))
+    for remark in conversion.remarks if conversion else ():
+        node = conversion.manifest
+        for key in remark.path:
+            node = node[int(key)] if isinstance(node, list) else node[key]
+
+
+@pytest.mark.parametrize("form", forms.FORMS, ids=lambda form: form.name)
+@thorough
+@given(status=statuses(), pods_left=st.booleans())
+def test_a_status_comes_back_as_it_was_written(form, status, pods_left):
+    wire = forms.status_to_wire(form, {"metadata": {"uid": "7f3a"}}, status, pods_left=pods_left)
+    stored = msgspec.json.decode(msgspec.json.encode(wire))
+    assert forms.status_from_wire(form, stored) == status
