@@ -134,9 +134,10 @@ class MXJobStep(Resource):
 
 
 def _retry_strategy() -> RetryStrategy:
+    """No maxDuration: it would end the new poller that long after the first one began, however long the job takes."""
     return RetryStrategy(
         limit=10,
-        backoff=Backoff(duration="5s", factor=IntOrString(root=2), max_duration="10m"),
+        backoff=Backoff(duration="5s", factor=IntOrString(root=2), cap="10m"),
         expression=f"not (lastRetry.message matches '{FINAL_MESSAGES}')",
     )
 

@@ -1,7 +1,8 @@
 """Values of a manifest that Argo fills in: each becomes one JSON value, so that no parameter breaks out of its place.
 
 `{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
-`{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain.
+`{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain. What
+they have become is read once more: a tag within a parameter would be replaced by text then, so no value has `{{` in it.
 """
 
 import json
@@ -54,11 +55,16 @@ def _parse_integer(text: str) -> int:
     return int(text)
 
 
-_TEXT = Kind("text", lambda expression: f"toJson({expression})", str, "x")
+def _json(expression: str) -> str:
+    """The value as JSON, with the second of two braces written as an escape, which only text can have."""
+    return rf'sprig.replace("{{" + "{{", "{{\\u007b", toJson({expression}))'
+
+
+_TEXT = Kind("text", _json, str, "x")
 _INTEGER = Kind("integer", lambda expression: f"asInt({expression})", _parse_integer, "1")
 _NUMBER = Kind("number", lambda expression: f"asFloat({expression})", float, "1")
 _AS_IT_IS = Kind("integer", str, lambda text: min(_parse_integer(text), 1), "1")
-_DATA = Kind("JSON", lambda expression: f"toJson(sprig.fromJson({expression}))", json.loads, '["x"]')
+_DATA = Kind("JSON", lambda expression: _json(f"sprig.fromJson({expression})"), json.loads, '["x"]')
 
 
 def text(parameter: str) -> Value:

@@ -1,7 +1,7 @@
 """What becomes of a step's job when its workflow, or the job itself, is ended from outside, or runs again."""
 
 import pytest
-from argo_fixtures import node_of, one_training, uids
+from argo_fixtures import messages_of, one_training, uids
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
@@ -39,7 +39,7 @@ async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
     await argo.job(name)
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Failed"
-    assert len(node_of(done, "train")["children"]) == 1
+    assert len(messages_of(done, "train")) == 1
     await argo.no_jobs(name)
 
 
@@ -59,7 +59,8 @@ async def test_a_job_that_is_deleted_by_hand_fails_the_step_and_is_not_made_agai
     (await argo.api.delete(argo.path("mxjobs", job["metadata"]["name"]))).ok()
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Failed"
-    assert "has been deleted" in node_of(done, "train")["message"]
+    (message,) = messages_of(done, "train")
+    assert "has been deleted" in message
     await argo.no_jobs(name)
 
 
@@ -76,7 +77,7 @@ async def test_a_failed_step_that_is_retried_by_hand_makes_a_new_job(argo):
     assert job["metadata"]["name"] == failed["metadata"]["name"]
     assert job["metadata"]["uid"] != failed["metadata"]["uid"]
     await argo.end(job)
-    await argo.until("workflows", lambda found: found[name]["status"]["phase"] == "Succeeded")
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
 async def test_a_workflow_that_is_resubmitted_has_a_job_of_its_own(argo):

@@ -77,7 +77,9 @@ async def test_the_night_starts_a_training_by_the_shipped_template(argo):
     assert asked["spec"]["schedules"] == ["0 3 * * *"]
     now = datetime.now(UTC)
     missed = now - timedelta(minutes=2)
-    manifest["spec"] |= {"schedules": [f"{missed.minute} {missed.hour} * * *"], "timezone": "UTC"}
+    schedule = f"{missed.minute} {missed.hour} * * *"
+    manifest["spec"] |= {"schedules": [schedule], "timezone": "UTC"}
+    manifest["metadata"]["annotations"] = {"cronworkflows.argoproj.io/last-used-schedule": f"CRON_TZ=UTC {schedule}"}
     manifest["status"] = {"lastScheduledTime": (now - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")}
     (await argo.api.post(argo.path("cronworkflows"), manifest)).ok()
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from argo_fixtures import node_of, one_training, uids
+from argo_fixtures import messages_of, one_training, uids
 from argo_lost_reply import LosesReply
 
 pytestmark = [
@@ -38,6 +38,7 @@ async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
 
 
 async def test_a_create_whose_reply_is_lost_is_no_second_job(argo):
+    """The poller itself asks again, by the same name."""
     manifest = one_training().to_dict()
     manifest["metadata"] = {"name": "loses-a-reply"}
     async with LosesReply(argo.server, argo.api).served() as front:
@@ -46,9 +47,6 @@ async def test_a_create_whose_reply_is_lost_is_no_second_job(argo):
         job = await argo.job(name)
         await succeeds_with(argo, name, job)
         assert len(front.lost) == 1
-    done = (await argo.api.get(argo.path("workflows", name))).ok()
-    attempts = [each["message"] for each in done["status"]["nodes"].values() if each.get("message")]
-    assert any("context deadline exceeded" in message for message in attempts)
 
 
 async def test_a_suspended_job_is_waited_for_and_a_new_poller_leaves_it_suspended(argo):
@@ -56,7 +54,7 @@ async def test_a_suspended_job_is_waited_for_and_a_new_poller_leaves_it_suspende
     job = await argo.job(name)
     path = argo.path("mxjobs", job["metadata"]["name"])
     (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": True}}})).ok()
-    await argo.until("mxjobs", lambda jobs: jobs[job["metadata"]["name"]]["status"]["state"] == "Suspended")
+    await argo.until("mxjobs", lambda jobs: "Suspended" in json.dumps(jobs.get(job["metadata"]["name"])))
     first = await argo.poller(name)
     argo.kill(first)
     await argo.poller(name, other_than=first)
@@ -73,9 +71,8 @@ async def test_an_account_without_a_right_fails_with_its_name_and_makes_no_job(a
     name = await argo.submit(made)
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Failed"
-    node = node_of(done, "train")
-    assert "is forbidden" in node["message"]
-    assert f'cannot {missing} resource "mxjobs"' in node["message"]
-    assert len(node["children"]) == 1
+    (message,) = messages_of(done, "train")
+    assert "is forbidden" in message
+    assert f'cannot {missing} resource "mxjobs"' in message
     listed = (await argo.api.get(argo.path("mxjobs"))).ok()["items"]
     assert name not in json.dumps([job["metadata"]["labels"] for job in listed])

@@ -47,6 +47,8 @@ def make_root(root, mounts):
     for device in DEVICES:
         bind(f"/dev/{device}", root / "dev" / device)
     (root / "proc").mkdir()
+    (root / "tmp").mkdir()
+    (root / "tmp").chmod(0o1777)
     for each in mounts:
         bind(each["source"], root / each["target"].lstrip("/"), read_only=each.get("read_only", False))
 

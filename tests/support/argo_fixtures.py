@@ -26,7 +26,7 @@ from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 
 from mxnet_argo import MXJobSpec, MXJobStep, delete_jobs_on_exit
-from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.local.control_plane.programs import Programs
@@ -47,7 +47,7 @@ def argo_server():
     paths = programs_or_skip((*CONTROL_PLANE, *ARGO))
     with (
         tempfile.TemporaryDirectory(prefix="mxjob-argo-") as name,
-        control_plane(paths, Path(name), [custom_resource_definition(), *argo_crds()]) as server,
+        control_plane(paths, Path(name), [*definitions(), *argo_crds()]) as server,
     ):
         install_argo(server)
         with workflow_controller(server, paths):
@@ -272,6 +272,12 @@ def node_of(workflow, template):
     return found
 
 
+def messages_of(workflow, template):
+    """What each attempt at a step ended with, the first one first."""
+    children = node_of(workflow, template)["children"]
+    return [workflow["status"]["nodes"][child].get("message", "") for child in children]
+
+
 def outputs_of(node):
     """A node's output parameters by name."""
     return {each["name"]: each.get("value") for each in node.get("outputs", {}).get("parameters", [])}
@@ -283,9 +289,10 @@ def uids(jobs):
 
 
 def one_training(**fields):
-    """A workflow that is one training of a lone worker, with the exit handler."""
+    """A workflow that is one training of a lone worker, with the exit handler; its retries come soon."""
     with Workflow(generate_name="one-", entrypoint="train", service_account_name="mxjob-workflow") as made:
-        MXJobStep(**{"name": "train", "spec": MXJobSpec(image="i", command=COMMAND, servers=0), **fields})
+        step = MXJobStep(**{"name": "train", "spec": MXJobSpec(image="i", command=COMMAND, servers=0), **fields})
+    step.retry_strategy.backoff.duration = "1s"
     delete_jobs_on_exit(made)
     return made
 
@@ -296,7 +303,7 @@ async def argo(argo_server, tmp_path_factory):
     argoexec = programs_or_skip(ARGO)["argoexec"]
     credentials = load_credentials(str(argo_server.kubeconfig()))
     async with (
-        real_api(argo_server) as api,
+        real_api(argo_server, None) as api,
         Client(credentials) as client,
         RecordingClient(credentials) as ours,
         ArgoPods(client, argo_server, argoexec, tmp_path_factory.mktemp("pods")) as pods,

@@ -16,7 +16,7 @@ import pytest
 from apiserver_fixtures import Api
 from control_plane import Server, control_plane
 from kubectl import kubectl_on_path
-from kubernetes_programs import CONTROL_PLANE, MissingProgramError, missing, programs, programs_or_skip
+from kubernetes_programs import CONTROL_PLANE, PACKAGES, MissingProgramError, missing, programs, programs_or_skip
 
 from mxnet_operator.api.definitions import definitions
 
@@ -32,9 +32,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         wanted.add("kubectl")
     if absent := missing(wanted):
         config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
-        for name in absent:
+        for module in {PACKAGES[name][0] for name in absent}:  # those of one module at once: they share packages
             with contextlib.suppress(MissingProgramError):  # the tests say it
-                programs([name])
+                programs([name for name in absent if PACKAGES[name][0] is module])
 
 
 @pytest.fixture(scope="session")
@@ -49,10 +49,10 @@ def kubernetes() -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def real_api(server: Server) -> AsyncIterator[Api]:
-    """An HTTP client of its administrator's."""
+async def real_api(server: Server, seconds: float | None = 60) -> AsyncIterator[Api]:
+    """An HTTP client of its administrator's; no answer, nor a watch, takes longer than the seconds."""
     trust = ssl.create_default_context(cafile=str(server.authority))
-    connector, limit = aiohttp.TCPConnector(ssl=trust), aiohttp.ClientTimeout(total=60)
+    connector, limit = aiohttp.TCPConnector(ssl=trust), aiohttp.ClientTimeout(total=seconds)
     async with aiohttp.ClientSession(connector=connector, timeout=limit) as session:
         yield Api(session, server.url, server.token)
 
