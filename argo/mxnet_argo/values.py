@@ -1,8 +1,8 @@
 """Values of a manifest that Argo fills in: each becomes one JSON value, so that no parameter breaks out of its place.
 
 `{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
-`{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain. What
-they have become is read once more: a tag within a parameter would be replaced by text then, so no value has `{{` in it.
+`{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain.
+What they have become is read once more: a tag within a parameter would be replaced by text then, so no value has `{{`.
 """
 
 import json
@@ -61,6 +61,7 @@ def _json(expression: str) -> str:
 
 
 _TEXT = Kind("text", _json, str, "x")
+_WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
 _INTEGER = Kind("integer", lambda expression: f"asInt({expression})", _parse_integer, "1")
 _NUMBER = Kind("number", lambda expression: f"asFloat({expression})", float, "1")
 _AS_IT_IS = Kind("integer", str, lambda text: min(_parse_integer(text), 1), "1")
@@ -92,6 +93,11 @@ def expression(source: str) -> Value:
     return Value(source, _TEXT)
 
 
+def word(source: str) -> Value:
+    """The text that an Argo expression gives which has no braces: a name, a uid, a hash."""
+    return Value(source, _WORD)
+
+
 def one_if_any(count: int | Value) -> int | Value:
     """1 where a count is not 0: whoever has servers needs a scheduler."""
     if isinstance(count, Value):
@@ -111,11 +117,12 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
     for side in (left, right):
         if isinstance(side, str):
             sides.append(json.dumps(side))
-        elif side.kind is _TEXT:
+        elif side.kind in (_TEXT, _WORD):
             sides.append(side.expression)
         else:
             raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")
-    return Value(" + ".join(sides), _TEXT)
+    words = all(side.kind is _WORD for side in (left, right) if isinstance(side, Value))
+    return Value(" + ".join(sides), _WORD if words else _TEXT)
 
 
-__all__ = ["Kind", "Value", "data", "expression", "integer", "number", "one_if_any", "text"]
+__all__ = ["Kind", "Value", "data", "expression", "integer", "number", "one_if_any", "text", "word"]

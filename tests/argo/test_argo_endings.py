@@ -80,6 +80,20 @@ async def test_a_failed_step_that_is_retried_by_hand_makes_a_new_job(argo):
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
+async def test_without_the_exit_handler_a_retry_by_hand_finds_the_failed_job_and_fails_again(argo):
+    made = one_training()
+    made.on_exit = None
+    name = await argo.submit(made)
+    failed = await argo.job(name)
+    await argo.end(failed, exit_code=1)
+    await argo.finished(name)
+
+    await argo.rerun("retry", name)
+
+    assert (await argo.finished(name))["status"]["phase"] == "Failed"
+    assert uids(await argo.jobs(name)) == [failed["metadata"]["uid"]]
+
+
 async def test_a_workflow_that_is_resubmitted_has_a_job_of_its_own(argo):
     first = await argo.submit(one_training())
     job = await argo.job(first)
