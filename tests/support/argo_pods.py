@@ -199,10 +199,10 @@ class _Pod:
             "env": self._environment(container),
             "pid_file": str(self._folder / f"{name}.pid"),
         }
-        output = (self._folder / f"{name}.log").open("wb")
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, str(_CONTAINER_PROGRAM), json.dumps(description), stdout=output, stderr=output
-        )
+        with (self._folder / f"{name}.log").open("wb") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, str(_CONTAINER_PROGRAM), json.dumps(description), stdout=output, stderr=output
+            )
         return await self._outlive(self._process)
 
     async def _outlive(self, process):

@@ -205,6 +205,13 @@ class TestWorkflows:
         assert handler["steps"][0][0]["when"] == "{{workflow.status}} != Succeeded"
         assert "mxjob.kubeflow.org/workflow-uid={{workflow.uid}}" in delete["resource"]["flags"]
 
+    def test_two_templates_of_one_name_are_refused(self) -> None:
+        with Workflow(name="w", entrypoint="train") as workflow:
+            step()
+            step(deadline=60)
+        with pytest.raises(ValueError, match="two templates are named 'train'"):
+            delete_jobs_on_exit(workflow)
+
     def test_an_exit_handler_of_the_users_is_not_replaced(self) -> None:
         workflow = WorkflowTemplate(name="w", entrypoint="train", on_exit="mine")
         with pytest.raises(ValueError, match="has an exit handler already"):
