@@ -20,7 +20,7 @@ with CronWorkflow(
             {
                 "image": "mxjob/digits:1.0",
                 "command": ["python", "train.py"],
-                "args": ["--epochs", "20", "--result", "/dev/termination-log"],
+                "args": ["--epochs", "20", "--kv-store", "dist_sync", "--result", "/dev/termination-log"],
                 "servers": 2,
                 "workers": 2,
                 "deadline": 3600,

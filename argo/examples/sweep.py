@@ -14,7 +14,7 @@ with Workflow(generate_name="sweep-", entrypoint="main", service_account_name="m
             image="mxjob/digits:1.0",
             command=["python", "train.py"],
             args=[
-                *("--epochs", "5", "--result", "/dev/termination-log"),
+                *("--epochs", "5", "--kv-store", "dist_sync", "--result", "/dev/termination-log"),
                 *("--learning-rate", text("lr"), "--batch-size", text("batch")),
             ],
             workers=2,

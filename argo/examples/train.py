@@ -16,7 +16,7 @@ with Workflow(
         spec=MXJobSpec(
             image="mxjob/digits:1.0",
             command=["python", "train.py"],
-            args=["--epochs", text("epochs"), "--result", "/dev/termination-log"],
+            args=["--epochs", text("epochs"), "--kv-store", "dist_sync", "--result", "/dev/termination-log"],
             servers=2,
             workers=2,
             run_policy={"backoffLimit": 3},

@@ -30,7 +30,7 @@ with Workflow(
         spec=MXJobSpec(
             image="mxjob/digits:1.0",
             command=["python", "train.py"],
-            args=["--epochs", "5", "--result", "/dev/termination-log"],
+            args=["--epochs", "5", "--kv-store", "dist_sync", "--result", "/dev/termination-log"],
             env={"TUNED": text("tuned")},
             workers=2,
         ),

@@ -21,10 +21,14 @@ def delete_jobs_on_exit(workflow: Workflow) -> None:
     It deletes the MXJobs of this run unless the run succeeded; so `argo retry` of a failed step makes a new job.
 
     Raises:
-        ValueError: the workflow has an exit handler already: call the template `mxjob-cleanup` from it.
+        ValueError: the workflow has an exit handler already: call the template `mxjob-cleanup` from it. Or two of its
+            templates have one name, of which Argo would run one for both.
     """
     if workflow.on_exit is not None:
         raise ValueError(f"the workflow has an exit handler already: add a step with the template {EXIT_HANDLER} to it")
+    given = [str(getattr(each, "name", "")) for each in workflow.templates]
+    if twice := sorted({name for name in given if given.count(name) > 1}):
+        raise ValueError(f"two templates are named {twice[0]!r}: give each a name of its own")
     # Within `with workflow:` Hera has added them by itself.
     workflow.templates.extend(each for each in exit_handler() if not any(each is known for known in workflow.templates))
     workflow.on_exit = EXIT_HANDLER

@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mxnet_argo.values import Value, expression, one_if_any
+from mxnet_argo.values import Value, one_if_any, word
 from mxnet_operator.api import names
 
 WORKFLOW_LABEL: Final = "workflows.argoproj.io/workflow"
 """On the pods, so that `argo logs` shows what they print."""
 WORKFLOW_UID_LABEL: Final = "mxjob.kubeflow.org/workflow-uid"
 """On the job: by it the exit handler finds the jobs of its run, and no other's."""
+_OWNER: Final = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
+"""Written here, not by Argo's setOwnerReference: that writes the manifest anew, without the escapes of its values, and
+replaces tags in it once more (tests/argo/test_argo_steps.py, tags within tags)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +71,21 @@ class MXJobSpec:
 def job_manifest(given: Mapping[str, Any], name: str | Value) -> dict[str, Any]:
     """The whole manifest of a job: `given` has its spec, and perhaps labels and annotations."""
     metadata = given.get("metadata") or {}
-    workflow = expression("workflow.name")
+    workflow = word("workflow.name")
+    owner = {**_OWNER, "name": workflow, "uid": word("workflow.uid"), "controller": True}
     return {
         "apiVersion": given.get("apiVersion", names.API_VERSION),
         "kind": given.get("kind", names.KIND),
         "metadata": {
             **metadata,
             "name": name,
-            "namespace": expression("workflow.namespace") if isinstance(name, Value) else "namespace",
+            "namespace": word("workflow.namespace") if isinstance(name, Value) else "namespace",
             "labels": {
                 **(metadata.get("labels") or {}),
                 WORKFLOW_LABEL: workflow,
-                WORKFLOW_UID_LABEL: expression("workflow.uid"),
+                WORKFLOW_UID_LABEL: word("workflow.uid"),
             },
+            "ownerReferences": [owner],
         },
         "spec": {
             **given["spec"],

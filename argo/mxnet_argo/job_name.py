@@ -7,7 +7,7 @@ workflow's uid makes another run's jobs others (`facts/argo-e2e.md`, section 6).
 import re
 from typing import Final
 
-from mxnet_argo.values import Value, expression
+from mxnet_argo.values import Value, word
 
 DIGEST: Final = 12
 """Characters of the hash: 48 bits."""
@@ -21,7 +21,7 @@ def job_name(prefix: str) -> Value:
         ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
     """
     check_prefix(prefix)
-    return f"{prefix}-" + expression(f'sprig.trunc({DIGEST}, sprig.sha256sum(workflow.uid + "/" + node.name))')
+    return f"{prefix}-" + word(f'sprig.trunc({DIGEST}, sprig.sha256sum(workflow.uid + "/" + node.name))')
 
 
 def check_prefix(prefix: str) -> None:

@@ -1,6 +1,5 @@
 """Workflows of more than one job: a sweep over trials that chooses the best, and a tuning that a training follows."""
 
-import json
 from collections.abc import Sequence
 
 from hera.workflows import DAG, Parameter, Task
@@ -26,8 +25,8 @@ def sweep(
 
     Its input `trials` is a JSON list with one item for each trial: a mapping with a value for each of `trial_inputs`,
     or, where that is a single name, whatever that input takes. The step's other inputs are the DAG's, with the same
-    defaults. A trial that fails doesn't stop the others. Its output
-    `best` is JSON: the best trial's job and result; and `results` has those of all that succeeded.
+    defaults. A trial that fails doesn't stop the others. Its output `best` is JSON: the best trial's job and result, or
+    null where no trial told the number; and `results` has those of all that did, the best one last.
 
     Args:
         name: the template's name.
@@ -48,8 +47,7 @@ def sweep(
         raise ValueError(f"{name}: {step.name} has no input {', '.join(unknown)}; it has {', '.join(inputs)}")
     if not by.isidentifier():
         raise ValueError(f"{name}: {by!r} can't be looked up in a result: letters, digits and _ make a name")
-    finished = "map(fromJSON(tasks.trial.outputs.parameters), {'job': #.job, 'result': fromJSON(#.result)})"
-    order = f"sortBy({finished}, #.result.{by}, {json.dumps('asc' if highest else 'desc')})"
+    best, results = (_ranked(by, "asc" if highest else "desc", of_all) for of_all in ("last", ""))
     with DAG(
         name=name,
         inputs=[
@@ -57,8 +55,8 @@ def sweep(
             *(as_input(each) for key, each in inputs.items() if key not in items),
         ],
         outputs=[
-            Parameter(name="best", value_from=ValueFrom(expression=f"toJson(last({order}))")),
-            Parameter(name="results", value_from=ValueFrom(expression=f"toJson({order})")),
+            Parameter(name="best", value_from=ValueFrom(expression=best)),
+            Parameter(name="results", value_from=ValueFrom(expression=results)),
         ],
         fail_fast=False,
         parallelism=parallelism,
@@ -71,6 +69,21 @@ def sweep(
             continue_on=ContinueOn(failed=True, error=True),
         )
     return dag
+
+
+def _ranked(by: str, order: str, chosen: str) -> str:
+    """Argo's expression for the jobs and results of the trials that told the number, or for the one `chosen` of them.
+
+    Argo gathers each output of the trials that succeeded in a JSON list: of what the texts say where all of them are
+    JSON, else of the texts.
+    """
+    result = "type(told[#]) == 'string' && told[#] startsWith '{' ? fromJSON(told[#]) : told[#]"
+    # The outer braces are those of a predicate; two without a space would be a tag of Argo's.
+    trials = f"map(0..len(jobs) - 1, {{ {{'job': jobs[#], 'result': {result}}} }})"
+    ranked = f"sortBy(filter({trials}, type(#.result) == 'map' && '{by}' in #.result), #.result.{by}, '{order}')"
+    outputs = f"tasks.{_TRIAL}.outputs.parameters"
+    lists = f"let jobs = fromJSON({outputs}.job); let told = fromJSON({outputs}.result);"
+    return f"{lists} toJson({chosen}({ranked}))"
 
 
 def tune_then_train(name: str, tune: MXJobStep, train: MXJobStep, *, tuned_input: str) -> DAG:

@@ -64,7 +64,6 @@ class MXJobStep(Resource):
     deadline: int | Value = 24 * 3600
     success_condition: str | None = SUCCEEDED
     failure_condition: str | None = FAILED
-    set_owner_reference: bool | None = True
 
     def __post_init__(self) -> None:
         """Build the manifest and check it."""
@@ -101,7 +100,9 @@ class MXJobStep(Resource):
         if self.action != "apply":
             raise ValueError(f"{self.name}: the action is apply: create would fail, or make a second job, on a retry")
         if self.manifest_from is not None:
-            raise ValueError(f"{self.name}: Argo sets no owner on what comes by manifestFrom: give manifest")
+            raise ValueError(f"{self.name}: what comes by manifestFrom can't be checked: give manifest")
+        if self.set_owner_reference:
+            raise ValueError(f"{self.name}: leave set_owner_reference out: the manifest names the workflow as owner")
         if self.active_deadline_seconds is not None:
             raise ValueError(
                 f"{self.name}: active_deadline_seconds would end who waits, not the job: use deadline (the job's) or"
@@ -120,11 +121,16 @@ class MXJobStep(Resource):
             sample = job_manifest(sampled(manifest, samples), name)
         except ValueError as error:
             raise ValueError(f"{self.name}: the default of an input is not what its place takes: {error}") from error
-        sample["metadata"]["labels"] = {}
+        del sample["metadata"]["labels"], sample["metadata"]["ownerReferences"]
         problems = [*validate(sample), *unknown_fields(sample)]
         if problems:
             raise ValueError(f"{self.name}: {'; '.join(problem.message for problem in problems)}")
         policy = sample["spec"]["runPolicy"]
+        if "suspend" in policy:
+            raise ValueError(
+                f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
+                " again, and would undo what a queue, or somebody, has done with it since"
+            )
         ttl = policy.get("ttlSecondsAfterFinished")
         if ttl is not None and ttl < SHORTEST_TTL:
             raise ValueError(
@@ -134,9 +140,10 @@ class MXJobStep(Resource):
 
 
 def _retry_strategy() -> RetryStrategy:
+    """No maxDuration: it would end the new poller that long after the first one began, however long the job takes."""
     return RetryStrategy(
         limit=10,
-        backoff=Backoff(duration="5s", factor=IntOrString(root=2), max_duration="10m"),
+        backoff=Backoff(duration="5s", factor=IntOrString(root=2), cap="10m"),
         expression=f"not (lastRetry.message matches '{FINAL_MESSAGES}')",
     )
 

@@ -2,6 +2,7 @@
 
 `{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
 `{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain.
+What they have become is read once more: a tag within a parameter would be replaced by text then, so no value has `{{`.
 """
 
 import json
@@ -54,11 +55,17 @@ def _parse_integer(text: str) -> int:
     return int(text)
 
 
-_TEXT = Kind("text", lambda expression: f"toJson({expression})", str, "x")
+def _json(expression: str) -> str:
+    """The value as JSON, with the second of two braces written as an escape, which only text can have."""
+    return rf'sprig.replace("{{" + "{{", "{{\\u007b", toJson({expression}))'
+
+
+_TEXT = Kind("text", _json, str, "x")
+_WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
 _INTEGER = Kind("integer", lambda expression: f"asInt({expression})", _parse_integer, "1")
 _NUMBER = Kind("number", lambda expression: f"asFloat({expression})", float, "1")
 _AS_IT_IS = Kind("integer", str, lambda text: min(_parse_integer(text), 1), "1")
-_DATA = Kind("JSON", lambda expression: f"toJson(sprig.fromJson({expression}))", json.loads, '["x"]')
+_DATA = Kind("JSON", lambda expression: _json(f"sprig.fromJson({expression})"), json.loads, '["x"]')
 
 
 def text(parameter: str) -> Value:
@@ -86,6 +93,11 @@ def expression(source: str) -> Value:
     return Value(source, _TEXT)
 
 
+def word(source: str) -> Value:
+    """The text that an Argo expression gives which has no braces: a name, a uid, a hash."""
+    return Value(source, _WORD)
+
+
 def one_if_any(count: int | Value) -> int | Value:
     """1 where a count is not 0: whoever has servers needs a scheduler."""
     if isinstance(count, Value):
@@ -105,11 +117,12 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
     for side in (left, right):
         if isinstance(side, str):
             sides.append(json.dumps(side))
-        elif side.kind is _TEXT:
+        elif side.kind in (_TEXT, _WORD):
             sides.append(side.expression)
         else:
             raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")
-    return Value(" + ".join(sides), _TEXT)
+    words = all(side.kind is _WORD for side in (left, right) if isinstance(side, Value))
+    return Value(" + ".join(sides), _WORD if words else _TEXT)
 
 
-__all__ = ["Kind", "Value", "data", "expression", "integer", "number", "one_if_any", "text"]
+__all__ = ["Kind", "Value", "data", "expression", "integer", "number", "one_if_any", "text", "word"]

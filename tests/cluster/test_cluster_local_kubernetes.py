@@ -12,6 +12,7 @@ from cluster_fixtures import DIGITS, DIGITS_IMAGE, eventually, new_home
 from jobs import digits_job, worker_job
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 
+from mxnet_operator.api import names
 from mxnet_operator.local.control_plane.binaries import PROGRAMS
 from mxnet_operator.local.state import running_state
 
@@ -65,7 +66,7 @@ def described(cluster, name):
         },
         "pods": {
             pod["metadata"]["name"]: {
-                "labels": pod["metadata"]["labels"],
+                "labels": {k: v for k, v in pod["metadata"]["labels"].items() if k != names.LABEL_RUNTIME_ID},
                 "env": pod["spec"]["containers"][0]["env"],
                 "phase": pod["status"]["phase"],
                 "conditions": sorted((each["type"], each["status"]) for each in pod["status"]["conditions"]),

@@ -47,19 +47,21 @@ def make_root(root, mounts):
     for device in DEVICES:
         bind(f"/dev/{device}", root / "dev" / device)
     (root / "proc").mkdir()
+    (root / "tmp").mkdir()
+    (root / "tmp").chmod(0o1777)
     for each in mounts:
         bind(each["source"], root / each["target"].lstrip("/"), read_only=each.get("read_only", False))
 
 
 def become(root, container):
     """In the child, process 1 of its namespace: the container itself."""
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     mount("proc", root / "proc", "proc", 0)
     os.chroot(root)
     os.chdir("/")
     os.setgroups([])
     os.setgid(container["user"])
     os.setuid(container["user"])
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after setuid, which clears it
     os.execve(container["command"][0], container["command"], container["env"])
 
 

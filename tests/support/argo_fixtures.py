@@ -6,28 +6,35 @@ token, so that its rights are really asked for.
 
 import asyncio
 import contextlib
+import json
 import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import tenacity
 import yaml
 from argo_pods import SCHEDULER_NAME, ArgoPods, why_not
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import RecordingClient, World
+from hera.workflows import Workflow
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 
-from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_argo import MXJobSpec, MXJobStep, delete_jobs_on_exit
+from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.local.control_plane.programs import Programs
 
 ARGO = ("workflow-controller", "argoexec")
 NAMESPACE = "ml"
+CORE = f"/api/v1/namespaces/{NAMESPACE}"
+COMMAND = ["python", "train.py"]
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
 SECONDS = 120
 
@@ -40,25 +47,24 @@ def argo_server():
     paths = programs_or_skip((*CONTROL_PLANE, *ARGO))
     with (
         tempfile.TemporaryDirectory(prefix="mxjob-argo-") as name,
-        control_plane(paths, Path(name), [custom_resource_definition(), *argo_crds()]) as server,
+        control_plane(paths, Path(name), [*definitions(), *argo_crds()]) as server,
     ):
         install_argo(server)
         with workflow_controller(server, paths):
             yield server
 
 
-def ctl(server, *arguments, stdin=None):
-    """kubectl as the administrator; what it prints."""
+def ctl(server, *arguments):
+    """kubectl as the administrator; it has to succeed."""
     command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=SECONDS)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-    return done.stdout
 
 
 def argo_crds():
     """The full ones, by which the API server checks every field of a workflow."""
     folder = source_of("workflow-controller") / "manifests" / "base" / "crds" / "full"
-    return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("argoproj.io_*.yaml"))]
+    return [yaml.load(file.read_text(), yaml.CSafeLoader) for file in sorted(folder.glob("argoproj.io_*.yaml"))]
 
 
 def install_argo(server):
@@ -68,27 +74,24 @@ def install_argo(server):
         "executor": yaml.safe_dump({"env": [{"name": "RESOURCE_STATE_CHECK_INTERVAL", "value": "500ms"}]}),
         "workflowDefaults": yaml.safe_dump({"spec": {"schedulerName": SCHEDULER_NAME}}),
     }
-    objects = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "argo", "namespace": NAMESPACE}},
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "workflow-controller-configmap", "namespace": NAMESPACE},
-            "data": config,
-        },
-    ]
-    ctl(server, "apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-    ctl(server, "-n", NAMESPACE, "apply", "-k", str(rbac))
-    ctl(server, "-n", NAMESPACE, "apply", "-k", str(TEMPLATES))
+    name = "workflow-controller-configmap"
+    server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    server.ask("POST", f"{CORE}/serviceaccounts", {"metadata": {"name": "argo"}})
+    server.ask("POST", f"{CORE}/configmaps", {"metadata": {"name": name}, "data": config})
+    for kind in ("role", "rolebinding"):
+        made = yaml.safe_load((rbac / f"workflow-controller-{kind}.yaml").read_text())
+        server.ask("POST", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/{kind}s", made)
+    # again, as long as the server's discovery lags behind the new CRDs
+    retrying = tenacity.Retrying(stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.5), reraise=True)
+    retrying(ctl, server, "-n", NAMESPACE, "apply", "-k", str(TEMPLATES))
 
 
 @contextlib.contextmanager
 def workflow_controller(server, paths):
     """Argo's controller, with its own account's rights, for one namespace."""
-    token = ctl(server, "-n", NAMESPACE, "create", "token", "argo", "--duration=24h").strip()
+    answer = server.ask("POST", f"{CORE}/serviceaccounts/argo/token", {"spec": {"expirationSeconds": 24 * 3600}})
     environment = {
-        "KUBECONFIG": str(server.kubeconfig("argo", token)),
+        "KUBECONFIG": str(server.kubeconfig("argo", answer["status"]["token"])),
         "LEADER_ELECTION_DISABLE": "true",
         "DEFAULT_REQUEUE_TIME": "1s",
         # Or a retry after a killed executor is sometimes not noticed for 20 minutes (facts/argo-e2e.md, section 3).
@@ -181,17 +184,75 @@ class Argo:
                     left.discard(event["object"]["metadata"]["name"])
 
     async def end(self, job, exit_code=0, message=""):
-        """Have a job's pods run, and end with this code; Worker 0 leaves the message."""
+        """Have a job's pods run, and end with this code; Worker 0, or the Tuner, leaves the message."""
         name = job["metadata"]["name"]
         pods = await self.until(
             "pods", lambda found: len(found) == replicas(job), labelSelector=f"training.kubeflow.org/job-name={name}"
         )
         await self.jobs_world.move(list(pods), "Running")
-        if exit_code:
-            await self.jobs_world.move([f"{name}-worker-0"], "Failed", exit_code, message)
-        else:
-            await self.jobs_world.move([pod for pod in pods if not pod.endswith("-worker-0")], "Succeeded", 0)
-            await self.jobs_world.move([f"{name}-worker-0"], "Succeeded", 0, message)
+        (main,) = [pod for pod in pods if pod in {f"{name}-worker-0", f"{name}-tuner-0"}]
+        if not exit_code and main.endswith("-worker-0"):
+            await self.jobs_world.move([pod for pod in pods if pod != main], "Succeeded", 0)
+        await self.jobs_world.move([main], "Failed" if exit_code else "Succeeded", exit_code, message)
+
+    async def end_each(self, workflow, count, end):
+        """Have `end(job)` end each of so many jobs of a run; how many were unfinished at once, at most."""
+        ending, unfinished, most = {}, set(), 0
+        async with asyncio.timeout(2 * SECONDS), self.api.watch(self.path("mxjobs"), **self._of(workflow)) as events:
+            while len(ending) < count or unfinished:
+                job = (await events.next())["object"]
+                name, state = job["metadata"]["name"], job.get("status", {}).get("state")
+                (unfinished.discard if state in {"Succeeded", "Failed"} else unfinished.add)(name)
+                most = max(most, len(unfinished))
+                if state and name not in ending:
+                    ending[name] = asyncio.create_task(end(job))
+        await asyncio.gather(*ending.values())
+        return most
+
+    async def poller(self, workflow, other_than=""):
+        """The name of the pod that polls for the job of a workflow."""
+
+        def running(found):
+            return [name for name, pod in found.items() if name != other_than and pod["status"]["phase"] == "Running"]
+
+        label = {"labelSelector": f"workflows.argoproj.io/workflow={workflow},workflows.argoproj.io/completed=false"}
+        return running(await self.until("pods", running, **label))[0]
+
+    def kill(self, poller):
+        """End a poller as the kernel does that has no memory left: with everything in its container."""
+        os.kill(self.pods.process(poller), signal.SIGKILL)
+
+    async def rerun(self, how, workflow):
+        """What `argo retry` and `argo resubmit` do; the name of the workflow that runs then."""
+        found = (await self.api.get(self.path("workflows", workflow))).ok()
+        program = programs_or_skip(["argo-rerun"])["argo-rerun"]
+        process = await asyncio.create_subprocess_exec(
+            program, how, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await process.communicate(json.dumps(found).encode())
+        assert process.returncode == 0
+        made = json.loads(out)
+        for pod in made["pods"] or []:
+            await self.api.delete(self.path("pods", pod))
+        if how == "resubmit":
+            return await self.submit(made["workflow"])
+        (await self.api.put(self.path("workflows", workflow), made["workflow"])).ok()
+        return workflow
+
+    async def account(self, name, job_verbs):
+        """A ServiceAccount for workflows that may do this with MXJobs, and report what its steps came to."""
+        rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
+        rules = [
+            {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
+            {"apiGroups": ["kubeflow.org"], "resources": ["mxjobs"], "verbs": job_verbs},
+        ]
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+        (await self.api.post(f"{CORE}/serviceaccounts", {"metadata": {"name": name}})).ok()
+        (await self.api.post(f"{rbac}/roles", {"metadata": {"name": name}, "rules": rules})).ok()
+        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]}
+        (await self.api.post(f"{rbac}/rolebindings", binding)).ok()
+        return name
 
     @staticmethod
     def _of(workflow):
@@ -204,18 +265,36 @@ def replicas(job):
 
 
 def node_of(workflow, template):
-    """The node of a finished workflow that ran a template; of a retried one, the last attempt's parent."""
-    (found,) = [
-        node
-        for node in workflow["status"]["nodes"].values()
-        if node.get("templateName") == template and node["type"] == "Retry"
-    ]
+    """The node of a workflow that ran a template; of a retried one, the attempts' parent."""
+    nodes = [node for node in workflow["status"]["nodes"].values() if node.get("templateName") == template]
+    retried = [node for node in nodes if node["type"] == "Retry"]
+    (found,) = retried or nodes
     return found
+
+
+def messages_of(workflow, template):
+    """What each attempt at a step ended with, the first one first."""
+    children = node_of(workflow, template)["children"]
+    return [workflow["status"]["nodes"][child].get("message", "") for child in children]
 
 
 def outputs_of(node):
     """A node's output parameters by name."""
     return {each["name"]: each.get("value") for each in node.get("outputs", {}).get("parameters", [])}
+
+
+def uids(jobs):
+    """Which jobs they are."""
+    return [job["metadata"]["uid"] for job in jobs.values()]
+
+
+def one_training(**fields):
+    """A workflow that is one training of a lone worker, with the exit handler; its retries come soon."""
+    with Workflow(generate_name="one-", entrypoint="train", service_account_name="mxjob-workflow") as made:
+        step = MXJobStep(**{"name": "train", "spec": MXJobSpec(image="i", command=COMMAND, servers=0), **fields})
+    step.retry_strategy.backoff.duration = "1s"
+    delete_jobs_on_exit(made)
+    return made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -224,7 +303,7 @@ async def argo(argo_server, tmp_path_factory):
     argoexec = programs_or_skip(ARGO)["argoexec"]
     credentials = load_credentials(str(argo_server.kubeconfig()))
     async with (
-        real_api(argo_server) as api,
+        real_api(argo_server, None) as api,
         Client(credentials) as client,
         RecordingClient(credentials) as ours,
         ArgoPods(client, argo_server, argoexec, tmp_path_factory.mktemp("pods")) as pods,

@@ -55,6 +55,8 @@ class ArgoPods:
         self._argoexec = argoexec
         self._folder = folder
         self._pods = {}
+        self.servers = {}
+        """By the name of a workflow, the URL under which its pods find the API, where it is another."""
 
     async def __aenter__(self):
         self._web = web.AppRunner(self._kubelet_api())
@@ -101,7 +103,9 @@ class ArgoPods:
         uid = manifest["metadata"]["uid"]
         if uid not in self._pods:
             folder = self._folder / f"{manifest['metadata']['name']}-{uid}"
-            self._pods[uid] = _Pod(manifest, self._client, self._server, self._argoexec, folder)
+            workflow = manifest["metadata"]["labels"]["workflows.argoproj.io/workflow"]
+            url = self.servers.get(workflow, self._server.url)
+            self._pods[uid] = _Pod(manifest, self._client, url, self._argoexec, folder)
         if "deletionTimestamp" in manifest["metadata"]:
             self._pods[uid].deletion.set()
 
@@ -126,11 +130,11 @@ class ArgoPods:
 class _Pod:
     """One pod, from its binding to its end; `task` is its life."""
 
-    def __init__(self, manifest, client, server, argoexec, folder):
+    def __init__(self, manifest, client, url, argoexec, folder):
         self.deletion = asyncio.Event()
         self._manifest = manifest
         self._client = client
-        self._server = server
+        self._url = url
         self._argoexec = argoexec
         self._folder = folder
         meta = manifest["metadata"]
@@ -195,10 +199,10 @@ class _Pod:
             "env": self._environment(container),
             "pid_file": str(self._folder / f"{name}.pid"),
         }
-        output = (self._folder / f"{name}.log").open("wb")
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, str(_CONTAINER_PROGRAM), json.dumps(description), stdout=output, stderr=output
-        )
+        with (self._folder / f"{name}.log").open("wb") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, str(_CONTAINER_PROGRAM), json.dumps(description), stdout=output, stderr=output
+            )
         return await self._outlive(self._process)
 
     async def _outlive(self, process):
@@ -222,7 +226,7 @@ class _Pod:
     def _environment(self, container):
         meta = self._manifest["metadata"]
         fields = {"metadata.name": meta["name"], "metadata.uid": meta["uid"], "metadata.namespace": meta["namespace"]}
-        address, _, port = self._server.url.removeprefix("https://").partition(":")
+        address, _, port = self._url.removeprefix("https://").partition(":")
         environment = {"PATH": "/bin", "KUBERNETES_SERVICE_HOST": address, "KUBERNETES_SERVICE_PORT": port}
         for each in container.get("env", []):
             reference = each.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")

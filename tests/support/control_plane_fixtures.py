@@ -16,7 +16,15 @@ import pytest
 from apiserver_fixtures import Api
 from control_plane import Server, control_plane
 from kubectl import kubectl_on_path
-from kubernetes_programs import CONTROL_PLANE, MissingProgramError, building, missing, programs, programs_or_skip
+from kubernetes_programs import (
+    CONTROL_PLANE,
+    PACKAGES,
+    MissingProgramError,
+    building,
+    missing,
+    programs,
+    programs_or_skip,
+)
 
 from mxnet_operator.api.definitions import definitions
 
@@ -33,9 +41,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if missing(wanted):
         config.get_terminal_writer().line("building what Kubernetes is made of: minutes, the first time")
         with building():  # one of pytest's workers builds, the others find what it has built
-            for name in missing(wanted):
+            absent = missing(wanted)
+            for module in {PACKAGES[name][0] for name in absent}:  # those of one module at once: they share packages
                 with contextlib.suppress(MissingProgramError):  # the tests say it
-                    programs([name])
+                    programs([name for name in absent if PACKAGES[name][0] is module])
 
 
 @contextlib.contextmanager
@@ -57,10 +66,10 @@ def kubernetes() -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def real_api(server: Server) -> AsyncIterator[Api]:
-    """An HTTP client of its administrator's."""
+async def real_api(server: Server, seconds: float | None = 60) -> AsyncIterator[Api]:
+    """An HTTP client of its administrator's; no answer, nor a watch, takes longer than the seconds."""
     trust = ssl.create_default_context(cafile=str(server.authority))
-    connector, limit = aiohttp.TCPConnector(limit=0, ssl=trust), aiohttp.ClientTimeout(total=60)
+    connector, limit = aiohttp.TCPConnector(limit=0, ssl=trust), aiohttp.ClientTimeout(total=seconds)
     async with aiohttp.ClientSession(connector=connector, timeout=limit) as session:
         yield Api(session, server.url, server.token)
 

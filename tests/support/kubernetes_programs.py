@@ -1,7 +1,7 @@
 """Where tests find the programs of Kubernetes: KUBEBUILDER_ASSETS, then the user's cache, then built with Go.
 
 They are built once, from the modules that tests/tools pins, and kept outside the work tree, in the user's cache, under
-the hash of their module's go.sum. Building all from nothing takes about six minutes on two cores.
+the hash of their module's go.sum and of what is ours. Building all from nothing takes about six minutes on two cores.
 """
 
 import contextlib
@@ -46,9 +46,8 @@ class Module:
     @property
     def cache(self) -> Path:
         """Where its programs are kept."""
-        content = (self.folder / "go.sum").read_bytes()
-        if self.completed is not None:
-            content += (self.folder / Path(self.completed[1]).name).read_bytes()
+        sources = [self.folder / "go.sum", *sorted(self.folder.rglob("*.go"))]
+        content = b"".join(source.read_bytes() for source in sources)
         return tools_cache() / hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -67,6 +66,7 @@ PACKAGES = {
     "training-operator": (TRAINING_OPERATOR, "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
     "workflow-controller": (ARGO, f"{_ARGO}/cmd/workflow-controller"),
     "argoexec": (ARGO, f"{_ARGO}/cmd/argoexec"),
+    "argo-rerun": (ARGO, "./rerun"),
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 

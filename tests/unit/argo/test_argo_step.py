@@ -30,6 +30,11 @@ def manifest_of(made: MXJobStep) -> dict[str, Any]:
     return loaded
 
 
+def as_json(value: str) -> str:
+    """The tag that writes a value as JSON without two braces, as `manifest_of` shows it."""
+    return rf"{{{{=sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value}))}}}}"
+
+
 def with_policy(**policy: Any) -> MXJobStep:
     return step(spec=MXJobSpec(image="a:1", command=COMMAND, run_policy=policy))
 
@@ -50,7 +55,9 @@ class TestManifest:
     def test_it_is_applied_owned_waited_for_and_retried_by_argos_own_means(self) -> None:
         template = step()._build_template().model_dump(by_alias=True, exclude_none=True)
         resource = template["resource"]
-        assert (resource["action"], resource["setOwnerReference"]) == ("apply", True)
+        assert resource["action"] == "apply"
+        assert "setOwnerReference" not in resource
+        assert "maxDuration" not in template["retryStrategy"]["backoff"]
         assert resource["successCondition"] == "status.state == Succeeded"
         assert resource["failureCondition"] == "status.state == Failed"
         assert "failure condition" in template["retryStrategy"]["expression"]
@@ -73,14 +80,14 @@ class TestManifest:
         worker = manifest_of(step(inputs=inputs, spec=spec))["spec"]["mxReplicaSpecs"]["Worker"]
         (container,) = worker["template"]["spec"]["containers"]
         assert worker["replicas"] == "{{=asInt(inputs.parameters.workers)}}"
-        assert container["args"] == "{{=toJson(sprig.fromJson(inputs.parameters.args))}}"
-        assert container["env"] == [{"name": "LR", "value": "{{=toJson(inputs.parameters[`learning-rate`])}}"}]
+        assert container["args"] == as_json("sprig.fromJson(inputs.parameters.args)")
+        assert container["env"] == [{"name": "LR", "value": as_json("inputs.parameters[`learning-rate`]")}]
 
     def test_text_is_joined_within_the_expression(self) -> None:
         inputs = [Parameter(name="lr")]
         spec = MXJobSpec(image="a", command=COMMAND, args=["--lr=" + text("lr") + ' "quoted"'])
         made = step(inputs=inputs, spec=spec).manifest
-        assert r'{{=toJson("--lr=" + inputs.parameters.lr + " \"quoted\"")}}' in str(made)
+        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\""))}}' in str(made)
 
     def test_a_whole_manifest_of_any_shape_may_be_given(self) -> None:
         manifest = {"metadata": {"labels": {"team": "a"}}, **MANIFEST}
@@ -100,6 +107,7 @@ class TestRefusals:
         ("fields", "words"),
         [
             ({"action": "create"}, "the action is apply"),
+            ({"set_owner_reference": True}, "leave set_owner_reference out"),
             ({"active_deadline_seconds": 5}, "would end who waits, not the job"),
             ({"success_condition": "status.state==Succeeded,status.restarts<1"}, "can't read"),
             ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
@@ -123,6 +131,10 @@ class TestRefusals:
             with_policy(cleanPodPolicy="Sometimes")
         with pytest.raises(ValueError, match=r"spec\.runPolicy\.backofLimit.*backoffLimit"):
             with_policy(backofLimit=3)
+
+    def test_a_manifest_leaves_suspension_to_others(self) -> None:
+        with pytest.raises(ValueError, match=r"runPolicy\.suspend: leave it out"):
+            with_policy(suspend=True)
 
     def test_a_job_that_could_be_gone_before_the_step_looks_is_refused(self) -> None:
         with pytest.raises(ValueError, match="300 at least"):
@@ -192,6 +204,13 @@ class TestWorkflows:
         handler, delete = spec["templates"][1:]
         assert handler["steps"][0][0]["when"] == "{{workflow.status}} != Succeeded"
         assert "mxjob.kubeflow.org/workflow-uid={{workflow.uid}}" in delete["resource"]["flags"]
+
+    def test_two_templates_of_one_name_are_refused(self) -> None:
+        with Workflow(name="w", entrypoint="train") as workflow:
+            step()
+            step(deadline=60)
+        with pytest.raises(ValueError, match="two templates are named 'train'"):
+            delete_jobs_on_exit(workflow)
 
     def test_an_exit_handler_of_the_users_is_not_replaced(self) -> None:
         workflow = WorkflowTemplate(name="w", entrypoint="train", on_exit="mine")

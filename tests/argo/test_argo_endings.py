@@ -1,0 +1,106 @@
+"""What becomes of a step's job when its workflow, or the job itself, is ended from outside, or runs again."""
+
+import pytest
+from argo_fixtures import messages_of, one_training, uids
+
+pytestmark = [
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+
+async def shut_down(argo, name, how):
+    await argo.poller(name)
+    (await argo.api.merge(argo.path("workflows", name), {"spec": {"shutdown": how}})).ok()
+
+
+async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
+    name = await argo.submit(one_training())
+    await argo.job(name)
+    await shut_down(argo, name, "Stop")
+    await argo.no_jobs(name)
+    assert (await argo.finished(name))["status"]["phase"] == "Failed"
+
+
+async def test_a_workflow_that_is_terminated_leaves_its_job_until_it_is_deleted(argo):
+    name = await argo.submit(one_training(deadline=3600))
+    job = await argo.job(name)
+    await shut_down(argo, name, "Terminate")
+    assert (await argo.finished(name))["status"]["phase"] == "Failed"
+    left = await argo.jobs(name)
+    assert uids(left) == [job["metadata"]["uid"]]
+    assert left[job["metadata"]["name"]]["spec"]["runPolicy"]["activeDeadlineSeconds"] == 3600
+    (await argo.api.delete(argo.path("workflows", name))).ok()
+    await argo.no_jobs(name)
+
+
+async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
+    name = await argo.submit(one_training(timeout="15s"))
+    await argo.job(name)
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Failed"
+    assert len(messages_of(done, "train")) == 1
+    await argo.no_jobs(name)
+
+
+async def test_a_job_goes_with_its_workflow(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    (owner,) = job["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Workflow", name)
+    (await argo.api.delete(argo.path("workflows", name))).ok()
+    await argo.no_jobs(name)
+
+
+async def test_a_job_that_is_deleted_by_hand_fails_the_step_and_is_not_made_again(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    await argo.poller(name)
+    (await argo.api.delete(argo.path("mxjobs", job["metadata"]["name"]))).ok()
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Failed"
+    (message,) = messages_of(done, "train")
+    assert "has been deleted" in message
+    await argo.no_jobs(name)
+
+
+async def test_a_failed_step_that_is_retried_by_hand_makes_a_new_job(argo):
+    name = await argo.submit(one_training())
+    failed = await argo.job(name)
+    await argo.end(failed, exit_code=1)
+    await argo.finished(name)
+    await argo.no_jobs(name)
+
+    await argo.rerun("retry", name)
+
+    job = await argo.job(name)
+    assert job["metadata"]["name"] == failed["metadata"]["name"]
+    assert job["metadata"]["uid"] != failed["metadata"]["uid"]
+    await argo.end(job)
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+
+
+async def test_without_the_exit_handler_a_retry_by_hand_finds_the_failed_job_and_fails_again(argo):
+    made = one_training()
+    made.on_exit = None
+    name = await argo.submit(made)
+    failed = await argo.job(name)
+    await argo.end(failed, exit_code=1)
+    await argo.finished(name)
+
+    await argo.rerun("retry", name)
+
+    assert (await argo.finished(name))["status"]["phase"] == "Failed"
+    assert uids(await argo.jobs(name)) == [failed["metadata"]["uid"]]
+
+
+async def test_a_workflow_that_is_resubmitted_has_a_job_of_its_own(argo):
+    first = await argo.submit(one_training())
+    job = await argo.job(first)
+    await argo.end(job)
+    await argo.finished(first)
+
+    second = await argo.rerun("resubmit", first)
+
+    assert second != first
+    assert (await argo.job(second))["metadata"]["name"] != job["metadata"]["name"]

@@ -1,0 +1,90 @@
+"""Every example of argo/examples on a real Argo, from its YAML; each test says what becomes of the jobs' pods."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from argo_fixtures import node_of, outputs_of
+
+pytestmark = [
+    pytest.mark.kubernetes("workflow-controller", "argoexec"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+EXAMPLES = Path(__file__).parents[2] / "argo" / "examples"
+
+
+def example(name):
+    return yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+
+
+def arguments(job):
+    (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    return container["args"]
+
+
+async def test_the_training_is_one_gang_with_the_epochs_of_the_workflow(argo):
+    manifest = example("train")
+    manifest["spec"]["arguments"]["parameters"][0]["value"] = "3"
+    name = await argo.submit(manifest)
+    job = await argo.job(name)
+    assert arguments(job)[:2] == ["--epochs", "3"]
+    await argo.end(job, message='{"accuracy": 0.97}')
+    done = await argo.finished(name)
+    assert outputs_of(node_of(done, "digits"))["result"] == '{"accuracy": 0.97}'
+
+
+async def test_the_sweep_tries_each_pair_and_tells_the_best(argo):
+    async def end(job):
+        given = arguments(job)
+        rate, batch = (given[given.index(option) + 1] for option in ("--learning-rate", "--batch-size"))
+        await argo.end(job, message=json.dumps({"accuracy": float(rate) * float(batch), "pair": [rate, batch]}))
+
+    name = await argo.submit(example("sweep"))
+
+    most = await argo.end_each(name, 4, end)
+
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded"
+    assert most == 2
+    assert json.loads(outputs_of(node_of(done, "search"))["best"])["result"]["pair"] == ["0.003", "64"]
+
+
+async def test_the_tuning_is_followed_by_a_training_that_knows_its_result(argo):
+    modes = []
+
+    async def end(job):
+        modes.append(job["spec"]["jobMode"])
+        if modes[-1] == "MXTrain":
+            (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+            assert {"name": "TUNED", "value": "best schedule"} in container["env"]
+        await argo.end(job, message="best schedule")
+
+    name = await argo.submit(example("tune_then_train"))
+
+    await argo.end_each(name, 2, end)
+
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+    assert modes == ["MXTune", "MXTrain"]
+
+
+async def test_the_night_starts_a_training_by_the_shipped_template(argo):
+    """The server takes the schedule as it is; that its hour has come is said by a schedule that was just missed."""
+    manifest = example("nightly")
+    asked = (await argo.api.post(argo.path("cronworkflows"), manifest, dryRun="All", fieldValidation="Strict")).ok()
+    assert asked["spec"]["schedules"] == ["0 3 * * *"]
+    now = datetime.now(UTC)
+    missed = now - timedelta(minutes=2)
+    schedule = f"{missed.minute} {missed.hour} * * *"
+    manifest["spec"] |= {"schedules": [schedule], "timezone": "UTC"}
+    manifest["metadata"]["annotations"] = {"cronworkflows.argoproj.io/last-used-schedule": f"CRON_TZ=UTC {schedule}"}
+    manifest["status"] = {"lastScheduledTime": (now - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    (await argo.api.post(argo.path("cronworkflows"), manifest)).ok()
+
+    of_it = {"labelSelector": "workflows.argoproj.io/cron-workflow=nightly"}
+    (name,) = await argo.until("workflows", len, **of_it)
+
+    await argo.end(await argo.job(name))
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"

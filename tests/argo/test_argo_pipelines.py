@@ -1,0 +1,98 @@
+"""Sweeps and pipelines as the shipped templates run them, by kubectl alone: no Python makes these workflows."""
+
+import json
+
+import pytest
+from argo_fixtures import COMMAND, node_of, outputs_of
+
+pytestmark = [
+    pytest.mark.kubernetes("workflow-controller", "argoexec"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]
+DIVERGES = TRIALS[7]
+PARALLELISM = 4
+
+
+def by_template(name, **parameters):
+    """A workflow that refers to a template that `kubectl apply -k argo/templates` has made."""
+    given = [{"name": key.replace("_", "-"), "value": value} for key, value in parameters.items()]
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"generateName": f"{name}-"},
+        "spec": {"workflowTemplateRef": {"name": name}, "arguments": {"parameters": given}},
+    }
+
+
+def variables(job, replica_type):
+    (container,) = job["spec"]["mxReplicaSpecs"][replica_type]["template"]["spec"]["containers"]
+    return {each["name"]: each["value"] for each in container["env"]}
+
+
+async def test_a_sweep_of_twenty_runs_four_at_a_time_and_chooses_the_best_although_one_fails(argo):
+    async def end(job):
+        trial = json.loads(variables(job, "Worker")["TRIAL"])
+        if trial == DIVERGES:
+            await argo.end(job, exit_code=1, message="FloatingPointError: diverged")
+        else:
+            await argo.end(job, message=json.dumps({"accuracy": 1 - abs(trial["lr"] - 0.013), "trial": trial}))
+
+    parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": json.dumps(TRIALS)}
+    name = await argo.submit(by_template("mxjob-sweep", **parameters))
+
+    most = await argo.end_each(name, len(TRIALS), end)
+
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded"
+    assert most == PARALLELISM
+    outputs = outputs_of(node_of(done, "sweep"))
+    assert json.loads(outputs["best"])["result"] == {"accuracy": 1, "trial": TRIALS[12]}
+    found = [each["result"]["trial"] for each in json.loads(outputs["results"])]
+    assert sorted(found, key=TRIALS.index) == [trial for trial in TRIALS if trial != DIVERGES]
+
+
+async def test_what_a_tuning_found_reaches_the_training(argo):
+    tuned = '{"schedule": "a \\"quoted\\" one\\n"}'
+    seen = {}
+
+    async def end(job):
+        if job["spec"]["jobMode"] == "MXTune":
+            await argo.end(job, message=tuned)
+        else:
+            seen.update(variables(job, "Worker"))
+            await argo.end(job, message='{"accuracy": 0.5}')
+
+    command = json.dumps(COMMAND)
+    parameters = {"image": "i", "command": command, "tune_image": "t", "tune_command": command, "servers": "0"}
+    name = await argo.submit(by_template("mxjob-tune-then-train", **parameters))
+
+    await argo.end_each(name, 2, end)
+
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded"
+    assert json.loads(seen["TUNED"]) == json.loads(tuned)
+    assert json.loads(outputs_of(node_of(done, "tune-then-train"))["result"]) == {"accuracy": 0.5}
+
+
+async def test_the_training_template_takes_lists_numbers_and_resources_as_text(argo):
+    parameters = {
+        "image": "i",
+        "command": json.dumps(COMMAND),
+        "args": '["--note", "a \\"quoted\\" one"]',
+        "env": '[{"name": "A", "value": "b: {c}"}]',
+        "workers": "2",
+        "servers": "3",
+        "resources": '{"requests": {"cpu": "2"}}',
+    }
+    name = await argo.submit(by_template("mxjob-train", **parameters))
+    job = await argo.job(name)
+    replicas = job["spec"]["mxReplicaSpecs"]
+    assert {kind: spec["replicas"] for kind, spec in replicas.items()} == {"Scheduler": 1, "Server": 3, "Worker": 2}
+    (container,) = replicas["Worker"]["template"]["spec"]["containers"]
+    assert container["args"] == ["--note", 'a "quoted" one']
+    assert container["env"] == [{"name": "A", "value": "b: {c}"}]
+    assert container["resources"] == {"requests": {"cpu": "2"}}
+    await argo.end(job)
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"

@@ -1,0 +1,78 @@
+"""What becomes of a step's job when whoever polls for it is killed, misled, or not allowed to."""
+
+import json
+
+import pytest
+from argo_fixtures import messages_of, one_training, uids
+from argo_lost_reply import LosesReply
+
+pytestmark = [
+    pytest.mark.kubernetes("workflow-controller", "argoexec"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+VERBS = ("get", "list", "create", "patch", "delete")
+
+
+async def succeeds_with(argo, name, job):
+    """The run ends well with this very job and no other."""
+    await argo.end(job)
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+    assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+
+
+async def test_a_poller_that_is_killed_finds_its_job_again(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    first = await argo.poller(name)
+    argo.kill(first)
+    assert await argo.poller(name, other_than=first)
+    await succeeds_with(argo, name, job)
+
+
+async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    (await argo.api.delete(argo.path("pods", await argo.poller(name)))).ok()
+    await succeeds_with(argo, name, job)
+
+
+async def test_a_create_whose_reply_is_lost_is_no_second_job(argo):
+    """The poller itself asks again, by the same name."""
+    manifest = one_training().to_dict()
+    manifest["metadata"] = {"name": "loses-a-reply"}
+    async with LosesReply(argo.server, argo.api).served() as front:
+        argo.pods.servers["loses-a-reply"] = front.url
+        name = await argo.submit(manifest)
+        job = await argo.job(name)
+        await succeeds_with(argo, name, job)
+        assert len(front.lost) == 1
+
+
+async def test_a_suspended_job_is_waited_for_and_a_new_poller_leaves_it_suspended(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    path = argo.path("mxjobs", job["metadata"]["name"])
+    (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": True}}})).ok()
+    await argo.until("mxjobs", lambda jobs: "Suspended" in json.dumps(jobs.get(job["metadata"]["name"])))
+    first = await argo.poller(name)
+    argo.kill(first)
+    await argo.poller(name, other_than=first)
+    await argo.until("pods", lambda pods: not any("-worker-" in pod for pod in pods))
+    (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": False}}})).ok()
+    await succeeds_with(argo, name, job)
+
+
+@pytest.mark.parametrize("missing", ["create", "get"])
+async def test_an_account_without_a_right_fails_with_its_name_and_makes_no_job(argo, missing):
+    account = await argo.account(f"cannot-{missing}", [verb for verb in VERBS if verb != missing])
+    made = one_training().to_dict()
+    made["spec"]["serviceAccountName"] = account
+    name = await argo.submit(made)
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Failed"
+    (message,) = messages_of(done, "train")
+    assert "is forbidden" in message
+    assert f'cannot {missing} resource "mxjobs"' in message
+    listed = (await argo.api.get(argo.path("mxjobs"))).ok()["items"]
+    assert name not in json.dumps([job["metadata"]["labels"] for job in listed])
