@@ -24,6 +24,10 @@ help: ## List what can be made.
 demo: $(VENV)/.installed ## Train MXNet through an MXJob from an Airflow DAG, on this machine, and write report.html.
 	@$(BIN)/python examples/digits/demo.py
 
+.PHONY: tune
+tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJob, on this machine, and write tuning.html.
+	@$(BIN)/python examples/tune/demo.py
+
 .PHONY: test
 test: lint ## Check the code and run every test that this machine can run.
 	@$(BIN)/pytest $(PYTEST_ARGS)
@@ -63,7 +67,7 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 .PHONY: clean
 clean: ## Stop this checkout's cluster and delete what was installed and built.
 	@if [ -x $(BIN)/mxjob ]; then $(BIN)/mxjob local down; fi
-	@rm -rf $(VENV) .mxjob .airflow dist report.html
+	@rm -rf $(VENV) .mxjob .airflow dist report.html tuning.html
 
 # The wheel is installed, never the folder: an editable install would hide what the wheel lacks.
 $(VENV)/.installed: $(VENV)/.requirements pyproject.toml README.md LICENSE $(SOURCES)

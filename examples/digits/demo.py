@@ -4,24 +4,20 @@ Everything it needs lives in the checkout: the cluster and the image under $MXJO
 `.airflow`. A cluster that runs there already is used and left running; one that this starts is stopped again.
 """
 
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(sys.executable).parent
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from demo_steps import BIN, ENVIRONMENT, ROOT, fail, local_cluster, run, step
+
 IMAGE = "mxjob/digits:1.0"
 REPORT = ROOT / "report.html"
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+ENVIRONMENT |= {
     "AIRFLOW_HOME": str(ROOT / ".airflow"),
     "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -55,20 +51,6 @@ def main() -> None:
     print(f"Report: {REPORT}")
 
 
-@contextmanager
-def local_cluster() -> Iterator[None]:
-    """A running local cluster, to which $KUBECONFIG points."""
-    step("A local cluster")
-    was_running = subprocess.run([BIN / "mxjob", "local", "status"], capture_output=True, check=False).returncode == 0
-    run("mxjob", "local", "up", "--detach")
-    try:
-        ENVIRONMENT["KUBECONFIG"] = run("mxjob", "local", "kubeconfig", quiet=True).strip()
-        yield
-    finally:
-        if not was_running:
-            run("mxjob", "local", "down")
-
-
 def run_dag() -> str:
     """Run the DAG, showing its log; returns the line about the accuracy."""
     command = [BIN / "airflow", "dags", "test", "train_digits"]
@@ -89,31 +71,6 @@ def run_dag() -> str:
     if airflow.returncode != 0 or not found:
         fail("the DAG failed: its log above says why")
     return found
-
-
-def run(program: str, *args: str, quiet: bool = False) -> str:
-    """Run a program of this environment; returns what it printed if that was not shown."""
-    done = subprocess.run(
-        [BIN / program, *args],
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        capture_output=quiet,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        fail(f"{program} {' '.join(args)} failed (exit code {done.returncode})\n{done.stderr or ''}")
-    return done.stdout or ""
-
-
-def step(title: str) -> None:
-    """Say what comes next."""
-    print(f"\n==> {title}", flush=True)
-
-
-def fail(message: str) -> NoReturn:
-    """End with a message."""
-    sys.exit(f"make demo: {message}")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from mxnet_operator.local.home import ClusterFiles, cluster_files
 from mxnet_operator.local.state import ClusterState, running_state
 
 DIGITS_IMAGE = "mxjob/digits:1.0"
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DIGITS = EXAMPLES / "digits"
 MXJOB = [sys.executable, "-m", "mxnet_operator.cli.mxjob"]
 SECONDS = 120
 

@@ -1,10 +1,10 @@
-"""Manifests of small jobs for a running cluster: one worker with a Python program, or the digits gang."""
+"""Manifests of small jobs for a running cluster: one worker with a Python program, a gang, or the examples' own."""
 
 import json
 from typing import Any
 
 import yaml
-from cluster_fixtures import DIGITS
+from cluster_fixtures import EXAMPLES
 
 from mxnet_operator.api import names
 from mxnet_operator.local.images import BASE_IMAGE
@@ -24,8 +24,13 @@ def worker_job(name: str, program: str, **spec: Any) -> dict[str, Any]:
 
 def digits_job(name: str, *args: str) -> dict[str, Any]:
     """The example job under another name, with more arguments for its script."""
+    return example_job("digits", name, *args)
+
+
+def example_job(example: str, name: str, *args: str) -> dict[str, Any]:
+    """The job of a folder of examples/ under another name, with more arguments for its script."""
     # Written and read again, so that the replicas, one anchor in the file, are separate objects.
-    job: dict[str, Any] = json.loads(json.dumps(yaml.safe_load((DIGITS / "mxjob.yaml").read_text())))
+    job: dict[str, Any] = json.loads(json.dumps(yaml.safe_load((EXAMPLES / example / "mxjob.yaml").read_text())))
     job["metadata"]["name"] = name
     for spec in job["spec"]["mxReplicaSpecs"].values():
         spec["template"]["spec"]["containers"][0]["args"] += args

@@ -33,7 +33,7 @@ def add(
         str | None,
         typer.Option(
             metavar="IMAGE",
-            help="Whose packages it has; default: the folder's requirements.txt, else MXNet 1.9.1.",
+            help="Whose packages it has, e.g. mxjob/tvm:0.27; default: the folder's requirements.txt, else MXNet's.",
             show_default=False,
         ),
     ] = None,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
-from mxnet_operator.api.metrics import EpochMetric, parse_epoch_line
+from mxnet_operator.api.metrics import BatchSpeed, TrainingLog
 from mxnet_operator.cli.replica_lines import replica_lines
 from mxnet_operator.cli.terminal import message_console, write_line
 
@@ -20,6 +20,9 @@ _MOST_REPLICA_LINES = 8
 
 _REDRAW = 0.2
 """Seconds for which the lines of the replicas stay as they are."""
+
+_TIME_COST = "Time cost"
+"""The figure of `Module.fit` that the samples per second say better."""
 
 _NAME_AND_STATE = 24
 """Characters of the progress line that come first."""
@@ -41,9 +44,22 @@ def replicas_text(job: dict[str, Any]) -> str:
     return ", ".join(f"{kind.lower()} {ready}/{wanted}" for kind, (ready, wanted) in ready_counts(job).items())
 
 
-def metric_text(metric: EpochMetric) -> str:
-    """`epoch 3 Validation-accuracy 0.98`."""
-    return f"epoch {metric.epoch} {metric.name} {metric.value:.4g}"
+def training_text(log: TrainingLog) -> str:
+    """Where a training is: `epoch 3  batch 40  1234 samples/s  accuracy 0.95`, or what the epoch came to; or empty."""
+    last = log.last
+    if last is None:
+        return ""
+    if not isinstance(last, BatchSpeed):
+        return epoch_text(log, last.epoch)
+    parts = [f"epoch {last.epoch}", f"batch {last.batch}", f"{last.samples_per_second:.4g} samples/s"]
+    return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in last.metrics.items())])
+
+
+def epoch_text(log: TrainingLog, epoch: int) -> str:
+    """What an epoch came to: `epoch 3  1234 samples/s  Train-accuracy 0.97  Validation-accuracy 0.98`."""
+    speed = log.samples_per_second(epoch)
+    figures = [f"{name} {value:.4g}" for name, value in log.figures(epoch).items() if name != _TIME_COST]
+    return "  ".join([f"epoch {epoch}", *([f"{speed:.4g} samples/s"] if speed is not None else []), *figures])
 
 
 def elapsed_text(seconds: float) -> str:
@@ -60,6 +76,9 @@ class Progress(Protocol):
 
     draws_replicas: bool
     """Whether `pods` is of any use."""
+
+    training: TrainingLog
+    """What the log lines told."""
 
     def job(self, job: dict[str, Any]) -> None:
         """The job has changed."""
@@ -92,7 +111,10 @@ def progress(*, show_log: bool) -> Progress:
 
 
 class PlainProgress:
-    """A line on stderr whenever the state or the count of replicas changes; log lines to stdout."""
+    """A line on stderr whenever the state or the count of replicas changes; log lines to stdout.
+
+    Where the log isn't shown, a line for each epoch of it.
+    """
 
     draws_replicas = False
 
@@ -101,6 +123,7 @@ class PlainProgress:
         self._show_log = show_log
         self._last = ""
         self._last_wait = ""
+        self.training = TrainingLog()
         self._start = time.monotonic()
 
     def job(self, job: dict[str, Any]) -> None:
@@ -114,9 +137,13 @@ class PlainProgress:
         """Not a word: the counts of the replicas say enough for a pipe."""
 
     def log_line(self, line: str) -> None:
-        """Pass it on."""
+        """Pass it on, or tell of the epoch that it ends."""
+        before = self.training.last
+        self.training.take(line)
         if self._show_log:
             write_line(line)
+        elif before is not None and self.training.last is not None and before.epoch != self.training.last.epoch:
+            self.note(epoch_text(self.training, before.epoch))
 
     def waiting(self, why: str) -> None:
         """Say it where it differs from the last."""
@@ -133,7 +160,9 @@ class PlainProgress:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        if self.training.last is not None and not self._show_log:
+            self.note(epoch_text(self.training, self.training.last.epoch))
 
 
 class LiveProgress:
@@ -150,7 +179,7 @@ class LiveProgress:
         self._pods: list[dict[str, Any]] | None = None
         self._replicas: list[Text] = []
         self._drawn = -_REDRAW
-        self._metric: EpochMetric | None = None
+        self.training = TrainingLog()
         self._wait = ""
         self._spinner = Spinner("dots")
         self._live = Live(
@@ -172,7 +201,7 @@ class LiveProgress:
 
     def log_line(self, line: str) -> None:
         """Show it above the progress line, which takes its figures."""
-        self._metric = parse_epoch_line(line) or self._metric
+        self.training.take(line)
         if self._show_log and self._stdout_is_terminal:
             self._console.print(Text(line))
         elif self._show_log:
@@ -208,7 +237,7 @@ class LiveProgress:
     def _line(self) -> Spinner:
         text = Text(overflow="ellipsis", no_wrap=True)
         if self._job is not None:
-            figures = self._wait or (metric_text(self._metric) if self._metric else "")
+            figures = self._wait or training_text(self.training)
             parts = [elapsed_text(time.monotonic() - self._start), figures, replicas_text(self._job)]
             text.append(self._job["metadata"]["name"], style="bold")
             text.append(f"  {job_state(self._job) or 'new'}", style="cyan")

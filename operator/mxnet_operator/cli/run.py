@@ -1,6 +1,7 @@
 """`mxjob run`: its options, and the manifest that it is given."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from mxnet_operator.cli.validate import mistakes
 EXAMPLES = """
 [bold]Examples[/]
 
-  mxjob run -f examples/digits/mxjob.yaml
+  mxjob run -f examples/digits/mxjob.yaml --report report.html
 
   mxjob run -f job.yaml --replica server-1 --on-interrupt keep
 
@@ -42,6 +43,10 @@ def run(
         str | None,
         typer.Option(metavar="TYPE-INDEX", help="Whose log; default worker-0, or tuner-0.", show_default=False),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write an HTML page about the job at its end.", show_default=False),
+    ] = None,
     timeout: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
@@ -58,7 +63,11 @@ def run(
         raise CommandError(f"the job has no replica {replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE)
     seconds = None if timeout is None else duration(timeout)
     target = Target(kubeconfig, context, namespace)
-    followed = run_job(job, target, on_interrupt=on_interrupt, logs=logs, replica=replica, timeout=seconds)
+    if report is not None and not report.parent.is_dir():
+        raise CommandError(f"--report {report}: there is no folder {report.parent}", code=Exit.USAGE)
+    followed = run_job(
+        job, target, on_interrupt=on_interrupt, logs=logs, replica=replica, report=report, timeout=seconds
+    )
     leave(asyncio.run(followed))
 
 

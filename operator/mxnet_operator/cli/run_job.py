@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
@@ -13,13 +14,26 @@ from mxnet_operator.cli.follow_logs import LogFollower
 from mxnet_operator.cli.follow_replicas import replicas_shown
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.job_kinds import in_v1_words, kind_of_job, not_served
-from mxnet_operator.cli.jobs import DeletedError, delete_job, job_versions, main_replica, until_gone
+from mxnet_operator.cli.jobs import (
+    PODS,
+    DeletedError,
+    collections,
+    delete_job,
+    job_versions,
+    main_replica,
+    pod_selector,
+    until_gone,
+)
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.terminal import say
 from mxnet_operator.kube.resources import Resource
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
+
+
+_REST_OF_PODS = 10.0
+"""Seconds for which the report waits for replicas that end after their job."""
 
 
 class OnInterrupt(StrEnum):
@@ -36,9 +50,12 @@ async def run_job(
     on_interrupt: OnInterrupt,
     logs: bool,
     replica: str | None,
+    report: Path | None,
     timeout: float | None,  # noqa: ASYNC109 - the command's option
 ) -> Exit:
     """Create the job and show it until it ends; interrupted, or after `timeout` seconds, part with it as asked.
+
+    `report` is where to write a page about the job that has ended.
 
     Raises:
         CommandError: it can't be created, or the server went away for good.
@@ -46,7 +63,7 @@ async def run_job(
     with first_signal() as interrupted:
         async with connect(target) as client:
             job = await _create(client, manifest, target)
-            following = asyncio.create_task(_follow(client, job, logs, replica))
+            following = asyncio.create_task(_follow(client, job, logs, replica, report))
             await asyncio.wait({following, interrupted}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
                 return await following
@@ -91,7 +108,7 @@ async def _create(client: "Client", manifest: dict[str, Any], target: Target) ->
     return in_v1_words(job)
 
 
-async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: str | None) -> Exit:
+async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: str | None, report: Path | None) -> Exit:
     """Show the job until it ends, then say how it did."""
     name = job["metadata"]["name"]
     start = time.monotonic()
@@ -109,6 +126,8 @@ async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: st
         finally:
             with contextlib.suppress(Exception):
                 await follower.cancel()
+    if report is not None:
+        await _write_report(client, job, report, shown)
     message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if job_state(job) == SUCCEEDED:
         say(f"{message} ({took})", style="green")
@@ -134,6 +153,29 @@ async def _finish(follower: LogFollower, shown: Progress) -> None:
         await follower.finish()
     except KubeError as error:
         shown.note(f"the log can't be shown: {error}")
+
+
+async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:
+    from mxnet_operator.cli.run_report import write_report  # noqa: PLC0415 - draws, which takes a while to import
+
+    pods: dict[str, dict[str, Any]] = {}
+    path_of_pods = PODS.path(job["metadata"]["namespace"])
+    with contextlib.suppress(TimeoutError):
+        # Tracker, servers and whoever else is being stopped; the last that is seen of a pod counts.
+        async with (
+            asyncio.timeout(_REST_OF_PODS),
+            contextlib.aclosing(collections(client, path_of_pods, pod_selector(job))) as changes,
+        ):
+            async for present in changes:
+                pods |= present
+                if all(_has_ended(pod) for pod in present.values()):
+                    break
+    await asyncio.to_thread(write_report, path, job, pods.values(), shown.training)
+    say(f"report: {path}")
+
+
+def _has_ended(pod: dict[str, Any]) -> bool:
+    return pod["status"].get("phase") in {"Succeeded", "Failed"}
 
 
 async def _part(client: "Client", job: dict[str, Any], on_interrupt: OnInterrupt, why: str) -> None:

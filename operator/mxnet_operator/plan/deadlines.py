@@ -12,6 +12,7 @@ from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.starting import reason_to_wait
 from mxnet_operator.plan.stuck import where
+from mxnet_operator.plan.tuning import without_servers
 
 _NAMED: Final = 5
 
@@ -28,7 +29,7 @@ def next_deadline(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodVie
 
     `going` are the pods of an attempt that was torn down which are still there.
     """
-    deadlines = (_active(job), _progress(job, replicas, going))
+    deadlines = (_active(job, replicas), _progress(job, replicas, going))
     return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
 
 
@@ -37,12 +38,14 @@ def start_time(status: MXJobStatus) -> datetime | None:
     return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
 
 
-def _active(job: MXJob) -> Deadline | None:
+def _active(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
     seconds, start = job.spec.run_policy.active_deadline_seconds, start_time(job.status)
     if seconds is None or start is None:
         return None
     name = job.metadata.name
     message = f"Job {name} has failed because it was active longer than specified deadline ({seconds} s)"
+    if why := without_servers(replicas):
+        message += f": {why}"
     return Deadline(start + timedelta(seconds=seconds), Failure(message))
 
 

@@ -1,6 +1,6 @@
-"""A finished job as one HTML file that needs nothing else: training curve, time line, replicas."""
+"""A finished job as one HTML file that needs nothing else: its training or tuning, time line, replicas."""
 
-from mxnet_operator.report.curve import MissingMatplotlibError
+from mxnet_operator.report.drawing import MissingMatplotlibError
 from mxnet_operator.report.page import html
 from mxnet_operator.report.run import Replica, Run
 

@@ -1,28 +1,25 @@
-"""The training curve as a picture: accuracy over epochs, drawn by matplotlib as SVG."""
+"""The training as a picture: accuracy over epochs, and below it how fast they went."""
 
-import io
 from typing import Any, Final
 
+from mxnet_operator.report.drawing import GREY, drawn
 from mxnet_operator.report.run import Run
 
 _VALIDATION: Final = "validation_accuracy"
 _TRAIN: Final = "train_accuracy"
+_SPEED: Final = "samples_per_second"
 _SERIES: Final = ((_TRAIN, "training", "#8a6d1f", 1.4), (_VALIDATION, "validation", "#0b5cad", 2.4))
-_INK: Final = "#1c2733"
-_GREY: Final = "#5b6770"
+Points = tuple[tuple[int, float], ...]
+_SPEED_COLOUR: Final = "#1b7f5c"
 _LIMIT: Final = "#b3261e"
-
-
-class MissingMatplotlibError(ImportError):
-    """matplotlib, which draws the curve, is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("A report's curve is drawn by matplotlib: pip install 'mxnet-operator[report]'")
+_HIGH: Final = 3.9
+_LOW: Final = 1.9
+"""Inches."""
 
 
 def has_curve(run: Run) -> bool:
-    """Whether the script reported what a curve is drawn from."""
-    return bool(run.history(_VALIDATION) or run.history(_TRAIN))
+    """Whether the script or its log reported what a curve is drawn from."""
+    return _has_accuracy(run) or bool(run.history(_SPEED))
 
 
 def description(run: Run, threshold: float | None) -> str:
@@ -39,46 +36,51 @@ def description(run: Run, threshold: float | None) -> str:
         reached = next((epoch for epoch, value in points if value >= threshold), None)
         when = "is never reached" if reached is None else f"is first reached after epoch {reached}"
         sentences.append(f"The threshold of {threshold:.0%} {when}.")
+    if speeds := [speed for _, speed in run.history(_SPEED)]:
+        sentences.append(f"The worker trained on {min(speeds):.4g} to {max(speeds):.4g} samples per second.")
     return " ".join(sentences)
 
 
 def svg(run: Run, threshold: float | None) -> bytes:
-    """The curve as an SVG document.
+    """The curves as an SVG document.
 
     Raises:
         MissingMatplotlibError: matplotlib is not installed.
     """
-    try:
-        from matplotlib import rc_context  # noqa: PLC0415 - optional, and half a second to import
-        from matplotlib.figure import Figure  # noqa: PLC0415
-        from matplotlib.ticker import MaxNLocator, PercentFormatter  # noqa: PLC0415
-    except ImportError as e:
-        raise MissingMatplotlibError from e
+    heights = [*([_HIGH] if _has_accuracy(run) else []), *([_LOW] if run.history(_SPEED) else [])]
 
-    with rc_context({"svg.hashsalt": run.uid, "font.size": 11, "text.color": _INK, "axes.edgecolor": _GREY}):
-        figure = Figure(figsize=(8.6, 3.9), layout="constrained")
-        axes = figure.subplots()
-        for name, words, colour, width in _SERIES:
-            _draw_series(axes, run.history(name), words, colour, width)
-        if threshold is not None:
-            label = f"threshold {threshold:.0%}"
-            axes.axhline(threshold, label=label, color=_LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
-        axes.set_xlabel("epochs trained", color=_GREY)
-        axes.set_ylabel("accuracy", color=_GREY)
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.tick_params(colors=_GREY)
-        axes.grid(axis="y", color="#e3e7ea", linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.margins(x=0.01)
-        axes.legend(loc="lower right", frameon=False)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="svg", metadata={"Date": None})
-    return picture.getvalue()
+    def paint(panels: list[Any]) -> None:
+        if _has_accuracy(run):
+            _draw_accuracy(panels[0], run, threshold)
+        if run.history(_SPEED):
+            _draw_series(panels[-1], run.history(_SPEED), None, _SPEED_COLOUR, 1.4)
+            panels[-1].set_ylabel("samples/s", color=GREY)
+            panels[-1].set_ylim(bottom=0)
+        panels[-1].set_xlabel("epochs trained", color=GREY)
+
+    return drawn(run.uid, heights, paint)
 
 
-def _draw_series(axes: Any, points: tuple[tuple[int, float], ...], words: str, colour: str, width: float) -> None:
+def _has_accuracy(run: Run) -> bool:
+    return bool(run.history(_VALIDATION) or run.history(_TRAIN))
+
+
+def _draw_accuracy(axes: Any, run: Run, threshold: float | None) -> None:
+    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional; `drawn` has found it
+
+    for name, words, colour, width in _SERIES:
+        _draw_series(axes, run.history(name), words, colour, width)
+    if threshold is not None:
+        label = f"threshold {threshold:.0%}"
+        axes.axhline(threshold, label=label, color=_LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
+    axes.set_ylabel("accuracy", color=GREY)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    axes.legend(loc="lower right", frameon=False)
+
+
+def _draw_series(
+    axes: Any, points: tuple[tuple[int, float], ...], words: str | None, colour: str, width: float
+) -> None:
     if not points:
         return
     epochs, values = zip(*points, strict=True)

@@ -7,8 +7,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-from mxnet_operator.report import curve, timeline
-from mxnet_operator.report.run import Replica, Run
+from mxnet_operator.report import curve, timeline, tuning
+from mxnet_operator.report.run import Replica, Run, Tuning
 
 
 def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str:
@@ -34,7 +34,7 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
             f"<style>{_style()}</style>\n</head>\n<body>\n<main>",
             _header(run),
             _facts(run, threshold),
-            _curve(run, threshold),
+            _picture(run, threshold),
             _timeline(run),
             _table(run),
             "</main>\n</body>\n</html>\n",
@@ -60,6 +60,9 @@ def _facts(run: Run, threshold: float | None) -> str:
     if run.accuracy is not None:
         note = "" if threshold is None else _verdict(run.accuracy, threshold)
         facts.append(("Accuracy", f"{run.accuracy:.2%}", note))
+    if run.tuning is not None:
+        facts.append(("Time per run", tuning.milliseconds(run.tuning.tuned_ms), _gain(run.tuning)))
+        facts.append(("Trials", str(len(run.tuning.trials_ms)), tuning.shares(run.tuning)))
     if run.epochs is not None:
         facts.append(("Epochs", str(run.epochs), ""))
     if run.duration_s is not None:
@@ -78,13 +81,22 @@ def _verdict(accuracy: float, threshold: float) -> str:
     return f"{'reaches' if accuracy >= threshold else 'misses'} the {threshold:.0%} asked for"
 
 
-def _curve(run: Run, threshold: float | None) -> str:
+def _gain(tuned: Tuning) -> str:
+    return f"{tuning.milliseconds(tuned.untuned_ms)} before: {tuned.gain:.1f} times as fast"
+
+
+def _picture(run: Run, threshold: float | None) -> str:
+    if run.tuning is not None:
+        return _figure("Tuning", tuning.svg(run, run.tuning), tuning.description(run.tuning))
     if not curve.has_curve(run):
         return '<section><h2>Training</h2><p class="quiet">The job reported no accuracy for its epochs.</p></section>'
-    picture = base64.b64encode(curve.svg(run, threshold)).decode("ascii")
-    words = escape(curve.description(run, threshold))
+    return _figure("Training", curve.svg(run, threshold), curve.description(run, threshold))
+
+
+def _figure(title: str, svg: bytes, description: str) -> str:
+    picture, words = base64.b64encode(svg).decode("ascii"), escape(description)
     return (
-        f'<section><h2>Training</h2><figure><img src="data:image/svg+xml;base64,{picture}" alt="{words}">'
+        f'<section><h2>{title}</h2><figure><img src="data:image/svg+xml;base64,{picture}" alt="{words}">'
         f"<figcaption>{words}</figcaption></figure></section>"
     )
 
@@ -95,7 +107,7 @@ def _timeline(run: Run) -> str:
         return ""
     caption = (
         "Seconds since the job began. A thin grey line: the pod was waiting; a bar: its container ran; "
-        "hatched red: it failed."
+        "a pale bar: until it was stopped; hatched red: until it failed."
     )
     return f"<section><h2>Replicas over time</h2><figure>{picture}<figcaption>{caption}</figcaption></figure></section>"
 

@@ -1,12 +1,13 @@
-"""What a report is about: a job, its replicas, and the history of its accuracy."""
+"""What a report is about: a job, its replicas, and the history of its training or tuning."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-Outcome = Literal["succeeded", "failed", "unfinished"]
+Outcome = Literal["succeeded", "failed", "stopped", "unfinished"]
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +20,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     exit_code: int | None = None
+    stopped: bool = False
+    """It was ended once its job was over: a tuning's tracker and servers, or what a failure left of a gang."""
 
     @property
     def label(self) -> str:
@@ -30,6 +33,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         """How it ended, if it has."""
         if self.exit_code is None:
             return "unfinished"
+        if self.exit_code and self.stopped:
+            return "stopped"
         return "failed" if self.exit_code else "succeeded"
 
     @property
@@ -40,11 +45,32 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         return (self.finished_at - self.started_at).total_seconds()
 
 
+class Tuning(msgspec.Struct, frozen=True):
+    """What a tuner reported: milliseconds per run before and after, and of each trial.
+
+    `trials_on` has for each trial the position of the server in `servers`, which counts the trials of each.
+    """
+
+    untuned_ms: Annotated[float, Meta(gt=0)]
+    tuned_ms: Annotated[float, Meta(gt=0)]
+    trials_ms: Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
+    servers: dict[str, int] = {}
+    trials_on: tuple[int, ...] = ()
+    error: float | None = None
+    """The largest error of the tuned program's result, relative to the right one."""
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast it has become."""
+        return self.untuned_ms / self.tuned_ms
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run of an MXJob, as `MXNetJobOperator` returns it (and as JSON keeps it).
 
-    `result` is what the training script reported. A mapping with `validation_accuracy` and `train_accuracy`
-    (lists of shares from 0 to 1, one for each epoch) is drawn as a curve; anything else is not.
+    `result` is what the script reported. A mapping with `validation_accuracy` and `train_accuracy` (lists of shares
+    from 0 to 1, one for each epoch) or `samples_per_second` is drawn as a curve, and one with the fields of `Tuning` as
+    its trials; anything else is not.
     """
 
     name: str
@@ -67,6 +93,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def accuracy(self) -> float | None:
         """The final accuracy that the script reported, a share from 0 to 1."""
         return _number(self._result.get("accuracy"))
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """The tuning that the script reported, if it was one."""
+        try:
+            return msgspec.convert(self.result, Tuning)
+        except msgspec.ValidationError:
+            return None
 
     @property
     def epochs(self) -> int | None:

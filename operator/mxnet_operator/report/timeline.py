@@ -8,13 +8,20 @@ from typing import Final
 
 from mxnet_operator.report.run import Replica, Run
 
-COLOURS: Final = {"scheduler": "#7b4fa3", "server": "#1b7f5c", "worker": "#0b5cad"}
+COLOURS: Final = {
+    "scheduler": "#7b4fa3",
+    "server": "#1b7f5c",
+    "worker": "#0b5cad",
+    "tunertracker": "#7b4fa3",
+    "tunerserver": "#1b7f5c",
+    "tuner": "#0b5cad",
+}
 _OTHER: Final = "#5b6770"
 _FAILED: Final = "#b3261e"
 
 _WIDTH: Final = 860
 _LEFT: Final = 118
-_RIGHT: Final = 96
+_RIGHT: Final = 112
 _ROW: Final = 30
 _BAR: Final = 16
 _TOP: Final = 8
@@ -56,7 +63,7 @@ def outcome(replica: Replica) -> str:
     """How a replica ended, in two words."""
     if replica.exit_code is None:
         return "not finished" if replica.started_at else "not started"
-    return f"exit code {replica.exit_code}"
+    return "stopped" if replica.outcome == "stopped" else f"exit code {replica.exit_code}"
 
 
 def colour(replica: Replica) -> str:
@@ -89,7 +96,7 @@ def _row(replica: Replica, top: float, x: Scale, end: datetime) -> str:
         parts.append(_bar((x(replica.created_at), x(replica.started_at or last)), middle, 4, "#b9c2c9"))
     if replica.started_at is not None:
         fill = "url(#failed)" if replica.outcome == "failed" else colour(replica)
-        faded = ' fill-opacity=".35"' if replica.outcome == "unfinished" else ""
+        faded = ' fill-opacity=".35"' if replica.outcome in ("stopped", "unfinished") else ""
         parts.append(_bar((x(replica.started_at), x(last)), middle, _BAR, fill, faded))
     ink = "bad" if replica.outcome == "failed" else "quiet"
     parts.append(f'<text x="{x(last) + 8:.1f}" y="{middle + 4}" class="{ink}">{escape(outcome(replica))}</text></g>')

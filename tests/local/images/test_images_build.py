@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mxnet_operator.local.images import BASE_IMAGE, ImageError, ImageStore
+from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, ImageError, ImageStore
 from mxnet_operator.local.images.environment import Environment
 from mxnet_operator.local.images.failures import explain
 from mxnet_operator.local.images.progress import ProgressReader
@@ -221,6 +221,17 @@ def test_the_mxnet_image_is_locked_to_numpy_that_mxnet_imports_with(tmp_path):
     assert isinstance(environment, Environment)
     assert environment.lock.python == "3.11"
     assert (environment.lock.pins["mxnet"], environment.lock.pins["numpy"]) == ("1.9.1", "1.23.5")
+
+
+def test_the_tvm_image_is_locked_to_the_pair_that_opens_a_tuning_database(tmp_path):
+    store = ImageStore(tmp_path)
+    pins = store._environment(store.resolve(TVM_IMAGE)).lock.pins
+    assert (pins["apache-tvm"], pins["apache-tvm-ffi"]) == ("0.27.0.post1", "0.1.14.post1")
+    assert "xgboost" not in pins
+
+
+def test_the_tvm_image_imports_tvm_with_its_rpc(tvm_python):
+    assert imports(tvm_python, "tvm.s_tir.meta_schedule, tvm.exec.rpc_tracker, tvm.exec.rpc_server")
 
 
 def test_the_mxnet_image_imports_mxnet_and_scikit_learn(mxnet_python):

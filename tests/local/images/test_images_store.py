@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from mxnet_operator.cli.mxjob import app
-from mxnet_operator.local.images import BASE_IMAGE, Image, ImageError, ImageStore, normalised
+from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, Image, ImageError, ImageStore, normalised
 
 LOCK = "# python: 3.11\nsix==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274\n"
+BUILT_IN = [Image(BASE_IMAGE, None, None), Image(TVM_IMAGE, None, None)]
 
 
 @pytest.fixture
@@ -54,8 +55,8 @@ def test_what_is_no_image_name_is_refused(name):
         normalised(name)
 
 
-def test_the_mxnet_image_is_built_in(store):
-    assert store.list() == [Image(BASE_IMAGE, None, None)]
+def test_the_mxnet_and_tvm_images_are_built_in(store):
+    assert store.list() == BUILT_IN
     assert store.resolve("docker.io/mxjob/mxnet:1.9.1") == Image(BASE_IMAGE, None, None)
 
 
@@ -63,13 +64,13 @@ def test_a_folder_becomes_an_image_on_mxnet_and_is_found_by_another_process(stor
     store.add("docker.io/mxjob/digits:1.0", folder)
     expected = Image("mxjob/digits:1.0", folder, BASE_IMAGE)
     assert ImageStore(tmp_path / "home").resolve("mxjob/digits:1.0") == expected
-    assert store.list()[1:] == [expected]
+    assert store.list()[2:] == [expected]
 
 
 def test_adding_a_name_again_gives_it_the_new_folder(store, folder, tmp_path):
     store.add("digits", folder)
     store.add("digits", tmp_path)
-    assert [image.folder for image in store.list()[1:]] == [tmp_path]
+    assert [image.folder for image in store.list()[2:]] == [tmp_path]
 
 
 def test_a_removed_image_is_unknown(store, folder):
@@ -130,7 +131,7 @@ def test_a_given_base_wins_over_the_folder_s_requirements_file(store, folder):
 def test_what_can_t_be_added_is_refused(store, folder, name, base, says):
     with pytest.raises(ImageError, match=says):
         store.add(name, folder, base)
-    assert store.list() == [Image(BASE_IMAGE, None, None)]
+    assert store.list() == BUILT_IN
 
 
 def test_a_missing_folder_is_refused(store, tmp_path):
@@ -181,7 +182,7 @@ def test_images_added_by_two_processes_at_once_are_all_kept(folder, tmp_path):
         adder.stdin.write(b"go\n")
         adder.stdin.flush()
     assert [adder.communicate() and adder.returncode for adder in adders] == [0, 0]
-    assert len(ImageStore(home).list()) == 101
+    assert len(ImageStore(home).list()) == len(BUILT_IN) + 100
 
 
 def test_the_command_that_the_message_gives_does_add_the_image(store, folder, tmp_path, monkeypatch):

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from mxnet_operator.api.metrics import EpochMetric
+from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.progress import PlainProgress, elapsed_text, metric_text, replicas_text
+from mxnet_operator.cli.progress import PlainProgress, elapsed_text, replicas_text, training_text
 from mxnet_operator.cli.times import duration
 
 JOB = {
@@ -30,8 +30,42 @@ def test_times_are_short_to_read(seconds, text):
     assert elapsed_text(seconds) == text
 
 
-def test_a_metric_is_short_to_read():
-    assert metric_text(EpochMetric(3, "Validation-accuracy", 0.98061234)) == "epoch 3 Validation-accuracy 0.9806"
+LOG = """\
+INFO:root:Epoch[3] Batch [0-20]\tSpeed: 1234.56 samples/sec\taccuracy=0.950625
+INFO:root:Epoch[3] Train-accuracy=0.97
+INFO:root:Epoch[3] Time cost=10.120
+INFO:root:Epoch[3] Validation-accuracy=0.98061234
+INFO:root:Epoch[4] Batch [0-20]\tSpeed: 1111.11 samples/sec\taccuracy=0.96
+""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (0, ""),
+        (1, "epoch 3  batch 20  1235 samples/s  accuracy 0.9506"),
+        (4, "epoch 3  1235 samples/s  Train-accuracy 0.97  Validation-accuracy 0.9806"),
+        (5, "epoch 4  batch 20  1111 samples/s  accuracy 0.96"),
+    ],
+)
+def test_a_training_is_told_in_one_line_where_it_is_now_or_what_its_epoch_came_to(lines, text):
+    log = TrainingLog()
+    for line in LOG[:lines]:
+        log.take(line)
+    assert training_text(log) == text
+
+
+def test_a_pipe_that_gets_no_log_gets_a_line_per_epoch():
+    out = io.StringIO()
+
+    with PlainProgress(Console(file=out, width=200), show_log=False) as shown:
+        for line in LOG:
+            shown.log_line(line)
+
+    assert out.getvalue().splitlines() == [
+        "epoch 3  1235 samples/s  Train-accuracy 0.97  Validation-accuracy 0.9806",
+        "epoch 4  1111 samples/s",
+    ]
 
 
 def test_a_pipe_gets_one_line_per_change():

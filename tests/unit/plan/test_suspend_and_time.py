@@ -91,6 +91,26 @@ class TestActiveDeadline:
         assert "it was active longer than specified deadline" in late.conditions[-1].message
         assert late.completion_time == NOW + 60 * SECOND
 
+    @pytest.mark.parametrize(
+        ("servers", "pods", "said"),
+        [
+            (0, (), "no TunerServer was running, and a tuner waits for one without end (the job asks for none)"),
+            (2, (), "no TunerServer was running, and a tuner waits for one without end (tunerserver-0: ErrImagePull)"),
+            (2, ("TunerServer",), ""),
+        ],
+    )
+    def test_a_tuner_that_had_no_server_is_said_to_have_waited_for_one(self, servers, pods, said) -> None:
+        builder = make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", servers).replicas("Tuner", 1)
+        job = builder.run_policy(activeDeadlineSeconds=60).condition("Created").obj()  # since 11:00
+        running = [make_pod(job, kind).running().obj() for kind in ("TunerTracker", "Tuner", *pods)]
+        waiting = [
+            make_pod(job, "TunerServer", index).set(waiting_reason="ErrImagePull").obj()
+            for index in range(len(pods), servers)
+        ]
+        status = after(job, plan(job, Observed((*running, *waiting)), NOW)).status
+        message = status.conditions[-1].message
+        assert message.partition("specified deadline (60 s)")[2].removeprefix(": ") == said
+
     def test_success_that_is_seen_late_is_success(self) -> None:
         job = make_mxjob().worker(1).run_policy(activeDeadlineSeconds=1).condition("Created").condition("Running").obj()
         status = after(job, plan(job, Observed((make_pod(job, "Worker").succeeded().obj(),)), NOW)).status

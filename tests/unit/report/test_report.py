@@ -80,6 +80,13 @@ def test_a_failed_replica_stands_out_in_colour_pattern_and_words():
     assert "not finished" in page
 
 
+def test_a_replica_that_was_stopped_is_not_shown_as_failed():
+    page = report.html(job(replicas=[{**replica("tunerserver", 0, 1, 11, 143), "stopped": True}]))
+    assert "url(#failed)" not in page
+    assert "exit code 143" not in page
+    assert page.count("stopped") >= 2
+
+
 def test_an_accuracy_below_the_threshold_is_said_to_miss_it():
     result = {"accuracy": 0.9, "epochs": 1, "validation_accuracy": [0.9]}
     page = report.html(job(result=result), threshold=0.98)
@@ -118,3 +125,36 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_matplotlib)
     with pytest.raises(report.MissingMatplotlibError, match=r"mxnet-operator\[report\]"):
         report.html(job())
+
+
+TUNED = {
+    "untuned_ms": 1.332,
+    "tuned_ms": 0.126,
+    "trials_ms": [0.5, 0.2, 0.126],
+    "trials_on": [0, 1, 0],
+    "servers": {"tunerserver-0": 2, "tunerserver-1": 1},
+}
+
+
+def test_a_tuning_is_shown_before_and_after_with_who_measured_what():
+    page = report.html(job(result=TUNED, replicas=[replica("tuner", 0, 1, 11, 0)]))
+
+    assert "0.126 ms" in page
+    assert "1.33 ms before: 10.6 times as fast" in page
+    words = "3 trials: 2 on tunerserver-0, 1 on tunerserver-1."
+    assert f"One run takes 1.33 ms before and 0.126 ms after the tuning: it is 10.6 times as fast. {words}" in page
+    assert "reported no accuracy" not in page
+
+
+@pytest.mark.parametrize("change", [{"tuned_ms": 0}, {"trials_ms": []}, {"trials_ms": ["fast"]}, {"untuned_ms": None}])
+def test_a_result_that_is_no_tuning_is_not_drawn_as_one(change):
+    assert "times as fast" not in report.html(job(result={**TUNED, **change}))
+
+
+def test_the_speed_of_a_training_is_drawn_and_told_with_its_accuracy():
+    speeds = {"samples_per_second": [100.0, None, 140.0]}
+    with_speed = report.html(job(result={**job()["result"], **speeds}))
+
+    assert "The worker trained on 100 to 140 samples per second." in with_speed
+    assert len(re.findall("<img", with_speed)) == 1
+    assert "The worker trained on" in report.html(job(result={"epochs": 3, **speeds}))

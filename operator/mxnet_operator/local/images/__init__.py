@@ -3,6 +3,15 @@
 from mxnet_operator.local.images.errors import ImageError
 from mxnet_operator.local.images.progress import BuildProgress
 from mxnet_operator.local.images.reference import normalised
-from mxnet_operator.local.images.store import BASE_IMAGE, Image, ImageStore, ReadyImage
+from mxnet_operator.local.images.store import BASE_IMAGE, TVM_IMAGE, Image, ImageStore, ReadyImage
 
-__all__ = ["BASE_IMAGE", "BuildProgress", "Image", "ImageError", "ImageStore", "ReadyImage", "normalised"]
+__all__ = [
+    "BASE_IMAGE",
+    "TVM_IMAGE",
+    "BuildProgress",
+    "Image",
+    "ImageError",
+    "ImageStore",
+    "ReadyImage",
+    "normalised",
+]

@@ -145,7 +145,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _first_import(lock: Lock) -> str:
-    """What shows that the environment works: MXNet's import fails with a wrong numpy or a missing system library."""
+    """What shows that the environment works: MXNet's import fails with a wrong numpy, TVM's RPC without tornado."""
     if any(name == "mxnet" or name.startswith("mxnet-cu") for name in lock.pins):
         return "import mxnet"
+    if "apache-tvm" in lock.pins:
+        return "import tvm, tvm.rpc.tracker, tvm.rpc.server"
     return "import sys"

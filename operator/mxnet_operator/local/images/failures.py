@@ -13,8 +13,8 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"no space left|os error 28|disk quota|os error 122",
-        "The disk is full: an MXNet image needs about 400 MB in {home}, and uv's cache as much again. Make room, or "
-        "set MXJOB_HOME (and UV_CACHE_DIR) to folders on a larger disk.",
+        "The disk is full: an MXNet or TVM image needs about 400 MB in {home}, and uv's cache as much again. Make "
+        "room, or set MXJOB_HOME (and UV_CACHE_DIR) to folders on a larger disk.",
     ),
     (
         r"network connectivity is disabled",

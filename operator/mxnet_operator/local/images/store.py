@@ -1,4 +1,4 @@
-"""The images of the local cluster: the built-in one, those added from folders, and their ready environments."""
+"""The images of the local cluster: the built-in ones, those added from folders, and their ready environments."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,12 @@ from mxnet_operator.local.images.reference import normalised
 from mxnet_operator.local.images.registry import Entry, Registry
 
 BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
+TVM_IMAGE: Final = "mxjob/tvm:0.27"
 ADD_COMMAND: Final = "mxjob local image add"
-_BUILT_IN: Final = {BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt")}
+_BUILT_IN: Final = {
+    BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt"),
+    TVM_IMAGE: Path(__file__).with_name("tvm-0.27.txt"),
+}
 _LOCK_NAME: Final = "requirements.txt"
 
 

@@ -1,0 +1,95 @@
+"""The report of a job that a command has followed to its end, from what the API and its log told."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.metrics import TrainingLog
+from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.jobs import main_replica, pods_of
+from mxnet_operator.report import MissingMatplotlibError, Run, html
+
+_STOPPED: Final = "DeadlineExceeded"
+"""The reason of a pod that the controller ended in place, by a deadline of one second."""
+
+
+def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> None:
+    """Write the report of a finished job.
+
+    Raises:
+        CommandError: the file can't be written, or there is a curve to draw and nothing to draw it with.
+    """
+    try:
+        path.write_text(html(finished_run(job, pods, training)), encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"the report can't be written: {error}") from error
+    except MissingMatplotlibError as error:
+        raise CommandError(str(error)) from error
+
+
+def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> Run:
+    """What the report is about. What a script reports itself counts more than what its log says."""
+    metadata, status = job["metadata"], job.get("status") or {}
+    own = pods_of(job, pods)
+    run = msgspec.convert(
+        {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": metadata["uid"],
+            "state": job_state(job) or "new",
+            "started_at": status.get("startTime"),
+            "completed_at": status.get("completionTime"),
+            "message": terminal_message(job),
+            "replicas": sorted((_replica(pod) for pod in own), key=_position),
+            "result": training.history() | _result(job, own),
+        },
+        Run,
+    )
+    if run.started_at is None or run.completed_at is None:
+        return run
+    return msgspec.structs.replace(run, duration_s=(run.completed_at - run.started_at).total_seconds())
+
+
+def _replica(pod: dict[str, Any]) -> dict[str, Any]:
+    metadata, state = pod["metadata"], _container_state(pod)
+    labels = metadata.get("labels") or {}
+    ended, running = state.get("terminated") or {}, state.get("running") or {}
+    return {
+        "pod": metadata["name"],
+        "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
+        "index": int(labels.get(names.LABEL_REPLICA_INDEX, "0")),
+        "created_at": metadata.get("creationTimestamp"),
+        "started_at": (ended or running).get("startedAt"),
+        "finished_at": ended.get("finishedAt"),
+        "exit_code": ended.get("exitCode"),
+        "stopped": (pod.get("status") or {}).get("reason") == _STOPPED or "deletionTimestamp" in metadata,
+    }
+
+
+def _position(replica: dict[str, Any]) -> tuple[int, int]:
+    kind = names.canonical_type(replica["type"])
+    return names.REPLICA_TYPES.index(kind) if kind else len(names.REPLICA_TYPES), replica["index"]
+
+
+def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the main replica wrote to its termination message, where that is a JSON object."""
+    main = f"{job['metadata']['name']}-{main_replica(job)}"
+    for pod in pods:
+        if pod["metadata"]["name"] == main:
+            message = (_container_state(pod).get("terminated") or {}).get("message") or ""
+            try:
+                result = json.loads(message)
+            except ValueError:
+                return {}
+            return result if isinstance(result, dict) else {}
+    return {}
+
+
+def _container_state(pod: dict[str, Any]) -> dict[str, Any]:
+    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((one.get("state") or {} for one in containers if one.get("name") == names.CONTAINER), {})

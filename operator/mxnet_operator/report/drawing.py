@@ -1,0 +1,51 @@
+"""How the report's pictures are drawn: one style of matplotlib for all of them, as SVG that changes only with them."""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+INK: Final = "#1c2733"
+GREY: Final = "#5b6770"
+_WIDTH: Final = 8.6
+"""Inches, of which an SVG has 72 points each."""
+
+
+class MissingMatplotlibError(ImportError):
+    """matplotlib, which draws the curves, is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("A report's curve is drawn by matplotlib: pip install 'mxnet-operator[report]'")
+
+
+def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None]) -> bytes:
+    """An SVG document of panels one below the other, `heights` inches high, with a common horizontal axis.
+
+    Args:
+        salt: What the identifiers in the document are made from: the same for the same picture.
+        heights: One for each panel.
+        paint: Draws into the panels' axes.
+
+    Raises:
+        MissingMatplotlibError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context  # noqa: PLC0415 - optional, and half a second to import
+        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    except ImportError as e:
+        raise MissingMatplotlibError from e
+
+    with rc_context({"svg.hashsalt": salt, "font.size": 11, "text.color": INK, "axes.edgecolor": GREY}):
+        figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+        panels = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        for axes in panels:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.tick_params(colors=GREY)
+            axes.grid(axis="y", color="#e3e7ea", linewidth=0.8)
+            axes.set_axisbelow(True)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.margins(x=0.01)
+        paint(list(panels))
+        picture = io.BytesIO()
+        figure.savefig(picture, format="svg", metadata={"Date": None})
+    return picture.getvalue()

@@ -1,0 +1,55 @@
+"""The documents' CIFAR-10 run on real MXNet: `mxjob run` turns its log into progress, and the report into curves."""
+
+import json
+import re
+
+import pytest
+from cluster_fixtures import EXAMPLES
+from jobs import example_job
+
+from mxnet_operator.api.metrics import parse_epoch_line, parse_speed_line
+
+EXAMPLE = "image-classification"
+SHORT = ("--num-examples", "192", "--num-epochs", "2", "--disp-batches", "2")
+
+
+@pytest.fixture(scope="module")
+def cluster(local_cluster):
+    """The cluster with the image of examples/image-classification."""
+    added = local_cluster.mxjob("local", "image", "add", f"mxjob/{EXAMPLE}:1.0", str(EXAMPLES / EXAMPLE))
+    assert added.returncode == 0, added.stderr
+    return local_cluster
+
+
+@pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
+def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_drawn(cluster, tmp_path, store):
+    name, page = f"cifar-{store.replace('_', '-')}", tmp_path / "report.html"
+    manifest = tmp_path / "job.json"
+    manifest.write_text(json.dumps(example_job(EXAMPLE, name, *SHORT, "--kv-store", store)))
+
+    done = cluster.mxjob("run", "-f", str(manifest), "--no-logs", "--report", str(page))
+
+    assert done.returncode == 0, done.stderr
+    figures = r"[\d.e+]+ samples/s  Train-accuracy [\d.]+  Train-cross-entropy [\d.]+  Validation-accuracy ([\d.]+)"
+    told = [re.match(rf"epoch (\d)  {figures}", line) for line in done.stderr.splitlines()]
+    epochs = [match.groups() for match in told if match]
+    assert [epoch for epoch, _ in epochs] == ["0", "1"]
+    log = cluster.kubectl("logs", f"{name}-worker-0").stdout.splitlines()
+    speeds = [speed for line in log if (speed := parse_speed_line(line))]
+    assert {(speed.epoch, speed.batch) for speed in speeds} == {(0, 2), (1, 2)}
+    assert all(set(speed.metrics) == {"accuracy", "cross-entropy"} for speed in speeds)
+    metrics = [metric for line in log if (metric := parse_epoch_line(line)) and metric.name == "Validation-accuracy"]
+    assert [f"{metric.value:.4g}" for metric in metrics] == [accuracy for _, accuracy in epochs]
+    report = page.read_text()
+    assert "Validation accuracy goes from" in report
+    assert "The worker trained on" in report
+    for replica in ("scheduler-0", "server-0", "worker-0", "worker-1"):
+        assert f"{name}-{replica}" in report
+
+
+def test_options_that_cannot_work_are_refused_before_mxnet_is_imported(cluster):
+    job = example_job(EXAMPLE, "cifar-refused", "--batch-size", "4096")
+    done = cluster.mxjob("run", "-f", "-", stdin=json.dumps(job))
+
+    assert done.returncode == 1
+    assert "--batch-size 4096 is more than a worker's share of 1437 images" in done.stderr

@@ -1,0 +1,58 @@
+"""A job of one worker without servers, and what its MXNet is told; BytePS's number for each worker."""
+
+import json
+
+import pytest
+from jobs import gang_job, worker_job
+
+from mxnet_operator.local.images import BASE_IMAGE
+
+TRAIN = """
+import json, os
+told = {name: value for name, value in os.environ.items() if name.startswith("DMLC_")}
+import mxnet as mx
+kv = mx.kv.create(os.environ.get("KV_STORE", "local"))
+weight, gradient = mx.nd.ones((2, 2)), mx.nd.ones((2, 2))
+kv.init(0, weight)
+kv.push(0, [gradient, gradient])
+kv.pull(0, out=weight)
+print(json.dumps({"told": told, "weight": weight.asnumpy().tolist(), "workers": kv.num_workers}))
+"""
+
+NUMBER = "import os; print(os.environ.get('DMLC_ROLE'), os.environ.get('DMLC_WORKER_ID'))"
+
+
+@pytest.mark.parametrize("others", [{}, {"Scheduler": 0, "Server": 0}], ids=["worker-only", "zero-of-the-others"])
+def test_a_job_of_one_worker_and_no_server_trains_as_a_local_one(local_cluster, others):
+    name = f"single-{len(others)}"
+    job = worker_job(name, TRAIN)
+    template = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]
+    job["spec"]["mxReplicaSpecs"] |= {kind: {"replicas": count, "template": template} for kind, count in others.items()}
+
+    done = local_cluster.mxjob("run", "-f", "-", stdin=json.dumps(job))
+
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["weight"] == [[2, 2], [2, 2]]
+    assert result["workers"] == 1
+    told = result["told"]
+    assert (told["DMLC_ROLE"], told["DMLC_WORKER_ID"]) == ("worker", "0")
+    assert (told["DMLC_NUM_WORKER"], told["DMLC_NUM_SERVER"]) == ("1", "0")
+    assert (told["DMLC_PS_ROOT_URI"], told["DMLC_PS_ROOT_PORT"]) == ("", "0")
+
+
+def test_workers_and_only_they_have_the_number_that_byteps_asks_for(local_cluster):
+    local_cluster.create(gang_job("byteps", BASE_IMAGE, ["python", "-c", NUMBER]))
+
+    local_cluster.wait_for("byteps", "Succeeded")
+
+    said = {
+        replica: local_cluster.kubectl("logs", f"byteps-{replica}").stdout.strip()
+        for replica in ("scheduler-0", "server-0", "worker-0", "worker-1")
+    }
+    assert said == {
+        "scheduler-0": "scheduler None",
+        "server-0": "server None",
+        "worker-0": "worker 0",
+        "worker-1": "worker 1",
+    }

@@ -1,0 +1,78 @@
+"""The report that `mxjob run` writes: made of the job, its pods, and what the log told."""
+
+import json
+
+from mxnet_operator.api.metrics import TrainingLog
+from mxnet_operator.cli.run_report import finished_run
+
+JOB = {
+    "metadata": {"name": "digits", "namespace": "default", "uid": "of-the-job"},
+    "spec": {"mxReplicaSpecs": {"Scheduler": {}, "worker": {"replicas": 2}}},
+    "status": {
+        "state": "Succeeded",
+        "startTime": "2026-11-21T12:00:00Z",
+        "completionTime": "2026-11-21T12:00:12Z",
+        "conditions": [{"type": "Succeeded", "status": "True", "message": "MXJob digits is successfully completed."}],
+    },
+}
+
+
+def pod(kind, index, message="", owner="of-the-job"):
+    ended = {"startedAt": "2026-11-21T12:00:01Z", "finishedAt": "2026-11-21T12:00:11Z", "exitCode": 0}
+    return {
+        "metadata": {
+            "name": f"digits-{kind}-{index}",
+            "creationTimestamp": "2026-11-21T12:00:00Z",
+            "ownerReferences": [{"uid": owner}],
+            "labels": {
+                "training.kubeflow.org/replica-type": kind,
+                "training.kubeflow.org/replica-index": str(index),
+            },
+        },
+        "status": {"containerStatuses": [{"name": "mxnet", "state": {"terminated": {**ended, "message": message}}}]},
+    }
+
+
+def log_of(*lines):
+    log = TrainingLog()
+    for line in lines:
+        log.take(line)
+    return log
+
+
+def test_a_run_has_its_replicas_in_order_and_its_times():
+    pods = [pod("worker", 1), pod("scheduler", 0), pod("worker", 0), pod("worker", 0, owner="of-another")]
+
+    run = finished_run(JOB, pods, TrainingLog())
+
+    assert [replica.label for replica in run.replicas] == ["scheduler-0", "worker-0", "worker-1"]
+    assert (run.state, run.duration_s, run.replicas[0].seconds) == ("Succeeded", 12.0, 10.0)
+    assert run.message == "MXJob digits is successfully completed."
+
+
+def test_what_was_ended_after_its_job_is_stopped_not_failed():
+    ended = pod("server", 0)
+    ended["status"]["reason"] = "DeadlineExceeded"
+    ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] = 143
+
+    assert [replica.outcome for replica in finished_run(JOB, [ended], TrainingLog()).replicas] == ["stopped"]
+
+
+def test_what_the_script_reports_counts_more_than_its_log():
+    log = log_of("Epoch[0] Batch [20]\tSpeed: 10.0 samples/sec", "Epoch[0] Validation-accuracy=0.5")
+    reported = json.dumps({"accuracy": 0.75, "validation_accuracy": [0.75]})
+
+    assert finished_run(JOB, [pod("worker", 0)], log).accuracy == 0.5
+    run = finished_run(JOB, [pod("worker", 0, reported), pod("worker", 1, '{"accuracy": 0.1}')], log)
+
+    assert (run.accuracy, run.history("samples_per_second")) == (0.75, ((1, 10.0),))
+
+
+def test_a_last_word_that_is_no_json_object_is_no_result():
+    for message in ("Traceback", "[1]", '"x"', ""):
+        assert finished_run(JOB, [pod("worker", 0, message)], TrainingLog()).result == {}
+
+
+def test_a_job_that_never_started_has_a_report():
+    run = finished_run({**JOB, "status": None}, [], TrainingLog())
+    assert (run.replicas, run.duration_s, run.state) == ((), None, "new")
