@@ -1,4 +1,4 @@
-"""docs/failures.md and the documents' pages claim nothing without a test: rows of their tables link to one that exists."""
+"""docs/failures.md and the five documents' pages claim nothing without a test: each row links to one that exists."""
 
 import ast
 import re
