@@ -13,6 +13,9 @@ SOURCES := $(shell find operator mxnet_provider argo -type f -not -name '*.pyc' 
 UV_LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock" --quiet
 
+# Most tests wait for something else most of the time, so there is one more of pytest's workers than cores.
+WORKERS ?= $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4)))
+
 # Local clusters, images and logs of this checkout; `export MXJOB_HOME=$$PWD/.mxjob` to use them from a shell.
 export MXJOB_HOME ?= $(CURDIR)/.mxjob
 
@@ -30,11 +33,19 @@ tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJ
 
 .PHONY: test
 test: lint ## Check the code and run every test that this machine can run.
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 .PHONY: simulate
-simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the decisions of the controller.
-	@MXJOB_SCHEDULES=$(or $(N),100000) $(BIN)/pytest tests/simulation -s --timeout=0
+simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
+	@PYTHONPATH=tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))
+
+.PHONY: mutants
+mutants: $(VENV)/.installed ## Make mistakes in copies of the controller, and show which invariant and test catch each.
+	@PYTHONPATH=tests/support $(BIN)/python -m simulator.mutants
+
+.PHONY: bench
+bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
+	@$(BIN)/python tests/perf/bench_deferred.py
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
@@ -51,10 +62,11 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
 
 .PHONY: generate
-generate: $(VENV)/.installed ## Write the files that are generated from code (CRDs, Argo templates and examples).
+generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo templates and examples, the Airflow reference.
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
 	@$(BIN)/mxnet-operator crd --legacy >operator/manifests/overlays/legacy/crd.yaml
 	@$(BIN)/python -m mxnet_argo argo
+	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python docs/airflow_reference.py
 
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.

@@ -31,12 +31,13 @@ with DAG(
     template_searchpath=str(DIGITS),
     tags=["mxnet", "example"],
 ):
-    # One scheduler, two servers and two workers, as examples/digits/mxjob.yaml says. The log of worker 0 appears
-    # in this task's log while it trains. What the worker writes to /dev/termination-log comes back as
-    # `result`; it is JSON here, so it arrives parsed.
+    # One scheduler, two servers and two workers, as examples/digits/mxjob.yaml says. The task is deferred while they
+    # train: no worker of Airflow's waits, and the log of worker 0 appears in this task's log all the same. What the
+    # worker writes to /dev/termination-log comes back as `result`; it is JSON here, so it arrives parsed.
     train = MXNetJobOperator(
         task_id="train",
         manifest="mxjob.yaml",
+        deferrable=True,
         poll_interval=1,
         execution_timeout=timedelta(minutes=10),
     )

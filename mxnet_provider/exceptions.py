@@ -19,5 +19,17 @@ class MXNetJobNameTakenError(MXNetJobError):
     """Something that this task did not create has the job's name; it is neither adopted nor deleted."""
 
 
+class MXNetJobStartupTimeoutError(MXNetJobError):
+    """The job's pods did not run within `startup_timeout`."""
+
+
+class MXNetJobUnreachableError(MXNetJobError):
+    """The API server did not answer for longer than `api_outage_tolerance`; the job may be running."""
+
+
 class MXNetManifestError(AirflowFailException):
     """The manifest can't be right as it is; another try of the task would only fail again."""
+
+
+class MXNetPermissionError(AirflowFailException):
+    """The account that Airflow uses may not do what is needed; the message names the missing right."""

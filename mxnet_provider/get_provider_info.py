@@ -21,6 +21,36 @@ def get_provider_info() -> dict[str, Any]:
                 "tags": ["software"],
             }
         ],
-        "operators": [{"integration-name": _INTEGRATION, "python-modules": ["mxnet_provider.operators.mxnet_job"]}],
-        "hooks": [{"integration-name": _INTEGRATION, "python-modules": ["mxnet_provider.hooks.mxnet_job"]}],
+        "operators": _modules("operators.mxnet_job", "operators.mxnet_tune", "operators.mxnet_job_delete"),
+        "sensors": _modules("sensors.mxnet_job"),
+        "hooks": _modules("hooks.mxnet_job", "hooks.mxnet_job_async"),
+        "triggers": _modules("triggers.mxnet_job", "triggers.mxnet_job_state"),
+        "extra-links": ["mxnet_provider.links.mxnet_job.MXNetJobLink", "mxnet_provider.links.mxnet_job.MXNetLogsLink"],
+        "config": {
+            "mxnet": {
+                "description": "How tasks that run MXJobs link to what others show about them.",
+                "options": {
+                    "job_url_template": _template(
+                        "The page of a job", "https://dashboard.example.com/{namespace}/mxjobs/{name}"
+                    ),
+                    "logs_url_template": _template(
+                        "The logs of a job's pods", "https://logs.example.com/?namespace={namespace}&job={name}"
+                    ),
+                },
+            }
+        },
+    }
+
+
+def _modules(*names: str) -> list[dict[str, Any]]:
+    return [{"integration-name": _INTEGRATION, "python-modules": [f"mxnet_provider.{name}" for name in names]}]
+
+
+def _template(what: str, example: str) -> dict[str, Any]:
+    return {
+        "description": f"{what}, with the fields `{{name}}`, `{{namespace}}` and `{{uid}}`; no link where it is empty.",
+        "version_added": "0.2.0",
+        "type": "string",
+        "example": example,
+        "default": "",
     }

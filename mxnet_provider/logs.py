@@ -2,9 +2,10 @@
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 from urllib3.exceptions import ReadTimeoutError
 
@@ -16,21 +17,34 @@ _ATTEMPTS: Final = 10
 Key = tuple[bytes, bytes]
 
 
+class LineSplitter:
+    """Cuts the chunks of a byte stream into lines, without their ends.
+
+    A line longer than 64 KiB comes in pieces: a log without newlines must not fill the memory.
+    """
+
+    def __init__(self) -> None:
+        self.rest = b""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that the chunk completes."""
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        yield from lines
+        while len(self.rest) > _LONGEST_LINE:
+            yield self.rest[:_LONGEST_LINE]
+            self.rest = self.rest[_LONGEST_LINE:]
+
+
 def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a byte stream, without their ends.
 
-    A line longer than 64 KiB comes in pieces (a log without newlines must not fill the memory). When the stream breaks,
-    so does the iteration, before the unfinished line: it is read again after reconnecting.
+    When the stream breaks, so does the iteration, before the unfinished line: it is read again after reconnecting.
     """
-    rest = b""
+    splitter = LineSplitter()
     for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
-        while len(rest) > _LONGEST_LINE:
-            yield rest[:_LONGEST_LINE]
-            rest = rest[_LONGEST_LINE:]
-    if rest:
-        yield rest
+        yield from splitter.feed(chunk)
+    if splitter.rest:
+        yield splitter.rest
 
 
 class LogCursor:
@@ -40,12 +54,24 @@ class LogCursor:
     seen before come again; they are dropped by their timestamp, and by count where several lines share one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: Sequence[Any] | None = None) -> None:
         self.since: str | None = None
         self._last: Key = (b"", b"")
         self._seen_at_last = 0
+        if state is not None:
+            self.since, nanoseconds, self._seen_at_last = state
+            self._last = (str(self.since)[:19].encode(), str(nanoseconds).encode())
         self._to_skip = 0
         self._resuming = False
+
+    def state(self) -> list[Any]:
+        """Where the reading has got to, as JSON from which another cursor goes on."""
+        return [self.since, self._last[1].decode(), self._seen_at_last]
+
+    @property
+    def moment(self) -> float:
+        """When the last line was written, in seconds since the epoch by the node's clock; 0 before the first."""
+        return datetime.fromisoformat(self.since).timestamp() if self.since else 0.0
 
     def reconnect(self) -> str | None:
         """Begin another stream; returns the RFC 3339 time to ask it from, None for the log's beginning."""

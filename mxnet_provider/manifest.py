@@ -2,12 +2,14 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetManifestError
+
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 
 
 def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -35,12 +37,15 @@ def build(
     command: Sequence[str] | None,
     args: Sequence[str] | None,
     env: Mapping[str, str] | None,
-    workers: int,
-    servers: int,
-    schedulers: int,
+    workers: int | Mapping[str, Any],
+    servers: int | Mapping[str, Any],
+    schedulers: int | Mapping[str, Any],
     resources: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """An MXTrain job whose replicas all run the same container; `resources` are the workers' alone."""
+    """An MXTrain job whose replicas all run the same container; `resources` are the workers' alone.
+
+    A type's replicas are a number, or a ReplicaSpec that is taken over, with the common template where it has none.
+    """
     container: dict[str, Any] = {"name": names.CONTAINER, "image": image}
     if command:
         container["command"] = list(command)
@@ -54,8 +59,11 @@ def build(
         own = copy.deepcopy(container)
         if resources and replica_type == names.WORKER:
             own["resources"] = copy.deepcopy(dict(resources))
-        if count:
-            specs[replica_type] = {"replicas": count, "template": {"spec": {"containers": [own]}}}
+        template = {"spec": {"containers": [own]}}
+        if isinstance(count, Mapping):
+            specs[replica_type] = {"replicas": 1, "template": template, **copy.deepcopy(dict(count))}
+        elif count:
+            specs[replica_type] = {"replicas": count, "template": template}
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -75,6 +83,75 @@ def replica_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
         count = replica_spec.get("replicas", 1) if isinstance(replica_spec, Mapping) else 1
         counts[str(replica_type)] = count if isinstance(count, int) else 1
     return counts
+
+
+def label_templates(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+    """Put labels on the pods too, so that a selector by DAG finds them; what is malformed is left to validation."""
+    for template in _templates(manifest):
+        metadata = template.setdefault("metadata", {})
+        if isinstance(metadata, dict):
+            metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+
+
+def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:
+    """How long the pods have to end when they are deleted."""
+    for template in _templates(manifest):
+        spec = template.setdefault("spec", {})
+        if isinstance(spec, dict):
+            spec["terminationGracePeriodSeconds"] = seconds
+
+
+def enqueue(manifest: dict[str, Any], queue: str) -> None:
+    """Hand the job to a queue of Kueue's, which starts it when there is room."""
+    metadata = metadata_of(manifest)
+    metadata["labels"] = {**(metadata.get("labels") or {}), QUEUE_LABEL: queue}
+    spec = manifest.get("spec")
+    if isinstance(spec, dict):
+        spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": True}
+
+
+def as_tuning(training: Mapping[str, Any], *, servers: int | Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A built training job's container as a tuning job: one tracker, so many servers, one tuner."""
+    worker = training["spec"]["mxReplicaSpecs"][names.WORKER]["template"]
+    server = servers if isinstance(servers, Mapping) else {"replicas": servers}
+    lean = copy.deepcopy(worker)
+    for container in lean["spec"]["containers"]:
+        container.pop("resources", None)
+    specs = {
+        names.TUNER_TRACKER: {"replicas": 1, "template": lean},
+        names.TUNER_SERVER: {"template": copy.deepcopy(worker), **copy.deepcopy(dict(server))},
+        names.TUNER: {"replicas": 1, "template": copy.deepcopy(lean)},
+    }
+    for spec in specs.values():
+        metadata = spec["template"].setdefault("metadata", {})
+        metadata.setdefault("annotations", {}).setdefault(names.TUNER_KEY_ANNOTATION, key)
+    return {**training, "spec": {"jobMode": "MXTune", "mxReplicaSpecs": specs}}
+
+
+def add_environment(manifest: Mapping[str, Any], variables: Mapping[str, str]) -> None:
+    """Set variables in every `mxnet` container; those that the manifest sets itself win."""
+    for template in _templates(manifest):
+        spec = template.get("spec")
+        for container in (spec.get("containers") or ()) if isinstance(spec, dict) else ():
+            if isinstance(container, dict) and container.get("name") == names.CONTAINER:
+                own = container.get("env") or []
+                known = {each.get("name") for each in own if isinstance(each, Mapping)}
+                # First, so that the manifest's own may refer to them.
+                container["env"] = [
+                    *({"name": name, "value": value} for name, value in variables.items() if name not in known),
+                    *own,
+                ]
+
+
+def _templates(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    spec = manifest.get("spec")
+    specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
+    found = (
+        [each.get("template") for each in specs.values() if isinstance(each, Mapping)]
+        if isinstance(specs, Mapping)
+        else []
+    )
+    return [template for template in found if isinstance(template, dict)]
 
 
 def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from mxnet_operator.api import names
 
 Pod = Mapping[str, Any]
 
+RESULT_OF: Final = f"{names.WORKER.lower()}-0"
+"""The replica whose termination message is a training job's result."""
+
 _ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.REPLICA_TYPES)}
 
 
@@ -15,6 +18,11 @@ def label(pod: Pod) -> str:
     """A replica's short name, such as `worker-0`."""
     labels = pod["metadata"].get("labels") or {}
     return f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}"
+
+
+def is_owned(pod: Pod, uid: str) -> bool:
+    """Whether the job with this uid owns the pod."""
+    return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())
 
 
 def container_state(pod: Pod) -> dict[str, Any]:
@@ -68,10 +76,24 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
     ]
 
 
-def result(pods: Iterable[Pod]) -> Any:
-    """What worker 0 wrote to its termination message: the JSON value, else the text, else None."""
+def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
+    """The replicas that failed, as small dicts of `pod`, `exit_code` and `reason`."""
+    return [
+        {
+            "pod": pod["metadata"]["name"],
+            "exit_code": terminated.get("exitCode"),
+            "reason": terminated.get("reason") or (pod.get("status") or {}).get("reason") or "",
+        }
+        for pod in sorted(pods, key=_order)
+        if has_failed(pod)
+        for terminated in [container_state(pod).get("terminated") or {}]
+    ]
+
+
+def result(pods: Iterable[Pod], result_of: str = RESULT_OF) -> Any:
+    """What a replica wrote to its termination message: the JSON value, else the text, else None."""
     for pod in pods:
-        if label(pod) == f"{names.WORKER.lower()}-0":
+        if label(pod) == result_of:
             text = (container_state(pod).get("terminated") or {}).get("message")
             if text:
                 return _json_or_text(text)

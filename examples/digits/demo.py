@@ -23,7 +23,7 @@ ENVIRONMENT |= {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     # The tasks' own lines, of which the worker's log is the most: nothing of the machinery but its warnings.
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
-    "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO",
+    "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO mxnet_provider=INFO",
     "AIRFLOW__LOGGING__LOG_FORMAT": "%(message)s",
     "PYTHONWARNINGS": "ignore",
     "MXNET_REPORT": str(REPORT),

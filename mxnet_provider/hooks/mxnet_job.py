@@ -1,48 +1,66 @@
 """The hook through which Airflow's workers create, watch and delete MXJobs and read their logs."""
 
 import contextlib
+import functools
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_provider.exceptions import MXNetJobDeletedError
+from mxnet_provider import kill
+from mxnet_provider.api_errors import is_transient, reason
+from mxnet_provider.exceptions import MXNetJobUnreachableError
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.replicas import is_owned
+from mxnet_provider.verdict import Verdict, verdict
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
+_CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
 
-
-def _is_transient(e: BaseException) -> bool:
-    # Not 409, unlike Airflow's own list: here it means "already exists" or "another uid", and stays so.
-    if isinstance(e, ApiException):
-        return e.status == 429 or (e.status or 0) >= 500
-    return isinstance(e, HTTPError)
-
+T = TypeVar("T")
 
 _through_short_outages = tenacity.retry(
-    retry=tenacity.retry_if_exception(_is_transient),
+    retry=tenacity.retry_if_exception(is_transient),
     wait=tenacity.wait_random_exponential(multiplier=0.5, max=15),
     stop=tenacity.stop_after_delay(120),
     reraise=True,
 )
 
 
+def _with_fresh_credentials(call: Callable[..., T]) -> Callable[..., T]:
+    """Where the server no longer knows us (401), read the credentials anew and ask once more: tokens rotate."""
+
+    @functools.wraps(call)
+    def wrapped(self: "MXNetJobHook", *args: Any, **kwargs: Any) -> T:
+        try:
+            return call(self, *args, **kwargs)
+        except ApiException as e:
+            if e.status != 401:
+                raise
+            self.log.info("The API server no longer accepts the credentials; reading them anew.")
+            for name in _CLIENTS:
+                self.__dict__.pop(name, None)
+            return call(self, *args, **kwargs)
+
+    return wrapped
+
+
 class MXNetJobHook(KubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`.
 
     Jobs and pods are the API server's JSON as dicts. Every call rides out two minutes of an unreachable or
-    overloaded API server, and raises `kubernetes.client.ApiException` for what the server refuses.
+    overloaded API server and a rotated token, and raises `kubernetes.client.ApiException` for what the server refuses.
 
     Args:
         args: As for Airflow's KubernetesHook.
@@ -59,53 +77,95 @@ class MXNetJobHook(KubernetesHook):
         return self.DEFAULT_NAMESPACE
 
     @_through_short_outages
-    def create_job(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Create the job in the namespace that its metadata names, and return it with its uid."""
-        job: dict[str, Any] = self._jobs.create_namespaced_custom_object(
-            names.GROUP, names.VERSION, manifest["metadata"]["namespace"], names.PLURAL, dict(manifest)
-        )
-        return job
+    @_with_fresh_credentials
+    def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
+        """Create the job in the namespace that its metadata names, and return it with its uid.
+
+        A creation that met a quota in the middle of being counted (409 Conflict) is tried again; one of a name that
+        exists is refused with 409 AlreadyExists.
+        """
+        ref = JobRef.of(manifest, plural)
+        for attempt in range(5):
+            try:
+                job: dict[str, Any] = self._jobs.create_namespaced_custom_object(
+                    ref.group, ref.version, ref.namespace, ref.plural, dict(manifest)
+                )
+                return job
+            except ApiException as e:
+                if reason(e) != "Conflict" or attempt == 4:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     @_through_short_outages
-    def get_job(self, name: str, namespace: str) -> dict[str, Any] | None:
-        """The job, or None where there is none of that name."""
+    @_with_fresh_credentials
+    def get_job(self, ref: JobRef) -> dict[str, Any] | None:
+        """The job that has the name, or None; whether it is the one is for its uid to say."""
         with _none_if_missing():
             job: dict[str, Any] = self._jobs.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, namespace, names.PLURAL, name
+                ref.group, ref.version, ref.namespace, ref.plural, ref.name
             )
             return job
         return None
 
     @_through_short_outages
-    def delete_job(self, name: str, namespace: str, uid: str) -> bool:
+    @_with_fresh_credentials
+    def list_jobs(self, like: JobRef, selector: str) -> list[dict[str, Any]]:
+        """The jobs of a reference's kind and namespace that a label selector finds."""
+        found = self._jobs.list_namespaced_custom_object(
+            like.group, like.version, like.namespace, like.plural, label_selector=selector
+        )
+        return list(found["items"])
+
+    @_through_short_outages
+    @_with_fresh_credentials
+    def delete_job(self, ref: JobRef, *, propagation_policy: str = "Foreground") -> bool:
         """Delete the job if it still is the one with this uid; returns whether there was something to delete.
 
         Its pods and Services go with it, by the cluster's garbage collection.
         """
-        options = client.V1DeleteOptions(preconditions=client.V1Preconditions(uid=uid), propagation_policy="Background")
-        try:
-            self._jobs.delete_namespaced_custom_object(
-                names.GROUP, names.VERSION, namespace, names.PLURAL, name, body=options
+        options = client.V1DeleteOptions(
+            preconditions=client.V1Preconditions(uid=ref.uid), propagation_policy=propagation_policy
+        )
+        return self._unless_gone(
+            lambda: self._jobs.delete_namespaced_custom_object(
+                ref.group, ref.version, ref.namespace, ref.plural, ref.name, body=options
             )
-        except ApiException as e:
-            if e.status in (404, 409):  # gone, or another job by now
-                return False
-            raise
-        return True
+        )
 
     @_through_short_outages
-    def replica_pods(self, job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    @_with_fresh_credentials
+    def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
+        """Merge a patch that names a resourceVersion; returns False where the job has changed since, or is gone."""
+        return self._unless_gone(
+            lambda: self._jobs.patch_namespaced_custom_object(
+                ref.group, ref.version, ref.namespace, ref.plural, ref.name, dict(patch)
+            )
+        )
+
+    def kill_job(self, ref: JobRef, action: kill.Action, *, propagation_policy: str = "Foreground") -> bool:
+        """Do to the job what the task's end asks for, if it still runs; returns whether something was done."""
+        for _ in range(kill.ATTEMPTS):
+            what = kill.request(self.get_job(ref), ref.uid, action)
+            if what is None:
+                return False
+            if what == "delete":
+                return self.delete_job(ref, propagation_policy=propagation_policy)
+            if self.patch_job(ref, what):
+                return True
+        return False
+
+    @_through_short_outages
+    @_with_fresh_credentials
+    def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
         """The pods that the job owns, as dicts."""
-        metadata = job["metadata"]
         response = self.core_v1_client.list_namespaced_pod(
-            metadata["namespace"],
-            label_selector=f"{names.LABEL_JOB_NAME}={metadata['name']}",
-            _preload_content=False,
+            ref.namespace, label_selector=f"{names.LABEL_JOB_NAME}={ref.name}", _preload_content=False
         )
         pods: list[dict[str, Any]] = json.loads(response.data)["items"]
-        return [pod for pod in pods if _is_owned(pod, metadata["uid"])]
+        return [pod for pod in pods if is_owned(pod, ref.uid)]
 
     @_through_short_outages
+    @_with_fresh_credentials
     def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
         """One pod as a dict, or None where it is gone."""
         with _none_if_missing():
@@ -114,6 +174,20 @@ class MXNetJobHook(KubernetesHook):
             return pod
         return None
 
+    @_through_short_outages
+    @_with_fresh_credentials
+    def warnings(self, name: str, namespace: str) -> list[dict[str, Any]]:
+        """The Warning events about objects of this name, the oldest first."""
+        response = self.core_v1_client.list_namespaced_event(
+            namespace, field_selector=f"involvedObject.name={name}", _preload_content=False
+        )
+        events: list[dict[str, Any]] = json.loads(response.data)["items"]
+        return sorted(
+            (event for event in events if event.get("type") == "Warning"),
+            key=lambda event: event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "",
+        )
+
+    @_with_fresh_credentials
     def open_log(
         self,
         pod: str,
@@ -159,39 +233,65 @@ class MXNetJobHook(KubernetesHook):
 
     def wait(
         self,
-        job: Mapping[str, Any],
+        ref: JobRef,
         *,
         poll_interval: float,
+        startup_timeout: float | None = None,
+        api_outage_tolerance: float = 600,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
         stop: threading.Event | None = None,
-    ) -> dict[str, Any] | None:
-        """Wait until the job is over, and return it as it then is.
+    ) -> tuple[Verdict, dict[str, Any] | None] | None:
+        """Wait until the job need not be waited for any more.
 
         Args:
-            job: The job as created or read: the one with this uid is waited for.
+            ref: The job: the one with this uid is waited for.
             poll_interval: Seconds between two looks, give or take a fifth, so that many tasks spread out.
+            startup_timeout: For how many seconds the job may wait for its pods to run.
+            api_outage_tolerance: For how many seconds the API server may be away.
             observe: Called with the job after every look at it.
             stop: Ends the waiting when set; then None is returned.
 
+        Returns:
+            The verdict and the job as it was then.
+
         Raises:
-            MXNetJobDeletedError: The job is gone, or another has its name, and it was not over when last seen.
+            MXNetJobUnreachableError: The API server was away for too long.
         """
-        name, namespace, uid = (job["metadata"][key] for key in ("name", "namespace", "uid"))
         stop = stop or threading.Event()
+        answered = time.monotonic()
         while not stop.is_set():
-            current = self.get_job(name, namespace)
-            if current is None or current["metadata"]["uid"] != uid:
-                fate = "was deleted" if current is None else "was deleted, and another has its name,"
-                raise MXNetJobDeletedError(f"MXJob {namespace}/{name} {fate} before it had finished.")
-            observe(current)
-            if job_state(current) in TERMINAL:
-                return current
+            try:
+                current = self.get_job(ref)
+            except Exception as e:
+                if not is_transient(e):
+                    raise
+                away = time.monotonic() - answered
+                if away > api_outage_tolerance:
+                    raise MXNetJobUnreachableError(f"The API server has been away for {away:.0f} s: {e}") from e
+                self.log.warning("The API server can't be reached, and it is waited for: %s", e)
+            else:
+                answered = time.monotonic()
+                if current is not None and current["metadata"]["uid"] == ref.uid:
+                    observe(current)
+                found = verdict(current, ref.uid, now=time.time(), startup_timeout=startup_timeout)
+                if found is not None:
+                    return found, current
             stop.wait(poll_interval * random.uniform(0.8, 1.2))  # noqa: S311 - no secret depends on it
         return None
 
     @property
     def _jobs(self) -> Any:
         return self.custom_object_client
+
+    @staticmethod
+    def _unless_gone(call: Callable[[], Any]) -> bool:
+        try:
+            call()
+        except ApiException as e:
+            if e.status in (404, 409):  # gone, or another job by now
+                return False
+            raise
+        return True
 
 
 @contextlib.contextmanager
@@ -210,7 +310,3 @@ def _stream_of(response: Any) -> Iterator[Iterable[bytes]]:
     finally:
         response.close()  # a followed log has no end of its own: not fit for the connection pool
         response.release_conn()
-
-
-def _is_owned(pod: Mapping[str, Any], uid: str) -> bool:
-    return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())

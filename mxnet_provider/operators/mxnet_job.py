@@ -1,34 +1,53 @@
 """The Airflow task that is one MXJob: it creates it, shows its log, waits for it, and returns its result."""
 
-import contextlib
-import json
 import threading
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from airflow.sdk import BaseOperator
-from kubernetes.client.exceptions import ApiException
+import msgspec
+import yaml
+from airflow.sdk import BaseOperator, conf
+from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDeferralTimeout
 
-from mxnet_operator.api.conditions import FAILED, SUCCEEDED, job_state, terminal_message
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_operator.api.validation import unknown_fields, validate
-from mxnet_provider import identity, replicas
+from mxnet_provider import api_errors, event, identity, kill, replicas
 from mxnet_provider import manifest as manifests
+from mxnet_provider.event import Event
 from mxnet_provider.exceptions import (
+    MXNetJobDeletedError,
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobNameTakenError,
+    MXNetJobStartupTimeoutError,
+    MXNetJobUnreachableError,
     MXNetManifestError,
+    MXNetPermissionError,
 )
-from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.identity import Record
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink, job_url
+from mxnet_provider.metrics import Metrics
+from mxnet_provider.operators.failure_logs import show_events, show_failed
 from mxnet_provider.operators.replica_logs import ReplicaLogs
+from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, FinishAction, LogOptions, Propagation, WaitOptions
+from mxnet_provider.summary import counts, summary
+from mxnet_provider.verdict import Verdict, verdict
 
 if TYPE_CHECKING:
     import jinja2
     from airflow.sdk import Context
 
-_REFUSED_FOR_GOOD = frozenset({400, 401, 403, 422})
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+
+_REDEFERRALS = 3
+_DID = {"delete": "Deleted", "suspend": "Suspended"}
+_XCOMS = ("job_name", "job_namespace", "job_uid")
 
 
 class MXNetJobOperator(BaseOperator):
@@ -36,17 +55,25 @@ class MXNetJobOperator(BaseOperator):
 
     The job is given either as a `manifest` or by `image` and the other builder arguments. It is validated before it is
     sent, and a mistake in it fails the task for good, without retries. Its name is the manifest's (or `name`, or
-    the task's id) and a suffix that is another for each run, mapped task and try, so that two never collide.
+    the task's id) and a suffix that is another for each job, so that two never collide.
+
+    A retry finds the job that an earlier try has left running, by a random token that was stored before the job was
+    created, and goes on waiting for it; a task that is cleared gets a new job. No job is ever taken over, or deleted,
+    because of its name alone.
 
     While the job runs, its log appears in the task's log, and its state whenever it changes. When it fails, the task
     fails with the words of the job's own Failed condition: which replica, its exit code, its last lines. When the task
-    is killed, times out or is marked as failed, the job is deleted.
+    is cleared, marked as failed or succeeded, or takes longer than its `execution_timeout`, the job is deleted.
+
+    Deferred (`deferrable=True`), all that happens in Airflow's triggerer, and no worker waits.
 
     The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
     `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
     `exit_code`), and `result`: what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON.
-    Replicas and result are read from the job's pods: with `cleanPodPolicy: All` they may be gone by then. Name,
-    namespace and uid are also pushed as XComs `job_name`, `job_namespace` and `job_uid` as soon as the job exists.
+    Replicas and result are read from the job's pods: with `cleanPodPolicy: All` they may be gone by then. As soon as
+    the job exists, its name, namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
+    What the first of `log_replicas` prints as `Epoch[3] Validation-accuracy=0.98` becomes the XCom `metrics`
+    (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
 
     Args:
         manifest: The MXJob: a dict, YAML text, or the name of a `.yaml`, `.yml` or `.json` file on the DAG's template
@@ -55,9 +82,9 @@ class MXNetJobOperator(BaseOperator):
         command: Builder: the container's command. (templated)
         args: Builder: the container's arguments. (templated)
         env: Builder: environment variables of every replica. (templated)
-        workers: Builder: number of workers; 1 if not given.
-        servers: Builder: number of parameter servers; 0 if not given.
-        schedulers: Builder: 1 or 0; if not given, 1 where there are servers.
+        workers: Builder: number of workers, or a whole ReplicaSpec; 1 if not given.
+        servers: Builder: number of parameter servers, or a whole ReplicaSpec; 0 if not given.
+        schedulers: Builder: 1 or 0, or a whole ReplicaSpec; if not given, 1 where there are servers.
         container_resources: Builder: `requests` and `limits` of each worker's container. Schedulers and servers ask for
             none (they need no GPU); to set theirs, write a manifest. (templated)
         name: Beginning of the job's name, in place of the manifest's. (templated)
@@ -65,17 +92,31 @@ class MXNetJobOperator(BaseOperator):
             in, `default`, the first there is. (templated)
         labels: Labels for the job, over the manifest's. (templated)
         annotations: Annotations for the job, over the manifest's. (templated)
+        queue_name: A queue of Kueue's that starts the job when there is room; until then it is suspended. (templated)
         kubernetes_conn_id: Connection of type `kubernetes`. Where `kubernetes_default` does not exist, the
             in-cluster configuration or kubectl's own (`KUBECONFIG`, `~/.kube/config`) is used. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
-        config_file: Path of a kubeconfig, in place of the connection's. (templated)
+        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
         cluster_context: A context of the kubeconfig. (templated)
-        wait_for_completion: If False, the task succeeds once the job has been created.
-        poll_interval: Seconds between two looks at the job.
-        get_logs: Whether the job's log appears in the task's log.
+        wait_for_completion: If False, the task succeeds once the job has been created, and `deferrable` has no meaning.
+        deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
+        durable: Whether a retry goes on with the job of the try before. If False, each try makes a job of its own.
+        reuse_succeeded_on_retry: Whether a retry whose job has succeeded meanwhile returns that job's result.
+        poll_interval: Seconds between two looks at the job, give or take a fifth.
+        startup_timeout: Seconds that the job may wait for its pods to run before the task fails and ends it; None for
+            no limit. The time in which the job is suspended does not count.
+        api_outage_tolerance: Seconds that the API server may be away before the task fails; the job is left running,
+            for a retry to go on with.
+        get_logs: Whether the job's log appears in the task's log. Without it there is no XCom `metrics`.
         log_replicas: The replicas whose logs appear while they run, such as `worker-0` or `scheduler-0`.
         log_tail_on_failure: How many of the last lines to show of a failed replica whose log was not shown before.
+        log_events_on_failure: Whether to show the cluster's warnings about a job that failed or did not start.
         on_finish_action: What becomes of a finished job: `keep` leaves it to its `ttlSecondsAfterFinished`.
+        on_kill_action: What becomes of an unfinished job when its task is killed, cleared or out of time: `delete`,
+            `suspend` (a retry resumes it), or `keep` (a retry goes on waiting for it).
+        propagation_policy: `Foreground` keeps a deleted job visible until its pods are gone, `Background` does not.
+        termination_grace_period: Seconds that the pods have to end when the job is deleted, over the manifest's.
+        result_from: Where the result comes from; None for no result.
         kwargs: As for every operator.
     """
 
@@ -90,6 +131,7 @@ class MXNetJobOperator(BaseOperator):
         "namespace",
         "labels",
         "annotations",
+        "queue_name",
         "kubernetes_conn_id",
         "config_file",
         "cluster_context",
@@ -104,7 +146,13 @@ class MXNetJobOperator(BaseOperator):
         "labels": "json",
         "annotations": "json",
     }
+    operator_extra_links = (MXNetJobLink(), MXNetLogsLink())
     ui_color = "#cfe2f3"
+
+    default_log_replicas: ClassVar[Sequence[str]] = ("worker-0",)
+    result_of: ClassVar[str] = replicas.RESULT_OF
+    """The replica whose termination message is the result."""
+    plural: ClassVar[str] = names.PLURAL
 
     def __init__(
         self,
@@ -114,24 +162,35 @@ class MXNetJobOperator(BaseOperator):
         command: Sequence[str] | None = None,
         args: Sequence[str] | None = None,
         env: Mapping[str, str] | None = None,
-        workers: int | None = None,
-        servers: int | None = None,
-        schedulers: int | None = None,
+        workers: int | Mapping[str, Any] | None = None,
+        servers: int | Mapping[str, Any] | None = None,
+        schedulers: int | Mapping[str, Any] | None = None,
         container_resources: Mapping[str, Any] | None = None,
         name: str | None = None,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
-        kubernetes_conn_id: str = MXNetJobHook.default_conn_name,
+        queue_name: str | None = None,
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
         cluster_context: str | None = None,
         wait_for_completion: bool = True,
+        deferrable: bool | None = None,
+        durable: bool = True,
+        reuse_succeeded_on_retry: bool = True,
         poll_interval: float = 10.0,
+        startup_timeout: float | None = 600.0,
+        api_outage_tolerance: float = 600.0,
         get_logs: bool = True,
-        log_replicas: Sequence[str] = ("worker-0",),
+        log_replicas: Sequence[str] | None = None,
         log_tail_on_failure: int = 200,
-        on_finish_action: Literal["keep", "delete", "delete_succeeded"] = "keep",
+        log_events_on_failure: bool = True,
+        on_finish_action: FinishAction = "keep",
+        on_kill_action: kill.Action = "delete",
+        propagation_policy: Propagation = "Foreground",
+        termination_grace_period: int | None = None,
+        result_from: Literal["termination_message"] | None = "termination_message",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -148,22 +207,44 @@ class MXNetJobOperator(BaseOperator):
         self.namespace = namespace
         self.labels = labels
         self.annotations = annotations
+        self.queue_name = queue_name
         self.kubernetes_conn_id = kubernetes_conn_id
         self.in_cluster = in_cluster
         self.config_file = config_file
         self.cluster_context = cluster_context
         self.wait_for_completion = wait_for_completion
-        self.poll_interval = poll_interval
-        self.get_logs = get_logs
-        self.log_replicas = log_replicas
-        self.log_tail_on_failure = log_tail_on_failure
-        self.on_finish_action = on_finish_action
-        self._job: dict[str, Any] | None = None
+        self.deferrable = (
+            conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
+        )
+        self.durable = durable
+        self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
+        self.result_from = result_from
+        self._wait_options = WaitOptions(
+            poll_interval=poll_interval, startup_timeout=startup_timeout, api_outage_tolerance=api_outage_tolerance
+        )
+        self._log_options = LogOptions(
+            get_logs=get_logs,
+            log_replicas=self.default_log_replicas if log_replicas is None else log_replicas,
+            log_tail_on_failure=log_tail_on_failure,
+            log_events_on_failure=log_events_on_failure,
+        )
+        self._end_options = EndOptions(
+            on_finish_action=on_finish_action,
+            on_kill_action=on_kill_action,
+            propagation_policy=propagation_policy,
+            termination_grace_period=termination_grace_period,
+        )
+        self.job_ref: JobRef | None = None
+        self._record: Record | None = None
         self._killed = threading.Event()
+        self._cursors: dict[str, list[Any]] = {}
+        self._deferred_at: float | None = None
 
     @cached_property
-    def hook(self) -> MXNetJobHook:
+    def hook(self) -> "MXNetJobHook":
         """The hook for the cluster that the job runs in."""
+        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
+
         return MXNetJobHook(
             kubernetes_conn_id=self.kubernetes_conn_id,
             in_cluster=self.in_cluster,
@@ -172,61 +253,102 @@ class MXNetJobOperator(BaseOperator):
         )
 
     def execute(self, context: "Context") -> dict[str, Any]:
-        """Create the job, wait for it, and return what it came to.
+        """Create the job, or find the one of an earlier try, wait for it, and return what it came to.
 
         Raises:
             MXNetManifestError: the manifest has mistakes, or the API server refuses the job for good.
+            MXNetPermissionError: the API server refuses for want of a right, which it names.
             MXNetJobFailedError: the job failed; the message is that of its Failed condition.
             MXNetJobDeletedError: the job was deleted, or replaced, before it had finished.
             MXNetJobNameTakenError: the job's name belongs to something else.
+            MXNetJobStartupTimeoutError: the job's pods did not run in time.
+            MXNetJobUnreachableError: the API server was away for too long; the job may be running.
         """
-        job = self._job = self._create(self.manifest_to_create(context), context)
-        metadata = job["metadata"]
         try:
-            for key in ("name", "namespace", "uid"):
-                context["ti"].xcom_push(key=f"job_{key}", value=metadata[key])
-            if not self.wait_for_completion:
-                return summary(job, [])
-            finished = self._wait(job)
+            return self._execute(context)
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
             self.on_kill()
             raise
-        pods = self.hook.replica_pods(finished)
-        state = job_state(finished)
-        if state in (SUCCEEDED, FAILED) and self.on_finish_action in ("delete", f"delete_{state.lower()}"):
-            self.hook.delete_job(metadata["name"], metadata["namespace"], metadata["uid"])
-            self.log.info("Deleted %s, which has finished.", _title(job))
-        if state != SUCCEEDED:
-            raise MXNetJobFailedError(f"{_title(job)} failed: {terminal_message(finished)}")
-        return summary(finished, pods)
+        except Exception as e:
+            self._refused(e)
+            raise
+
+    def _execute(self, context: "Context") -> dict[str, Any]:
+        timeout = self.execution_timeout
+        deadline = None if timeout is None else time.time() + timeout.total_seconds()
+        job = self._begin(context, deadline)
+        self._stop_if_killed()
+        self._push_job(context)
+        if job is None:
+            self.log.info("%s has succeeded in an earlier try; that is the result.", self._ref.title)
+            return self._return(context, event.read(self._remembered.outcome))
+        if not self.wait_for_completion:
+            return summary(job, [], result_of=None)
+        if job_state(job) not in TERMINAL and self.deferrable:
+            self._defer(deadline)
+        return self._complete(context, self._wait())
+
+    def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Go on where the trigger ended; the arguments are Airflow's."""
+        return self._resumed(context, lambda: self._after(context, _read_event(event)))
+
+    def resume_execution(
+        self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context"
+    ) -> dict[str, Any]:
+        """As every operator, except that a trigger which failed or ran out of time is looked into, not believed."""
+        try:
+            result: dict[str, Any] = super().resume_execution(next_method, next_kwargs, context)
+            return result
+        except (TaskDeferralError, TaskDeferralTimeout) as e:
+            # Two classes, and neither is the other's parent.
+            failure = e
+        return self._resumed(context, lambda: self._after_failure(context, failure))
 
     def on_kill(self) -> None:
-        """Delete the job that this try created; another that has its name by now is left alone."""
+        """Delete, suspend or keep the unfinished job of this try; another that has its name by now is left alone."""
         self._killed.set()
-        if self._job is not None:
-            metadata = self._job["metadata"]
-            if self.hook.delete_job(metadata["name"], metadata["namespace"], metadata["uid"]):
-                self.log.info("Deleted %s, because the task was killed.", _title(self._job))
+        if self.job_ref is None:
+            return
+        action, ref = self._end_options.on_kill_action, self.job_ref
+        if self.hook.kill_job(ref, action, propagation_policy=self._end_options.propagation_policy):
+            self.log.info("%s %s, because the task was killed.", _DID[action], ref.title)
 
-    def manifest_to_create(self, context: "Context") -> dict[str, Any]:
+    def dry_run(self) -> None:
+        """Print the MXJob that would be created; nothing is sent."""
+        manifest = self._final_manifest({}, identity.new_token())
+        self.log.info("%s", yaml.safe_dump(manifest, sort_keys=False))
+
+    def manifest_to_create(self, context: "Context", token: str) -> dict[str, Any]:
         """The MXJob exactly as it is sent, with its final name, namespace and labels.
 
         Raises:
             MXNetManifestError: with every mistake that was found, one to a line.
         """
-        manifest = self._given_manifest()
+        manifest = self._final_manifest(identity.labels(context["ti"], token), token)
+        if errors := self.mistakes(manifest):
+            raise MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {error}" for error in errors))
+        return manifest
+
+    def mistakes(self, manifest: Mapping[str, Any]) -> list[str]:
+        """What is wrong with a manifest, in the API server's words."""
+        return [error.message for error in (*validate(dict(manifest)), *unknown_fields(dict(manifest)))]
+
+    def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
+        manifest = self.given_manifest()
         metadata = manifests.metadata_of(manifest)
-        ti = context["ti"]
         base = self.name or metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
         metadata["name"] = identity.job_name(
-            str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), ti
+            str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), token
         )
         metadata["namespace"] = self.namespace or metadata.get("namespace") or self.hook.default_namespace()
-        metadata["labels"] = {**(metadata.get("labels") or {}), **(self.labels or {}), **identity.labels(ti)}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **(self.labels or {}), **labels}
         if self.annotations:
             metadata["annotations"] = {**(metadata.get("annotations") or {}), **self.annotations}
-        if errors := [error.message for error in (*validate(manifest), *unknown_fields(manifest))]:
-            raise MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {error}" for error in errors))
+        manifests.label_templates(manifest, labels)
+        if self._end_options.termination_grace_period is not None:
+            manifests.set_grace_period(manifest, self._end_options.termination_grace_period)
+        if self.queue_name:
+            manifests.enqueue(manifest, self.queue_name)
         return manifest
 
     def render_template(
@@ -254,7 +376,8 @@ class MXNetJobOperator(BaseOperator):
         for field, value in lists.items():
             setattr(self, field, value)
 
-    def _given_manifest(self) -> dict[str, Any]:
+    def given_manifest(self) -> dict[str, Any]:
+        """The MXJob as the DAG's author gave it, by manifest or builder arguments, as a dict of the caller's own."""
         built_from = {
             "image": self.image,
             "command": self.command,
@@ -273,6 +396,7 @@ class MXNetJobOperator(BaseOperator):
         if self.image is None:
             raise MXNetManifestError("Give either manifest or image; neither was given.")
         servers = self.servers or 0
+        schedulers = (1 if servers else 0) if self.schedulers is None else self.schedulers
         return manifests.build(
             image=self.image,
             command=self.command,
@@ -280,91 +404,373 @@ class MXNetJobOperator(BaseOperator):
             env=self.env,
             workers=1 if self.workers is None else self.workers,
             servers=servers,
-            schedulers=min(servers, 1) if self.schedulers is None else self.schedulers,
+            schedulers=schedulers,
             resources=self.container_resources,
         )
 
-    def _create(self, manifest: dict[str, Any], context: "Context") -> dict[str, Any]:
-        metadata = manifest["metadata"]
+    # How a try begins
+
+    def _begin(self, context: "Context", deadline: float | None) -> dict[str, Any] | None:
+        """The job to wait for, created or found; None where an earlier try's result does."""
+        ti, store = context["ti"], _store(context)
+        record = identity.load(store.get(identity.STORE_KEY)) if self.durable and store is not None else None
+        if self.durable and store is None:
+            self.log.warning("Airflow has no task state store here: the job of an earlier try is looked for by labels.")
+            return self._begin_without_store(context, deadline)
+        found = self.hook.get_job(record.ref) if record is not None else None
+        decision = identity.decide(
+            record, identity.generation(ti), found, reuse_succeeded=self.reuse_succeeded_on_retry
+        )
+        if record is None or decision == "create":
+            if record is not None and found is not None and identity.is_ours(found, record):
+                self._remove_finished(JobRef.of(found, record.ref.plural), found)
+            return self._create_new(context, deadline)
+        if decision == "replace" and found is not None:
+            self._replace(JobRef.of(found, record.ref.plural))
+            return self._create_new(context, deadline)
+        self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
+        self.job_ref = record.ref
+        if decision == "reuse":
+            return None
+        if decision == "create_same":
+            self.log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
+            return self._submit(context, self.manifest_to_create(context, record.token))
+        if found is None:
+            raise RuntimeError(f"nothing to do for decision {decision!r}")
+        self._remember(context, ref=JobRef.of(found, record.ref.plural), phase="submitted")
+        self.log.info("%s, which try %d created, is waited for again.", self._ref.title, record.try_number)
+        if decision == "resume":
+            self._resume(found)
+        return dict(found)
+
+    def _begin_without_store(self, context: "Context", deadline: float | None) -> dict[str, Any]:
+        manifest = self.manifest_to_create(context, identity.new_token())
+        found = identity.newest(self.hook.list_jobs(JobRef.of(manifest, self.plural), identity.selector(context["ti"])))
+        if found is None:
+            return self._create_new(context, deadline)
+        self.job_ref = JobRef.of(found, self.plural)
+        self.log.info("%s, which an earlier try created, is waited for again.", self._ref.title)
+        return dict(found)
+
+    def _create_new(self, context: "Context", deadline: float | None) -> dict[str, Any]:
+        token, ti = identity.new_token(), context["ti"]
+        manifest = self.manifest_to_create(context, token)
+        self._record = Record(
+            ref=JobRef.of(manifest, self.plural),
+            token=token,
+            generation=identity.generation(ti),
+            try_number=ti.try_number,
+            deadline=deadline,
+        )
+        self._remember(context)
+        return self._submit(context, manifest)
+
+    def _submit(self, context: "Context", manifest: dict[str, Any]) -> dict[str, Any]:
+        """Create the job whose intent is stored; one that is there and has the intent's token is that job."""
+        record, ref = self._remembered, self._remembered.ref
+        self._stop_if_killed()
         try:
-            job = self.hook.create_job(manifest)
-        except ApiException as e:
-            status = _status(e)
-            if status.get("reason") == "AlreadyExists":
-                return self._adopt(metadata["name"], metadata["namespace"], context)
-            message = f"The API server refused {_title(manifest)}: {status.get('message') or e}"
-            if e.status in _REFUSED_FOR_GOOD:
-                raise MXNetManifestError(message) from e
-            raise MXNetJobError(message) from e
-        self.log.info("Created %s.", _title(job))
+            job = self.hook.create_job(manifest, ref.plural)
+        except Exception as e:
+            answer = api_errors.refusal(e)
+            if answer is None or api_errors.reason(answer) != "AlreadyExists":
+                raise
+            there = self.hook.get_job(ref)
+            if there is None or not identity.is_ours(there, record):
+                raise MXNetJobNameTakenError(f"{ref.title} exists and was not created by this task.") from e
+            job = there
+            self.log.info("%s had been created; the API server's reply was lost.", ref.title)
+        else:
+            self.log.info("Created %s.", ref.title)
+        self.job_ref = JobRef.of(job, ref.plural)
+        self._stop_if_killed()
+        self._remember(context, ref=self.job_ref, phase="submitted")
         return job
 
-    def _adopt(self, name: str, namespace: str, context: "Context") -> dict[str, Any]:
-        """The job of that name, if it is ours: then the reply to its creation was lost, and was asked for again."""
-        job = self.hook.get_job(name, namespace)
-        if job is None or not identity.is_ours(job, identity.labels(context["ti"])):
-            raise MXNetJobNameTakenError(f"MXJob {namespace}/{name} exists and was not created by this task.")
-        self.log.info("%s had been created; the API server's reply was lost.", _title(job))
-        return job
+    def _stop_if_killed(self) -> None:
+        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
+        if self._killed.is_set():
+            self.on_kill()
+            raise MXNetJobError("The task was killed before it waited for its job.")
 
-    def _wait(self, job: dict[str, Any]) -> dict[str, Any]:
-        logs = ReplicaLogs(self.hook, self.log_replicas if self.get_logs else (), self.log)
+    def _replace(self, ref: JobRef) -> None:
+        """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
+        action: kill.Action = "keep" if self._end_options.on_kill_action == "keep" else "delete"
+        if self.hook.kill_job(ref, action, propagation_policy=self._end_options.propagation_policy):
+            self.log.info("Deleted %s, because the task was cleared.", ref.title)
+
+    def _remove_finished(self, ref: JobRef, job: Mapping[str, Any]) -> None:
+        state = job_state(job)
+        if state in TERMINAL and self._end_options.on_finish_action in ("delete", f"delete_{state.lower()}"):
+            self.hook.delete_job(ref, propagation_policy=self._end_options.propagation_policy)
+            self.log.info("Deleted %s, which has finished.", ref.title)
+
+    def _resume(self, job: Mapping[str, Any]) -> None:
+        for _ in range(kill.ATTEMPTS):
+            if self.hook.patch_job(self._ref, kill.resumption(job)):
+                self.log.info("%s was suspended when the task was killed; resumed.", self._ref.title)
+                return
+            job = self.hook.get_job(self._ref) or job
+        raise MXNetJobError(f"{self._ref.title} could not be resumed: it kept changing.")
+
+    # Waiting
+
+    def _defer(self, deadline: float | None) -> NoReturn:
+        from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
+
+        waiting, logs, ends, ref = self._wait_options, self._log_options, self._end_options, self._ref
+        now = time.time()
+        limit = None
+        if deadline is not None:  # the scheduler's, should the trigger itself be stuck
+            limit = timedelta(seconds=max(deadline - now, 0) + max(60.0, 2 * waiting.poll_interval))
+        trigger = MXNetJobTrigger(
+            **msgspec.structs.asdict(ref),
+            **asdict(waiting),
+            kubernetes_conn_id=self.kubernetes_conn_id,
+            in_cluster=self.in_cluster,
+            config_file=self.config_file,
+            cluster_context=self.cluster_context,
+            deadline=deadline,
+            get_logs=logs.get_logs,
+            log_replicas=list(logs.log_replicas),
+            log_cursors=self._cursors,
+            result_of=self._result_of,
+            on_kill_action=ends.on_kill_action,
+            propagation_policy=ends.propagation_policy,
+            stats_tags=self._stats_tags,
+            deferred_at=now if self._deferred_at is None else self._deferred_at,
+        )
+        self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
+
+    def _wait(self) -> Event:
+        """Wait in this process; the same verdicts and the same event as the trigger's."""
+        options, ref = self._wait_options, self._ref
+        metrics = Metrics(self._stats_tags)
+        logs = ReplicaLogs(
+            self.hook, ref, self._log_options.log_replicas if self._log_options.get_logs else (), self.log, metrics
+        )
         seen = ""
 
         def observe(current: dict[str, Any]) -> None:
             nonlocal seen
             if (state := job_state(current)) != seen:
                 seen = state
-                self.log.info("%s: %s%s", _title(current), state, _counts(current))
-            logs.follow(current)
+                self.log.info("%s: %s%s", ref.title, state, counts(current))
+            logs.follow()
 
         with logs:
-            finished = self.hook.wait(job, poll_interval=self.poll_interval, observe=observe, stop=self._killed)
-            if finished is None:
-                raise MXNetJobError(f"{_title(job)} was deleted, because the task was killed.")
-            logs.drain()
-        if self.get_logs and job_state(finished) == FAILED:
-            logs.show_failed(finished, tail_lines=self.log_tail_on_failure)
-        return finished
+            waited = self.hook.wait(ref, **asdict(options), observe=observe, stop=self._killed)
+            if waited is None:
+                raise MXNetJobError(f"{ref.title} is no longer waited for, because the task was killed.")
+            found, job = waited
+            over = found.status in ("succeeded", "failed")
+            if over:
+                logs.drain()
+        pods = self._pods() if over else []
+        return self._event(found, job if over else None, pods, logs_shown=logs.complete(), metrics=metrics.history())
+
+    def _event(
+        self,
+        found: Verdict,
+        job: Mapping[str, Any] | None,
+        pods: list[dict[str, Any]],
+        *,
+        logs_shown: Sequence[str] = (),
+        metrics: dict[str, list[list[float]]] | None = None,
+    ) -> Event:
+        return Event(
+            status=found.status,
+            reason=found.reason,
+            message=found.message,
+            name=self._ref.name,
+            namespace=self._ref.namespace,
+            uid=self._ref.uid,
+            failed_replicas=replicas.failures(pods),
+            logs_shown=list(logs_shown),
+            summary=None if job is None else summary(job, pods, result_of=self._result_of),
+            metrics=metrics or {},
+        )
+
+    def _pods(self) -> list[dict[str, Any]]:
+        try:
+            return self.hook.replica_pods(self._ref)
+        except Exception as e:
+            if api_errors.refusal(e) is None:
+                raise
+            self.log.warning("Could not read the job's pods, and with them its result: %s", api_errors.message(e))
+            return []
+
+    # How the waiting ends
+
+    def _resumed(self, context: "Context", go_on: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            self._recall(context)
+            self._stop_if_killed()
+            return go_on()
+        except KeyboardInterrupt:
+            self.on_kill()
+            raise
+        except Exception as e:
+            self._refused(e)
+            raise
+
+    def _recall(self, context: "Context") -> None:
+        """Know again, after deferral, which job this try is about."""
+        store = _store(context) if self.durable else None
+        record = identity.load(store.get(identity.STORE_KEY)) if store is not None else None
+        if record is not None and record.generation == identity.generation(context["ti"]):
+            self._record, self.job_ref = record, record.ref
+            return
+        ti = context["ti"]
+        name, namespace, uid = (
+            ti.xcom_pull(task_ids=self.task_id, key=key, map_indexes=-1 if ti.map_index is None else ti.map_index)
+            for key in _XCOMS
+        )
+        if not (name and namespace and uid):
+            raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
+        self.job_ref = JobRef(name=name, namespace=namespace, uid=uid, plural=self.plural)
+
+    def _after(self, context: "Context", received: Event) -> dict[str, Any]:
+        """Act on a trigger's event, which must be about this try's job."""
+        ref = self._ref
+        if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
+            raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
+        if received.status in ("error", "refused"):
+            self._cursors = received.log_cursors
+            self.log.warning("The trigger gave up on the API server: %s", received.message)
+            return self._look_again(context)
+        return self._complete(context, received)
+
+    def _after_failure(self, context: "Context", failure: Exception) -> dict[str, Any]:
+        """The trigger itself failed, or the scheduler ended it: what the job says counts."""
+        self.log.warning("The trigger ended without an event: %s", failure)
+        self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
+        return self._look_again(context, out_of_time=isinstance(failure, TaskDeferralTimeout))
+
+    def _look_again(self, context: "Context", *, out_of_time: bool = False) -> dict[str, Any]:
+        """Look at the job from here, and defer again if it just runs: three times at most."""
+        ref = self._ref
+        deadline = self._record.deadline if self._record else None
+        try:
+            job = self.hook.get_job(ref)
+        except Exception as e:
+            if not api_errors.is_transient(e):
+                raise
+            raise MXNetJobUnreachableError(
+                f"The API server can't be reached, and {ref.title} may be running; another try will look for it: {e}"
+            ) from e
+        found = verdict(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else deadline)
+        if found is not None:
+            over = found.status in ("succeeded", "failed")
+            return self._complete(context, self._event(found, job if over else None, self._pods() if over else []))
+        redeferrals = self._record.redeferrals if self._record else _REDEFERRALS
+        if redeferrals >= _REDEFERRALS:
+            raise MXNetJobUnreachableError(
+                f"The trigger ended without a verdict {redeferrals + 1} times. {ref.title} is left running; "
+                "another try will go on waiting for it."
+            )
+        self._remember(context, redeferrals=redeferrals + 1)
+        return self._defer(deadline)
+
+    def _complete(self, context: "Context", ended: Event) -> dict[str, Any]:
+        """What the end of the waiting means for the job and for the task; every way of waiting comes here."""
+        ref = self._ref
+        if ended.status == "succeeded":
+            returned = self._return(context, ended)
+            self._finished(context, ended)
+            return returned
+        self._push_metrics(context, ended)
+        if self._log_options.get_logs and ended.status in ("failed", "timeout", "startup_timeout"):
+            show_failed(self.hook, ref, self.log, self._log_options.log_tail_on_failure, but=ended.logs_shown)
+        if self._log_options.log_events_on_failure and ended.status in ("failed", "startup_timeout"):
+            show_events(self.hook, ref, self.log)
+        if ended.status in ("timeout", "startup_timeout"):
+            self.on_kill()
+        self._finished(context, ended)
+        match ended.status:
+            case "failed":
+                raise MXNetJobFailedError(f"{ref.title} failed: {ended.message}")
+            case "deleted":
+                raise MXNetJobDeletedError(f"{ref.title} {ended.message}.")
+            case "timeout":
+                raise AirflowTaskTimeout(f"{ref.title} {ended.message}.")
+            case "startup_timeout":
+                raise MXNetJobStartupTimeoutError(f"{ref.title} {ended.message}.")
+        raise MXNetJobError(f"{ref.title}: {ended.message}")
+
+    def _finished(self, context: "Context", ended: Event) -> None:
+        """Remember the end before anything is deleted, so that a retry doesn't ask a job that is gone."""
+        suspended = ended.status in ("timeout", "startup_timeout") and self._end_options.on_kill_action != "delete"
+        if not suspended:
+            self._remember(context, phase="finished", outcome=ended.payload())
+        state = (ended.summary or {}).get("state")
+        if state in TERMINAL:
+            self._remove_finished(self._ref, {"status": {"state": state}})
+
+    def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
+        if ended.summary is None or ended.summary["state"] != SUCCEEDED:
+            raise MXNetJobError(f"{self._ref.title} is said to have succeeded, without its state: {ended!r}")
+        self._push_metrics(context, ended)
+        return ended.summary
+
+    def _push_metrics(self, context: "Context", ended: Event) -> None:
+        if ended.metrics:
+            context["ti"].xcom_push(key="metrics", value=ended.metrics)
+
+    def _push_job(self, context: "Context") -> None:
+        ref = self._ref
+        for key, value in zip(_XCOMS, (ref.name, ref.namespace, ref.uid), strict=True):
+            context["ti"].xcom_push(key=key, value=value)
+        if url := job_url(ref):
+            context["ti"].xcom_push(key="job_url", value=url)
+
+    def _remember(self, context: "Context", **changes: Any) -> None:
+        if self._record is None:
+            return
+        self._record = msgspec.structs.replace(self._record, **changes)
+        store = _store(context) if self.durable else None
+        if store is not None:
+            store.set(identity.STORE_KEY, msgspec.to_builtins(self._record))
+
+    def _refused(self, e: Exception) -> None:
+        """Where an API server has answered, fail with its words: for good if it would refuse another try, too."""
+        answer = api_errors.refusal(e)
+        if answer is None:
+            return
+        title = self.job_ref.title if self.job_ref else self._record.ref.title if self._record else "the MXJob"
+        said = f"The API server refused {title}: {api_errors.message(answer)}"
+        if answer.status == 403 and not api_errors.is_quota(answer):
+            raise MXNetPermissionError(said) from e
+        if answer.status == 401:
+            raise MXNetPermissionError(f"{said} (the credentials were read anew, in vain)") from e
+        if api_errors.is_permanent(answer):
+            raise MXNetManifestError(said) from e
+        raise MXNetJobError(said) from e
+
+    @property
+    def _ref(self) -> JobRef:
+        if self.job_ref is None:
+            raise RuntimeError("there is no job yet")
+        return self.job_ref
+
+    @property
+    def _remembered(self) -> Record:
+        if self._record is None:
+            raise RuntimeError("there is no record yet")
+        return self._record
+
+    @property
+    def _result_of(self) -> str | None:
+        return None if self.result_from is None else self.result_of
+
+    @property
+    def _stats_tags(self) -> dict[str, str]:
+        return {"dag_id": self.dag_id, "task_id": self.task_id}
 
 
-def summary(job: Mapping[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a task returns about its job: small, and JSON."""
-    status = job.get("status") or {}
-    started, completed = status.get("startTime"), status.get("completionTime")
-    return {
-        "name": job["metadata"]["name"],
-        "namespace": job["metadata"]["namespace"],
-        "uid": job["metadata"]["uid"],
-        "state": job_state(job),
-        "started_at": started,
-        "completed_at": completed,
-        "duration_s": _seconds_between(started, completed),
-        "message": terminal_message(job),
-        "replicas": replicas.summary(pods),
-        "result": replicas.result(pods),
-    }
+def _store(context: "Context") -> Any:
+    return context.get("task_state_store")
 
 
-def _seconds_between(started: str | None, completed: str | None) -> float | None:
-    if not started or not completed:
-        return None
-    return (datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds()
-
-
-def _counts(job: Mapping[str, Any]) -> str:
-    statuses = (job.get("status") or {}).get("replicaStatuses") or {}
-    active = [f"{replica_type} {status['active']}" for replica_type, status in statuses.items() if status.get("active")]
-    return f" ({', '.join(active)} active)" if active else ""
-
-
-def _title(job: Mapping[str, Any]) -> str:
-    return f"MXJob {job['metadata']['namespace']}/{job['metadata']['name']}"
-
-
-def _status(e: ApiException) -> dict[str, Any]:
-    with contextlib.suppress(TypeError, ValueError):
-        body = json.loads(e.body)
-        if isinstance(body, dict):
-            return body
-    return {}
+def _read_event(payload: Mapping[str, Any] | None) -> Event:
+    return event.read(payload)

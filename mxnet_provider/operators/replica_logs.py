@@ -1,15 +1,18 @@
 """The logs of a job's replicas, shown in the log of the task that waits for it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mxnet_provider import replicas
-from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.logs import LogCursor, LogFollower, split_lines
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.logs import LogFollower
+from mxnet_provider.metrics import Metrics
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 _DRAIN_SECONDS: Final = 30.0
 
@@ -20,10 +23,15 @@ class ReplicaLogs:
     Leaving the context stops the threads. Nothing that goes wrong with a log is more than a warning.
     """
 
-    def __init__(self, hook: MXNetJobHook, labels: Sequence[str], log: "Logger") -> None:
+    def __init__(
+        self, hook: "MXNetJobHook", ref: JobRef, labels: Sequence[str], log: "Logger", metrics: Metrics
+    ) -> None:
         self._hook = hook
-        self._labels = frozenset(labels)
+        self._ref = ref
+        self._labels = tuple(labels)
         self._log = log
+        self._metrics = metrics
+        self._label_of: dict[str, str] = {}
         self._followers: dict[str, LogFollower] = {}
 
     def __enter__(self) -> Self:
@@ -33,18 +41,19 @@ class ReplicaLogs:
         for follower in self._followers.values():
             follower.stop()
 
-    def follow(self, job: Mapping[str, Any]) -> None:
+    def follow(self) -> None:
         """Begin to follow the chosen replicas that have started since the last call."""
         if not self._labels:
             return
         try:
-            pods = self._hook.replica_pods(job)
+            pods = self._hook.replica_pods(self._ref)
         except Exception as e:
             self._log.warning("Could not list the pods of the job to show their logs: %s", e)
             return
         for pod in pods:
             uid = pod["metadata"]["uid"]
             if replicas.label(pod) in self._labels and uid not in self._followers and replicas.has_started(pod):
+                self._label_of[uid] = replicas.label(pod)
                 self._followers[uid] = self._start(pod)
 
     def drain(self) -> None:
@@ -52,28 +61,13 @@ class ReplicaLogs:
         for follower in self._followers.values():
             follower.join(_DRAIN_SECONDS)
 
-    def show_failed(self, job: Mapping[str, Any], *, tail_lines: int) -> None:
-        """Show the end of the log of each failed replica that was not shown while it ran."""
-        try:
-            failed = [pod for pod in self._hook.replica_pods(job) if replicas.has_failed(pod)]
-            for pod in failed:
-                follower = self._followers.get(pod["metadata"]["uid"])
-                if follower is None or not follower.complete:
-                    self._show_tail(pod, tail_lines)
-        except Exception as e:
-            self._log.warning("Could not show the logs of the failed replicas: %s", e)
+    def complete(self) -> list[str]:
+        """The replicas whose whole log has been shown."""
+        shown = {label for label, follower in self._by_label() if follower.complete}
+        return sorted(shown - {label for label, follower in self._by_label() if not follower.complete})
 
-    def _show_tail(self, pod: replicas.Pod, tail_lines: int) -> None:
-        label, metadata = replicas.label(pod), pod["metadata"]
-        stream = self._hook.open_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines)
-        if stream is None:
-            return
-        cursor = LogCursor()
-        with stream as chunks:
-            for number, line in enumerate(split_lines(chunks)):
-                if number == 0:
-                    self._log.info("The last lines of %s:", label)
-                self._log.info("[%s] %s", label, cursor.take(line))
+    def _by_label(self) -> list[tuple[str, LogFollower]]:
+        return [(self._label_of[uid], follower) for uid, follower in self._followers.items()]
 
     def _start(self, pod: replicas.Pod) -> LogFollower:
         label, metadata = replicas.label(pod), pod["metadata"]
@@ -86,11 +80,16 @@ class ReplicaLogs:
             current = self._hook.get_replica_pod(name, namespace)
             return current is None or current["metadata"]["uid"] != uid or replicas.has_ended(current)
 
+        def emit(text: str) -> None:
+            if label == self._labels[0]:
+                self._metrics.read(text)
+            self._log.info("[%s] %s", label, text)
+
         follower = LogFollower(
             label,
             open_log,
             has_ended,
-            emit=lambda text: self._log.info("[%s] %s", label, text),
+            emit=emit,
             warn=lambda text: self._log.warning("[%s] %s", label, text),
         )
         follower.start()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
+from airflow_scenes import begin, gateway, job_pages, kubernetes_cluster, live, site  # noqa: F401 - fixtures
 
 AIRFLOW = [sys.executable, "-m", "airflow"]
 
@@ -22,7 +23,7 @@ class AirflowHome:
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
-            "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO",
+            "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO mxnet_provider=INFO",
             "AIRFLOW__LOGGING__LOG_FORMAT": "%(message)s",
         }
 
@@ -46,7 +47,7 @@ class AirflowHome:
         """Run `airflow` to its end: its exit code and what it printed."""
         process = self.start(*args, **environment)
         try:
-            output, _ = process.communicate(timeout=240)
+            output, _ = process.communicate(timeout=900)
         finally:
             process.kill()
         return process.returncode, output

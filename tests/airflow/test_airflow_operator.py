@@ -1,21 +1,33 @@
 """MXNetJobOperator against a real API server, where the test plays the controller and the kubelet."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import msgspec
 import pytest
 import structlog.testing
+from airflow.sdk.bases.operator import ExecutorSafeguard
+from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
+from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
-from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Try, eventually, server_in_thread, terminated
+from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Store, Try, eventually, server_in_thread, terminated
 
-from mxnet_provider import identity
+from mxnet_provider import identity, metrics
+from mxnet_provider.event import Event
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobNameTakenError,
+    MXNetJobUnreachableError,
     MXNetManifestError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
+from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
 MANIFEST = {
     "apiVersion": "kubeflow.org/v1",
@@ -41,11 +53,22 @@ def running(tmp_path_factory, log):
         yield running
 
 
+@pytest.fixture(params=["waiting", "deferred"])
+def stage(request, running, log):
+    """Each test runs twice: what a task does must not depend on who waits."""
+    yield from staged(running, log, deferrable=request.param == "deferred")
+
+
 @pytest.fixture
-def stage(running, log):
+def waiting_stage(running, log):
+    """For what only a worker that waits can do."""
+    yield from staged(running, log, deferrable=False)
+
+
+def staged(running, log, *, deferrable):
     log.__init__()
     with ThreadPoolExecutor(4) as threads:
-        stage = Stage(running, threads)
+        stage = Stage(running, threads, deferrable=deferrable)
         yield stage
         stage.close()
 
@@ -55,6 +78,10 @@ def task_log():
     """The messages of the task's log so far."""
     with structlog.testing.capture_logs() as entries:
         yield lambda: [entry["event"] for entry in entries]
+
+
+def ref(name, uid=""):
+    return JobRef(name=name, namespace="default", uid=uid)
 
 
 def test_a_job_that_succeeds_returns_what_it_came_to(stage):
@@ -89,7 +116,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
         ],
         "result": {"accuracy": 0.99},
     }
-    assert stage.hook.get_job(name, "default") is not None
+    assert stage.hook.get_job(ref(name)) is not None
 
 
 def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(stage):
@@ -108,10 +135,14 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
     metadata = stage.job_of(task)["metadata"]
     assert metadata["name"].startswith("digits-")
     assert metadata["annotations"] == {"note": "a b"}
-    assert metadata["labels"] == {"team": "vision", "stage": "dev", **identity.labels(task.ti)}
+    assert metadata["labels"] == {"team": "vision", "stage": "dev", **identity.labels(task.ti, token_of(task))}
 
 
-def test_two_tries_of_a_task_make_two_jobs(stage):
+def token_of(task):
+    return task.store[identity.STORE_KEY]["token"]
+
+
+def test_two_runs_of_a_task_make_two_jobs(stage):
     operator = stage.operator(manifest=MANIFEST, wait_for_completion=False)
     assert stage.start(operator).result()["name"] != stage.start(operator).result()["name"]
 
@@ -134,7 +165,7 @@ def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(stage,
         "[worker-0] third",
         "[worker-0] fourth",
     ]
-    assert all(asked["follow"] for asked in log.asked)
+    assert {asked["follow"] for asked in log.asked} == {not stage.deferrable}
 
 
 def test_the_job_s_states_are_logged_as_they_change(stage, task_log):
@@ -185,27 +216,27 @@ def replace(stage, job):
     return stage.hook.create_job({**MANIFEST, "metadata": metadata})
 
 
-def test_another_job_of_the_same_name_is_a_failure_and_stays(stage):
-    operator = stage.operator(poll_interval=3600)
-    task = stage.start(operator)
-    job = stage.job_of(task)
-    other = replace(stage, job)
+def test_another_job_of_the_same_name_is_a_failure_and_stays(waiting_stage):
+    operator = waiting_stage.operator(poll_interval=3600)
+    task = waiting_stage.start(operator)
+    job = waiting_stage.job_of(task)
+    other = replace(waiting_stage, job)
     operator.on_kill()
     with pytest.raises(MXNetJobError):
         task.result()
-    assert stage.hook.get_job(other["metadata"]["name"], "default")["metadata"]["uid"] == other["metadata"]["uid"]
-    with pytest.raises(MXNetJobDeletedError, match="another has its name"):
-        stage.hook.wait(job, poll_interval=0.05)
+    assert waiting_stage.hook.get_job(JobRef.of(other))["metadata"]["uid"] == other["metadata"]["uid"]
+    found, _ = waiting_stage.hook.wait(JobRef.of(job), poll_interval=0.05)
+    assert (found.status, found.reason) == ("deleted", "Replaced")
 
 
-def test_a_killed_task_deletes_its_job_and_stops_waiting(stage, task_log):
-    operator = stage.operator(poll_interval=3600)
-    task = stage.start(operator)
-    job = stage.job_of(task)
+def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_stage, task_log):
+    operator = waiting_stage.operator(poll_interval=3600)
+    task = waiting_stage.start(operator)
+    job = waiting_stage.job_of(task)
     operator.on_kill()
     with pytest.raises(MXNetJobError, match="because the task was killed"):
         task.result()
-    assert stage.hook.get_job(job["metadata"]["name"], "default") is None
+    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
     assert f"Deleted MXJob default/{job['metadata']['name']}, because the task was killed." in task_log()
 
 
@@ -255,20 +286,46 @@ def test_a_missing_namespace_is_said_so(stage):
         stage.start(stage.operator(namespace="nowhere")).result()
 
 
-def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage):
-    ti, operator = Try(), stage.operator(manifest=MANIFEST)
-    name = operator.manifest_to_create({"ti": ti})["metadata"]["name"]
-    theirs = stage.hook.create_job({**MANIFEST, "metadata": {"name": name, "namespace": "default"}})
+def intended(stage, operator, ti):
+    """What a try leaves in the store that dies between its intent and its job; and the job that it meant."""
+    token = identity.new_token()
+    manifest = operator.manifest_to_create({"ti": ti}, token)
+    record = identity.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
+    return Store({identity.STORE_KEY: msgspec.to_builtins(record)}), manifest
+
+
+def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage, monkeypatch):
+    """Between the intent and the creation somebody takes the name; the next try finds another."""
+    ti, operator, store = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False), Store()
+    create, theirs = operator.hook.create_job, []
+
+    def come_too_late(manifest, plural):
+        metadata = {key: manifest["metadata"][key] for key in ("name", "namespace")}
+        theirs.append(stage.hook.create_job({**MANIFEST, "metadata": metadata}))
+        return create(manifest, plural)
+
+    monkeypatch.setattr(operator.hook, "create_job", come_too_late)
     with pytest.raises(MXNetJobNameTakenError, match="was not created by this task"):
-        stage.start(operator, ti).result()
-    assert stage.hook.get_job(name, "default")["metadata"]["uid"] == theirs["metadata"]["uid"]
+        stage.start(operator, ti, store).result()
+    operator.on_kill()
+    next_try = stage.start(stage.operator(manifest=MANIFEST, wait_for_completion=False), ti, store)
+    assert next_try.result()["name"] != theirs[0]["metadata"]["name"]
+    assert stage.hook.get_job(JobRef.of(theirs[0]))["metadata"]["uid"] == theirs[0]["metadata"]["uid"]
+
+
+def test_a_try_that_died_before_it_created_its_job_is_followed_by_one_that_creates_it(stage, task_log):
+    ti, operator = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False)
+    store, manifest = intended(stage, operator, ti)
+    assert stage.start(operator, ti, store).result()["name"] == manifest["metadata"]["name"]
+    assert task_log()[0] == f"An earlier try (1) was about to create MXJob default/{manifest['metadata']['name']}."
 
 
 def test_a_job_whose_creation_was_not_answered_is_found_again(stage, task_log):
     ti, operator = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False)
-    created = stage.hook.create_job(operator.manifest_to_create({"ti": ti}))
-    assert stage.start(operator, ti).result()["uid"] == created["metadata"]["uid"]
-    assert task_log()[0].endswith("had been created; the API server's reply was lost.")
+    store, manifest = intended(stage, operator, ti)
+    created = stage.hook.create_job(manifest)
+    assert stage.start(operator, ti, store).result()["uid"] == created["metadata"]["uid"]
+    assert task_log()[0] == f"MXJob default/{manifest['metadata']['name']}, which try 1 created, is waited for again."
 
 
 @pytest.mark.parametrize(
@@ -291,22 +348,22 @@ def test_a_finished_job_stays_or_goes_as_asked(stage, action, state, stays):
             task.result()
     else:
         assert task.result()["state"] == "Succeeded"
-    assert (stage.hook.get_job(job["metadata"]["name"], "default") is not None) == stays
+    assert (stage.hook.get_job(JobRef.of(job)) is not None) == stays
 
 
 def test_a_delete_misses_a_job_with_another_uid(stage):
     job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "mine", "namespace": "default"}})
-    assert not stage.hook.delete_job("mine", "default", "another-uid")
-    assert stage.hook.delete_job("mine", "default", job["metadata"]["uid"])
-    assert not stage.hook.delete_job("mine", "default", job["metadata"]["uid"])
+    assert not stage.hook.delete_job(ref("mine", "another-uid"))
+    assert stage.hook.delete_job(JobRef.of(job))
+    assert not stage.hook.delete_job(JobRef.of(job))
 
 
-def test_only_pods_that_the_job_owns_are_its_replicas(stage):
-    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "owner", "namespace": "default"}})
-    stage.add_pod(job, "Worker", 0, RUNNING)
+def test_only_pods_that_the_job_owns_are_its_replicas(waiting_stage):
+    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "owner", "namespace": "default"}})
+    waiting_stage.add_pod(job, "Worker", 0, RUNNING)
     stranger = {**job, "metadata": {**job["metadata"], "uid": "an-earlier-job"}}
-    stage.add_pod(stranger, "Worker", 1, RUNNING)
-    assert [pod["metadata"]["name"] for pod in stage.hook.replica_pods(job)] == ["owner-worker-0"]
+    waiting_stage.add_pod(stranger, "Worker", 1, RUNNING)
+    assert [pod["metadata"]["name"] for pod in waiting_stage.hook.replica_pods(JobRef.of(job))] == ["owner-worker-0"]
 
 
 def test_a_refusal_of_the_server_reaches_the_caller(stage):
@@ -320,6 +377,305 @@ def test_the_namespace_is_the_connection_s_before_the_default(stage, monkeypatch
     team = MXNetJobHook(kubernetes_conn_id="team", config_file=stage.kubeconfig)
     assert team.default_namespace() == "team"
     assert stage.hook.default_namespace() == "default"
+
+
+GOING_ON = {"next_method": "__fail__", "next_kwargs": {"error": "Trigger failure", "traceback": ["Boom"]}}
+OUT_OF_TIME = {"next_method": "__fail__", "next_kwargs": {"error": "Trigger timeout"}}
+
+
+@pytest.fixture
+def deferred(waiting_stage):
+    """A task that waits for its job in a trigger: the operator of a fresh worker, and its context."""
+    stage, ti, store = waiting_stage, Try(), Store()
+    stage.deferrable = True
+    context = {"ti": ti, "task_state_store": store}
+    ExecutorSafeguard.tracker.set(operator := stage.operator())
+    with pytest.raises(TaskDeferred):
+        operator.execute(context)
+    job = stage.hook.get_job(ref(ti.pushed["job_name"]))
+    return stage, job, stage.operator(), context
+
+
+def test_a_trigger_that_failed_is_not_believed_and_waited_with_again_three_times(deferred):
+    stage, job, operator, context = deferred
+    for _ in range(3):
+        with pytest.raises(TaskDeferred):
+            operator.resume_execution(**GOING_ON, context=context)
+    with pytest.raises(MXNetJobUnreachableError, match="is left running"):
+        operator.resume_execution(**GOING_ON, context=context)
+    assert stage.hook.get_job(JobRef.of(job)) is not None
+
+
+@pytest.mark.parametrize("how", [GOING_ON, OUT_OF_TIME])
+def test_a_job_that_succeeded_while_its_trigger_failed_or_was_late_has_succeeded(deferred, how):
+    stage, job, operator, context = deferred
+    stage.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 1}))
+    stage.write_status(job, "Succeeded")
+    assert operator.resume_execution(**how, context=context)["result"] == {"accuracy": 1}
+
+
+def test_a_trigger_that_the_scheduler_ended_is_a_timeout_which_ends_the_job(deferred):
+    stage, job, operator, context = deferred
+    with pytest.raises(AirflowTaskTimeout):
+        operator.resume_execution(**OUT_OF_TIME, context=context)
+    operator.on_kill()  # Airflow's task runner does, after a timeout
+    assert stage.hook.get_job(JobRef.of(job)) is None
+
+
+def test_a_resumed_task_without_a_store_knows_its_job_from_its_xcoms(deferred):
+    stage, job, operator, context = deferred
+    stage.write_status(job, "Succeeded")
+    del context["task_state_store"]
+    assert operator.resume_execution(**GOING_ON, context=context)["uid"] == job["metadata"]["uid"]
+
+
+@pytest.mark.parametrize(
+    "payload", [None, {}, {"v": 2, "status": "succeeded"}, {"v": 1, "status": "fine", "name": "n"}, "succeeded"]
+)
+def test_an_event_that_is_not_understood_is_never_success(deferred, payload):
+    _, _, operator, context = deferred
+    with pytest.raises(MXNetJobError, match="does not know"):
+        operator.execute_complete(context, payload)
+
+
+def test_an_event_about_another_job_is_refused(deferred):
+    _, job, operator, context = deferred
+    other = Event(status="succeeded", name=job["metadata"]["name"], namespace="default", uid="another")
+    with pytest.raises(MXNetJobError, match="about another job"):
+        operator.execute_complete(context, other.payload())
+
+
+def test_a_task_that_is_killed_while_it_resumes_ends_its_job(deferred):
+    stage, job, operator, context = deferred
+    with pytest.raises(TaskDeferred):
+        operator.resume_execution(**GOING_ON, context=context)
+    operator.on_kill()
+    assert stage.hook.get_job(JobRef.of(job)) is None
+
+
+def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypatch):
+    """The signal comes while the request is under way, and the task goes on after it."""
+    operator = stage.operator()
+    create = operator.hook.create_job
+
+    def killed_meanwhile(manifest, plural):
+        job = create(manifest, plural)
+        operator.on_kill()
+        return job
+
+    monkeypatch.setattr(operator.hook, "create_job", killed_meanwhile)
+    task = stage.start(operator)
+    with pytest.raises(MXNetJobError, match="killed before it waited for its job"):
+        task.result()
+    name = task.store[identity.STORE_KEY]["ref"]["name"]
+    assert stage.hook.get_job(ref(name)) is None
+
+
+def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_gone(stage):
+    ti, store = Try(), Store()
+    first = stage.start(stage.operator(), ti, store)
+    job = stage.job_of(first)
+    stage.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 1}))
+    stage.write_status(job, "Succeeded")
+    first.result()
+    stage.delete(job)
+    again = stage.start(stage.operator(), ti, store)
+    assert again.result()["result"] == {"accuracy": 1}
+    anew = stage.start(stage.operator(reuse_succeeded_on_retry=False, wait_for_completion=False), ti, store)
+    assert anew.result()["uid"] != job["metadata"]["uid"]
+
+
+def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(stage, task_log):
+    ti = Try(run_id="labelled", max_tries=1)
+    first = stage.start(stage.operator(wait_for_completion=False), ti)
+    uid = first.result()["uid"]
+    operator = stage.operator(wait_for_completion=False)
+    ExecutorSafeguard.tracker.set(operator)
+    assert operator.execute({"ti": ti})["uid"] == uid
+    assert any("no task state store" in line for line in task_log())
+
+
+def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_stage):
+    ti, store = Try(), Store()
+    operator = waiting_stage.operator(on_kill_action="suspend", poll_interval=3600)
+    first = waiting_stage.start(operator, ti, store)
+    job = waiting_stage.job_of(first)
+    operator.on_kill()
+    assert waiting_stage.hook.get_job(JobRef.of(job))["spec"]["runPolicy"]["suspend"] is True
+    waiting_stage.start(waiting_stage.operator(wait_for_completion=False), ti, store).result()
+    resumed = waiting_stage.hook.get_job(JobRef.of(job))
+    assert resumed["spec"]["runPolicy"]["suspend"] is False
+
+
+def test_progress_becomes_gauges(stage, log, monkeypatch):
+    sent = []
+    monkeypatch.setattr(metrics.stats, "gauge", lambda name, value, **options: sent.append((name, value, options)))
+    log.lines = [b"Epoch[3] Validation-accuracy=0.98"]
+    task = stage.start(stage.operator())
+    job = stage.job_of(task)
+    stage.add_pod(job, "Worker", 0, terminated(0))
+    stage.write_status(job, "Running")
+    stage.write_status(job, "Succeeded")
+    task.result()
+    tags = {"tags": {"dag_id": "adhoc_airflow", "task_id": "train"}}
+    assert ("mxnet_job.validation_accuracy", 0.98, tags) in sent
+    assert ("mxnet_job.epoch", 3, tags) in sent
+    assert ("mxnet_job.adhoc_airflow.train.validation_accuracy", 0.98, {}) in sent
+    assert task.ti.pushed["metrics"] == {"Validation-accuracy": [[3, 0.98]]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"poll_interval": 0}, "poll_interval must be"),
+        ({"startup_timeout": -1}, "startup_timeout must be"),
+        ({"on_finish_action": "burn"}, "one of keep, delete, delete_succeeded"),
+        ({"on_kill_action": "burn"}, "one of delete, keep, suspend"),
+        ({"log_replicas": "worker-0"}, "log_replicas must be a list"),
+        ({"propagation_policy": "Orphan"}, "one of Foreground, Background"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_when_the_dag_is_parsed(waiting_stage, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        waiting_stage.operator(**arguments)
+
+
+def test_a_queue_a_grace_period_and_a_replica_spec_reach_the_job(stage):
+    operator = stage.operator(
+        queue_name="gpus",
+        termination_grace_period=5,
+        workers={"replicas": 2, "restartPolicy": "OnFailure"},
+        wait_for_completion=False,
+    )
+    job = stage.job_of(stage.start(operator))
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
+    assert job["spec"]["runPolicy"]["suspend"] is True
+    worker = job["spec"]["mxReplicaSpecs"]["Worker"]
+    assert (worker["replicas"], worker["restartPolicy"]) == (2, "OnFailure")
+    assert worker["template"]["spec"]["terminationGracePeriodSeconds"] == 5
+    assert worker["template"]["metadata"]["labels"]["task_id"] == "train"
+
+
+def test_a_dry_run_shows_the_job_and_sends_nothing(waiting_stage, task_log):
+    before = len(waiting_stage.jobs())
+    waiting_stage.operator().dry_run()
+    assert "image: mxjob/mxnet:1.9.1" in task_log()[0]
+    assert len(waiting_stage.jobs()) == before
+
+
+TUNING = {
+    **MANIFEST,
+    "spec": {
+        "jobMode": "MXTune",
+        "mxReplicaSpecs": {
+            kind: {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/tune:1.0"}]}}}
+            for kind in ("TunerTracker", "TunerServer", "Tuner")
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "given", [{"manifest": TUNING}, {"image": "mxjob/tune:1.0", "command": ["tune"], "servers": 2}]
+)
+def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(stage, given):
+    operator = MXNetTuneOperator(
+        task_id="tune",
+        config_file=stage.kubeconfig,
+        deferrable=stage.deferrable,
+        poll_interval=0.05,
+        trials=16,
+        target="llvm",
+        database_uri="/data/db",
+        **given,
+    )
+    task = stage.start(operator)
+    job = stage.job_of(task)
+    container = job["spec"]["mxReplicaSpecs"]["Tuner"]["template"]["spec"]["containers"][0]
+    assert container["env"] == [
+        {"name": "MXTUNE_TARGET", "value": "llvm"},
+        {"name": "MXTUNE_TRIALS", "value": "16"},
+        {"name": "MXTUNE_DATABASE_URI", "value": "/data/db"},
+        {"name": "MXTUNE_WARM_START", "value": "1"},
+    ]
+    stage.add_pod(job, "Tuner", 0, terminated(0, {"tuned_ms": 0.5, "trials_ms": [1.0, 0.5]}))
+    stage.write_status(job, "Succeeded")
+    returned = task.result()
+    assert (returned["best_latency_ms"], returned["trials"], returned["artifact_uri"]) == (0.5, 2, None)
+
+
+def test_a_tuning_task_refuses_a_training_job(waiting_stage):
+    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_stage.kubeconfig, manifest=MANIFEST)
+    with pytest.raises(MXNetManifestError, match="a tuning job's is MXTune"):
+        waiting_stage.start(operator).result()
+
+
+def sensor(stage, name, **arguments):
+    given = {"task_id": "sense", "config_file": stage.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
+    return MXNetJobSensor(job_name=name, deferrable=stage.deferrable, **given)
+
+
+def test_a_sensor_waits_for_the_state_and_never_owns_the_job(stage):
+    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "sensed", "namespace": "default"}})
+    task = stage.start(sensor(stage, "sensed"))
+    stage.write_status(job, "Running")
+    assert not task.done.done()
+    stage.write_status(job, "Succeeded")
+    task.result()
+    stage.delete(job)
+
+
+@pytest.mark.parametrize("state", ["Failed", "gone"])
+def test_a_sensor_fails_where_there_is_nothing_to_wait_for(stage, state):
+    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "hopeless", "namespace": "default"}})
+    task = stage.start(sensor(stage, "hopeless"))
+    if state == "Failed":
+        stage.write_status(job, "Failed", "no data")
+    else:
+        stage.delete(job)
+    with pytest.raises(MXNetJobFailedError if state == "Failed" else MXNetJobDeletedError):
+        task.result()
+    if state == "Failed":
+        stage.delete(job)
+
+
+def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
+    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "doomed", "namespace": "default"}})
+    given = {"task_id": "delete", "config_file": waiting_stage.kubeconfig, "job_name": "doomed"}
+    assert waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", **given)).result() is False
+    assert waiting_stage.start(MXNetJobDeleteOperator(job_uid=job["metadata"]["uid"], **given)).result() is True
+    with pytest.raises(MXNetJobDeletedError):
+        waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
+    with pytest.raises(MXNetJobError, match="must both say which job"):
+        waiting_stage.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
+
+
+@pytest.mark.parametrize("way", ["kube_config", "kube_config_path", "config_file"])
+def test_neither_a_trigger_nor_an_xcom_nor_the_store_ever_holds_a_secret(waiting_stage, monkeypatch, task_log, way):
+    """Also where the connection is the whole kubeconfig: triggers are made from references."""
+    path = Path(waiting_stage.kubeconfig)
+    if way != "config_file":
+        value = str(path) if way == "kube_config_path" else path.read_text()
+        connection = {"conn_type": "kubernetes", "extra": json.dumps({way: value})}
+        monkeypatch.setenv("AIRFLOW_CONN_SECRETIVE", json.dumps(connection))
+    options = {"kubernetes_conn_id": "secretive", "config_file": None} if way != "config_file" else {}
+    operator, ti, store = waiting_stage.operator(deferrable=True, **options), Try(), Store()
+    ExecutorSafeguard.tracker.set(operator)
+    with pytest.raises(TaskDeferred) as deferral:
+        operator.execute({"ti": ti, "task_state_store": store})
+    trigger = deferral.value.trigger
+    fields = [getattr(operator, field) for field in operator.template_fields]
+    said = repr([trigger, trigger.serialize(), deferral.value.kwargs, ti.pushed, store, fields, task_log()])
+    operator.dry_run()
+    assert TOKEN in path.read_text()
+    assert TOKEN not in said + repr(task_log())
+
+
+def test_two_airflows_that_share_a_cluster_never_meet(stage):
+    """The same DAG, run and task, and so the same labels, but not the same store."""
+    ti = Try(run_id="scheduled__2026-11-21")
+    mine, yours = (stage.start(stage.operator(wait_for_completion=False), ti, Store()) for _ in range(2))
+    assert mine.result()["uid"] != yours.result()["uid"]
 
 
 def assert_in(line, lines):

@@ -13,18 +13,32 @@ import pytest
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
+from mxnet_provider import identity
 from mxnet_provider.get_provider_info import get_provider_info
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+from mxnet_provider.options import DEFAULT_CONNECTION
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = Path(airflow.__file__).with_name("provider_info.schema.json")
 
-MODULES = ["mxnet_provider.hooks.mxnet_job", "mxnet_provider.operators.mxnet_job", "mxnet_provider.exceptions"]
+KINDS = ("hooks", "operators", "sensors", "triggers")
+MODULES = [
+    "mxnet_provider.exceptions",
+    "mxnet_provider.hooks.mxnet_job",
+    "mxnet_provider.hooks.mxnet_job_async",
+    "mxnet_provider.links.mxnet_job",
+    "mxnet_provider.operators.mxnet_job",
+    "mxnet_provider.operators.mxnet_job_delete",
+    "mxnet_provider.operators.mxnet_tune",
+    "mxnet_provider.sensors.mxnet_job",
+    "mxnet_provider.triggers.mxnet_job",
+    "mxnet_provider.triggers.mxnet_job_state",
+]
 
 
 def python(code):
     """Run code in a Python of its own: its exit code and what it printed."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -35,7 +49,7 @@ def test_the_provider_info_is_valid_by_airflow_s_own_schema():
 def test_every_module_that_the_provider_info_names_exists():
     named = [
         module
-        for kind in ("hooks", "operators")
+        for kind in KINDS
         for integration in get_provider_info()[kind]
         for module in integration["python-modules"]
     ]
@@ -49,6 +63,26 @@ def test_reading_the_provider_info_imports_no_airflow():
         "print([name for name in sys.modules if name.partition('.')[0] == 'airflow'])"
     )
     assert (code, output) == (0, "[]\n")
+
+
+def test_parsing_a_dag_imports_no_kubernetes_client():
+    """It takes seconds of processor time, for each parsing of each DAG."""
+    code, output = python(
+        "import sys\n"
+        "import mxnet_provider.operators.mxnet_tune, mxnet_provider.operators.mxnet_job_delete\n"
+        "import mxnet_provider.sensors.mxnet_job\n"
+        "print([m for m in sys.modules if m.partition('.')[0] in ('kubernetes', 'kubernetes_asyncio', 'aiohttp')])"
+    )
+    assert (code, output.splitlines()[-1]) == (0, "[]"), output
+
+
+def test_names_that_are_written_here_too_are_airflow_s_own():
+    from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
+    from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
+
+    assert KubernetesHook.default_conn_name == DEFAULT_CONNECTION
+    for value in ("train", "manual__2026-11-21T12:00:00+00:00", "d" * 200, "_x_", "é", "", "a.b-c_d"):
+        assert identity.safe_label(value) == make_safe_label_value(value)
 
 
 def test_airflow_lists_the_provider(request):

@@ -16,7 +16,7 @@ import pytest
 from apiserver_fixtures import Api
 from control_plane import Server, control_plane
 from kubectl import kubectl_on_path
-from kubernetes_programs import CONTROL_PLANE, MissingProgramError, missing, programs, programs_or_skip
+from kubernetes_programs import CONTROL_PLANE, MissingProgramError, building, missing, programs, programs_or_skip
 
 from mxnet_operator.api.definitions import definitions
 
@@ -30,11 +30,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     wanted = {name for marker in markers for name in (*CONTROL_PLANE, *marker.args)}
     if not kubectl_on_path():
         wanted.add("kubectl")
-    if absent := missing(wanted):
-        config.get_terminal_writer().line(f"building {', '.join(absent)}: minutes, the first time")
-        for name in absent:
-            with contextlib.suppress(MissingProgramError):  # the tests say it
-                programs([name])
+    if missing(wanted):
+        config.get_terminal_writer().line("building what Kubernetes is made of: minutes, the first time")
+        with building():  # one of pytest's workers builds, the others find what it has built
+            for name in missing(wanted):
+                with contextlib.suppress(MissingProgramError):  # the tests say it
+                    programs([name])
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ They are built once, from the modules that tests/tools pins, and kept outside th
 the hash of their module's go.sum. Building all from nothing takes about six minutes on two cores.
 """
 
+import contextlib
+import fcntl
 import functools
 import hashlib
 import json
@@ -11,7 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +73,15 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sche
 
 class MissingProgramError(Exception):
     """A program that can't be had here, and why."""
+
+
+@contextlib.contextmanager
+def building() -> Iterator[None]:
+    """Wait until no other process builds, and keep others waiting until the context ends."""
+    tools_cache().mkdir(parents=True, exist_ok=True)
+    with (tools_cache() / "building.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def missing(names: Collection[str]) -> list[str]:

@@ -1,6 +1,8 @@
 """What tests of the Airflow operator stand on: a real API server, and a test that plays controller and kubelet."""
 
 import asyncio
+import functools
+import importlib
 import json
 import threading
 import uuid
@@ -13,12 +15,15 @@ from typing import Any, TypeVar
 
 import tenacity
 from airflow.sdk.bases.operator import ExecutorSafeguard
+from airflow.sdk.exceptions import TaskDeferred
+from airflow.triggers.base import BaseTrigger
 from apiserver_fixtures import RunningServer, running_server
 from kubernetes import client
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 Answer = TypeVar("Answer")
@@ -66,11 +71,22 @@ class Try:
     run_id: str = "manual__2026-11-21T12:00:00+00:00"
     map_index: int = -1
     try_number: int = 1
+    max_tries: int = 0
     id: uuid.UUID = field(default_factory=uuid.uuid4)
     pushed: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
+
+    def xcom_pull(self, *, key: str, **_: Any) -> Any:
+        return self.pushed.get(key)
+
+
+class Store(dict[str, Any]):
+    """What Airflow's task state store is to a task: keys and JSON, kept across its tries."""
+
+    def set(self, key: str, value: Any) -> None:
+        self[key] = json.loads(json.dumps(value))
 
 
 @dataclass
@@ -79,6 +95,7 @@ class TaskRun:
 
     operator: MXNetJobOperator
     ti: Try
+    store: Store
     done: "Future[Any]"
 
     def result(self) -> Any:
@@ -89,7 +106,8 @@ class TaskRun:
 class Stage:
     """A cluster where nothing happens unless the test makes it happen."""
 
-    def __init__(self, running: RunningServer, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, running: RunningServer, threads: ThreadPoolExecutor, *, deferrable: bool = False) -> None:
+        self.deferrable = deferrable
         self.kubeconfig = str(running.kubeconfig)
         self.hook = MXNetJobHook(config_file=self.kubeconfig)
         self._threads = threads
@@ -99,18 +117,29 @@ class Stage:
         given = {"image": "mxjob/mxnet:1.9.1", "command": ["true"], "poll_interval": 0.05, **arguments}
         if "manifest" in arguments:
             given = {"poll_interval": 0.05, **arguments}
-        return MXNetJobOperator(task_id="train", config_file=self.kubeconfig, **given)
+        return MXNetJobOperator(
+            **{"task_id": "train", "config_file": self.kubeconfig, "deferrable": self.deferrable, **given}
+        )
 
-    def start(self, operator: MXNetJobOperator, ti: Try | None = None) -> TaskRun:
-        """Execute a task as Airflow's task runner does."""
+    def start(self, operator: MXNetJobOperator, ti: Try | None = None, store: Store | None = None) -> TaskRun:
+        """Execute a task as Airflow's task runner does, and where it defers the trigger as its triggerer does."""
         ti = ti or Try()
+        store = Store() if store is None else store
         self._started.append(operator)
 
         def execute() -> Any:
             ExecutorSafeguard.tracker.set(operator)
-            return operator.execute({"ti": ti})
+            context = {"ti": ti, "task_state_store": store}
+            run = functools.partial(operator.execute, context)
+            while True:
+                try:
+                    return run()
+                except TaskDeferred as deferred:
+                    payload = asyncio.run(first_event(deferred.trigger))
+                    kwargs = {**(deferred.kwargs or {}), "event": payload}
+                    run = functools.partial(operator.resume_execution, deferred.method_name, kwargs, context)
 
-        return TaskRun(operator, ti, self._threads.submit(execute))
+        return TaskRun(operator, ti, store, self._threads.submit(execute))
 
     def close(self) -> None:
         """Kill the tasks that a failed test has left waiting."""
@@ -123,7 +152,7 @@ class Stage:
         def look() -> dict[str, Any]:
             if run.done.done():
                 run.done.result()
-            job = self.hook.get_job(run.ti.pushed["job_name"], run.ti.pushed["job_namespace"])
+            job = self.hook.get_job(JobRef(name=run.ti.pushed["job_name"], namespace=run.ti.pushed["job_namespace"]))
             assert job is not None
             return job
 
@@ -188,6 +217,16 @@ class Stage:
         self.hook.custom_object_client.delete_namespaced_custom_object(
             names.GROUP, names.VERSION, "default", names.PLURAL, job["metadata"]["name"], body=client.V1DeleteOptions()
         )
+
+
+async def first_event(trigger: BaseTrigger) -> Any:
+    """The event of a trigger that was made again from its arguments, as both went through Airflow's database."""
+    path, arguments = trigger.serialize()
+    module, _, name = path.rpartition(".")
+    again = getattr(importlib.import_module(module), name)(**json.loads(json.dumps(arguments)))
+    async for event in again.run():
+        return json.loads(json.dumps(event.payload))
+    raise AssertionError("the trigger sent no event")
 
 
 RUNNING = {"running": {"startedAt": STAMP}}

@@ -6,7 +6,8 @@ import msgspec
 
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.older.rules import rules_of
-from mxnet_operator.api.rules import TRANSITION_RULES, Rule, Sentence
+from mxnet_operator.api.older.transition_rules import transition_rules_of
+from mxnet_operator.api.rules import Rule, Sentence
 from mxnet_operator.api.schemas import job_schema
 from mxnet_operator.api.structural import Schema
 
@@ -63,7 +64,7 @@ def version_schema(kind: Kind, version: str) -> Schema:
     operator did (seed 001's sample shows it). It is also the mark of such a job when it comes back as v1.
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
-    sentences: tuple[Sentence, ...] = (*rules_of(kind), *(TRANSITION_RULES if kind == MXJOB else ()))
+    sentences: tuple[Sentence, ...] = (*rules_of(kind), *transition_rules_of(kind))
     for rule in sentences:
         node = schema
         for key in rule.at:

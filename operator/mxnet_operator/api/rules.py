@@ -102,16 +102,6 @@ def _has_main_container(pod_spec: Any) -> bool:
     return any(container["name"] == names.CONTAINER for container in pod_spec["containers"])
 
 
-def _counts_stay_unless_suspended(old: Any, new: Any) -> bool:
-    if any(spec.get("runPolicy", {}).get("suspend") or "mxReplicaSpecs" not in spec for spec in (old, new)):
-        return True
-    before, after = (
-        {replica_type.lower(): count for replica_type, count in _replicas(spec["mxReplicaSpecs"]) if count}
-        for spec in (old, new)
-    )
-    return before == after
-
-
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
 _ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.ROOT_TYPES) + "]"
 _COUNT = "(has(self[t].replicas) ? self[t].replicas : 1)"
@@ -210,38 +200,4 @@ RULES: tuple[Rule, ...] = (
     *counts_of_map("mxReplicaSpecs"),
     main_container(*_MAP, "*", "template", "spec"),
 )
-"""Those of the v1 form; `api/older/rules.py` has what is added for the older forms."""
-
-
-def _suspended(spec: str) -> str:
-    return f"(has({spec}.runPolicy) && has({spec}.runPolicy.suspend) && {spec}.runPolicy.suspend)"
-
-
-def _each_count_in(one: str, other: str) -> str:
-    """CEL: every type with replicas in one spec has as many in the other, in whatever case it is written."""
-
-    def count(specs: str, key: str) -> str:
-        return f"(has({specs}[{key}].replicas) ? {specs}[{key}].replicas : 1)"
-
-    of_one, of_other = count(f"{one}.mxReplicaSpecs", "t"), count(f"{other}.mxReplicaSpecs", "u")
-    same = f"{other}.mxReplicaSpecs.exists(u, u.lowerAscii() == t.lowerAscii() && {of_other} == {of_one})"
-    return f"{one}.mxReplicaSpecs.all(t, {of_one} == 0 || {same})"
-
-
-TRANSITION_RULES: tuple[TransitionRule, ...] = (
-    TransitionRule(
-        at=("spec",),
-        field=".mxReplicaSpecs",
-        cel=(
-            "!has(self.mxReplicaSpecs) || !has(oldSelf.mxReplicaSpecs) || "
-            f"{_suspended('self')} || {_suspended('oldSelf')} || "
-            f"({_each_count_in('self', 'oldSelf')} && {_each_count_in('oldSelf', 'self')})"
-        ),
-        message=(
-            "numbers of replicas can be changed only while runPolicy.suspend is true: processes of MXNet can't join or "
-            "leave a running job"
-        ),
-        allows=_counts_stay_unless_suspended,
-    ),
-)
-"""Those of mxjobs.kubeflow.org, where the replicas are a map; the controller holds to them for every form."""
+"""Those of the v1 form; `api/older` has what is added for the older forms, and what may change."""

@@ -196,7 +196,12 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         Meta(description='Replicas that are done for good, by type, in the form of Job: "0-2,5" (ours).'),
     ] = {}
     restarts: Annotated[
-        Int32, Meta(description="Attempts that were torn down: after failures, disruptions and suspensions (ours).")
+        Int32,
+        Meta(
+            description="Attempts that were torn down: after failures, disruptions and suspensions (ours).",
+            # Said by the server, or `kubectl get` would show nothing where it is 0.
+            extra_json_schema={"x-default": 0},
+        ),
     ] = 0
     restarts_count_towards_max: Annotated[
         Int32, Meta(description="Those of them that count against runPolicy.backoffLimit (ours).")

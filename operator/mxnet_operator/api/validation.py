@@ -11,7 +11,8 @@ import msgspec
 from mxnet_operator.api import kinds
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.older.rules import rules_of
-from mxnet_operator.api.rules import TRANSITION_RULES, Rule
+from mxnet_operator.api.older.transition_rules import transition_rules_of
+from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import job_schema
 from mxnet_operator.api.structural import FieldError, Schema, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
@@ -45,7 +46,7 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
     """What speaks against a valid manifest taking the place of the stored one, for the API server as well."""
     return [
         FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
-        for rule in TRANSITION_RULES
+        for rule in transition_rules_of(_kind(new))
         for (path, before), (_, after) in zip(_places(rule.at, old), _places(rule.at, new), strict=True)
         if not rule.allows(before, after)
     ]

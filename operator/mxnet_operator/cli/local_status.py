@@ -12,6 +12,7 @@ from mxnet_operator.cli.job_kinds import in_v1_words, stored_jobs
 from mxnet_operator.cli.progress import elapsed_text
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.home import ClusterFiles
+from mxnet_operator.local.job_pages import page_template
 from mxnet_operator.local.state import ClusterState, process_use, uptime
 
 _RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "pods")
@@ -34,6 +35,7 @@ def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
         "uptimeSeconds": round(uptime(state), 1),
         "server": state.server,
         "controlPlane": state.control_plane,
+        "jobPages": page_template(state.pages_port),
         "kubeconfig": str(files.kubeconfig),
         "log": str(files.log),
         "subnet": f"{state.subnet}.0.0/16",
@@ -49,6 +51,7 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
     yield "API", f"{found['server']} ({found['controlPlane']} control plane)"
     yield "kubeconfig", found["kubeconfig"]
+    yield "job pages", found["jobPages"]
     yield "node", ", ".join(f"{name} {amount}" for name, amount in found["capacity"].items())
     yield "jobs", ", ".join(f"{count} {state}" for state, count in found["jobs"].items()) or "none"
     yield "memory", f"{found['residentBytes'] / 2**20:.0f} MiB"

@@ -21,6 +21,7 @@ from mxnet_operator.local.control_plane.plane import ControlPlane
 from mxnet_operator.local.control_plane.programs import AbortedError
 from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
 from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.job_pages import JobPages
 from mxnet_operator.local.kubelet import Kubelet
 from mxnet_operator.local.state import ClusterState, last_state, write_state
 
@@ -99,6 +100,10 @@ async def run_cluster(
             kubernetes=plane.kubelet_context,
         )
         plane.use_logs(kubelet.log_source)
+        pages = JobPages(client)
+        held.push_async_callback(pages.stop)
+        last = last_state(files)
+        pages_port = await pages.start(last.pages_port if last else 0)
         controller = make_controller(controllers_client)
         on_step("node and controller")
         components = {
@@ -110,7 +115,9 @@ async def run_cluster(
             await _first(_ready(client, controller.synced), stop, components)
             if not stop.is_set():
                 started_at = time.time()
-                state = ClusterState(os.getpid(), started_at, plane.port, subnet, options.control_plane, plane.programs)
+                state = ClusterState(
+                    os.getpid(), started_at, plane.port, subnet, options.control_plane, plane.programs, pages_port
+                )
                 write_state(files, state)
                 on_ready(state)
                 await _first(None, stop, components)

@@ -23,6 +23,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     """As in `ClusterOptions`."""
     programs: tuple[int, ...] = ()
     """The process ids of the control plane's programs, where it isn't in the cluster's own process."""
+    pages_port: int = 0
+    """Where the jobs' pages are served."""
 
     @property
     def server(self) -> str:

@@ -58,6 +58,9 @@ def draw_steps(rng: random.Random, calm: bool) -> Draw:
                 yield from _controller(rng, "b" if second and rng.random() < 0.3 else "a", calm)
             else:
                 yield _life(rng, world)
+            if trouble and rng.random() < 0.03:  # What ends together, ends well or not, before anybody looks.
+                yield ("finish",)
+                yield ("exit", _label(rng, world), rng.choice(EXIT_CODES))
 
     return steps
 

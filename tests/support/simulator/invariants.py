@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from simulator import truth
 from simulator.api import PODS, SERVICES
 from simulator.lives import owner_of
+from simulator.schedule import pod_name
 from simulator.truth import conditions, holds, is_over, restarts, status_of
 from simulator.world import World, Write
 
@@ -189,7 +190,10 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     if before is None or after is None or restarts(after) == restarts(before):
         return
     failures = truth.counted(after) - truth.counted(before)
-    there_were = sum(life.counts for life in truth.ended_and_seen(world, write))
+    ended = truth.ended_and_seen(world, write)
+    if any(life.is_doubtful for life in ended):
+        return
+    there_were = sum(life.counts for life in ended)
     if world.setup.restarts_as_gang:
         there_were = min(there_were, 1)
     if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
@@ -197,7 +201,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     if failures != there_were:
         yield f"{failures} failures were counted where {there_were} had been seen"
     if failures:
-        counted = {life.uid for life in truth.ended_and_seen(world, write) if life.counts}
+        counted = {life.uid for life in ended if life.counts}
         if again := counted & world.counted:
             yield f"the failure of {world.lives.by_uid[again.pop()].name} was counted again"
         world.counted |= counted
@@ -235,7 +239,8 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
     beyond = failures > 0 and truth.counted(after) + failures > limit
     is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
     has_deadline = truth.may_miss_deadlines(after)
-    if not (beyond or is_lost or has_deadline or any(truth.is_final(world, life) for life in ended)):
+    is_final = any(truth.is_final(world, life) or life.is_doubtful for life in ended)
+    if not (beyond or is_lost or has_deadline or is_final):
         yield f"the job failed without need: {conditions(after)['Failed']['message']}"
 
 
@@ -274,10 +279,10 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
     lives = world.lives.of(after["metadata"]["uid"])
     if world.setup.restarts_as_gang:
         lives = [life for life in lives if life.attempt == restarts(after)]
-    done = {(life.type, life.index) for life in lives if life.end == "done"}
-    for kind, index in truth.deciders(world):
-        if (kind, index) not in done:
-            yield f"the job succeeded without {kind} {index}"
+    done = {life.name for life in lives if life.end == "done"}
+    for label in world.setup.deciders:
+        if pod_name(label) not in done:
+            yield f"the job succeeded without {label}"
     for life in truth.ended_and_seen(world, write):
         if truth.is_final(world, life):
             yield f"the job succeeded though {life.name} had failed for good"

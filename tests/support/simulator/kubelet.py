@@ -134,6 +134,9 @@ class Kubelet:
         """Somebody deletes a pod of a job by hand."""
         if (pod := self._api.pod(name)) is None:
             return
+        life = self._lives.by_uid.get(pod["metadata"]["uid"])
+        if life is not None and life.end == "exit":
+            life.is_doubtful = True
         self._api.delete(PODS, name, grace)
         if pod["status"]["phase"] in ("Pending", "Running") and exit_code(pod) is None:
             self._end(pod, "disruption")

@@ -25,6 +25,8 @@ class Life:
     """How it ended, the first of it: exit 0, another exit, by its node (counts), or taken away (doesn't)."""
     code: int = 0
     reason: str = ""
+    is_doubtful: bool = False
+    """Whether it ended and was then deleted: to the second, and by clocks that may step, nobody can tell the order."""
     since: int = 0
     """The revision in which the end can be seen."""
 

@@ -46,6 +46,12 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         return [f"{kind.lower()}-{index}" for kind, count in self.replicas.items() for index in range(count)]
 
     @property
+    def deciders(self) -> list[str]:
+        """The replicas whose exit 0 makes the job succeed, as steps name them."""
+        kinds = ("tuner-",) if names.TUNER in self.replicas else ("scheduler-", "worker-")
+        return [label for label in self.labels if label.startswith(kinds)]
+
+    @property
     def restarts_as_gang(self) -> bool:
         """The scope of a restart, by semantics.md."""
         scope = self.policy.get("restartScope")

@@ -4,8 +4,6 @@ from simulator.api import Object
 from simulator.lives import Life
 from simulator.world import World, Write
 
-from mxnet_operator.api import names
-
 PERMANENT = frozenset({1, 2, 126, 127, 128, 139})
 RETRYABLE = frozenset({130, 134, 137, 138, 143})
 
@@ -71,7 +69,7 @@ def ended_and_seen(world: World, write: Write) -> list[Life]:
 
 def is_final(world: World, life: Life) -> bool:
     """Whether the end of a pod must not be tried again, by the table of semantics.md."""
-    if life.end in ("", "done"):
+    if life.end in ("", "done") or life.is_doubtful:
         return False
     if world.setup.restart == "Never":
         return True
@@ -83,10 +81,3 @@ def is_final(world: World, life: Life) -> bool:
     if life.code in listed.get("retryable", ()):
         return False
     return life.code not in RETRYABLE or life.reason == "OOMKilled"
-
-
-def deciders(world: World) -> list[tuple[str, int]]:
-    """The replicas whose exit 0 makes the job succeed."""
-    replicas = world.setup.replicas
-    wanted = {names.TUNER} if names.TUNER in replicas else {names.SCHEDULER, names.WORKER}
-    return [(kind, index) for kind, count in replicas.items() if kind in wanted for index in range(count)]

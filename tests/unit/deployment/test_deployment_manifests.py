@@ -37,7 +37,10 @@ def test_all_that_refers_to_the_controllers_account_means_the_one_that_is_instal
     account = one(objects, "ServiceAccount")["metadata"]
     subject = {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
     assert pod_spec(objects)["serviceAccountName"] == account["name"]
-    assert [each["subjects"] for each in of_kind(objects, "RoleBinding", "ClusterRoleBinding")] == [[subject]] * 2
+    bindings = of_kind(objects, "RoleBinding", "ClusterRoleBinding")
+    assert {tuple(sorted(one.items())) for each in bindings for one in each["subjects"]} == {
+        tuple(sorted(subject.items()))
+    }
     namespaces = {each["metadata"].get("namespace") for each in objects if each["kind"] not in CLUSTER_WIDE}
     assert namespaces == {account["namespace"]}
 

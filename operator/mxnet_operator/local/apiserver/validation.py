@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mxnet_operator.api.kinds import ALL, MXJOB
+from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -32,9 +32,7 @@ RULES: Mapping[tuple[str, str], Rules] = {
     (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
 }
 """What a schema can't say, by apiVersion and kind: the Python twins of the CRDs' CEL rules."""
-UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = {
-    (f"{MXJOB.group}/{version}", MXJOB.kind): validate_update for version in MXJOB.versions
-}
+UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = dict.fromkeys(RULES, validate_update)
 """The twins of those that compare an object with the one before."""
 
 _HEADER = ("apiVersion", "kind", "metadata")

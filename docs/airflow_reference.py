@@ -1,0 +1,85 @@
+"""Writes docs/airflow-reference.md, the parameters of the Airflow provider's classes, from their docstrings."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
+from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
+from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
+
+CLASSES = (
+    MXNetJobOperator,
+    MXNetTuneOperator,
+    MXNetJobDeleteOperator,
+    MXNetJobSensor,
+    MXNetJobTrigger,
+    MXNetJobStateTrigger,
+    MXNetJobHook,
+    MXNetJobAsyncHook,
+)
+TARGET = Path(__file__).with_name("airflow-reference.md")
+HEAD = """# Airflow provider: reference
+
+Made from the docstrings by `make generate`. How to use it, and what happens when something fails:
+[airflow.md](airflow.md). Operators and sensors take keyword arguments only; † marks those that are templated.
+"""
+
+
+def reference() -> str:
+    """The whole document."""
+    return "\n".join([HEAD, *(_section(cls) for cls in CLASSES)])
+
+
+def _section(cls: type) -> str:
+    doc = inspect.getdoc(cls) or ""
+    text, _, arguments = doc.partition("\nArgs:\n")
+    rows = [
+        f"| `{name}`{_mark(cls, name)} | {_default(cls, name)} | {words} |" for name, words in _arguments(arguments)
+    ]
+    table = ["| Parameter | Default | |", "|---|---|---|", *rows]
+    return "\n".join([f"## {cls.__name__}", "", f"`{cls.__module__}`", "", text.strip(), "", *table, ""])
+
+
+def _arguments(text: str) -> list[tuple[str, str]]:
+    """The entries of a docstring's Args: what is indented further goes on with the entry before."""
+    entries: list[list[str]] = []
+    for line in text.splitlines():
+        if found := re.match(r"    (\w+): (.*)", line):
+            entries.append([found[1], found[2]])
+        elif line.startswith("     ") and entries:
+            entries[-1][1] += " " + line.strip()
+        elif line and not line.startswith(" "):
+            break
+    return [(name, words.replace(" (templated)", "").replace("|", "\\|")) for name, words in entries]
+
+
+def _mark(cls: Any, name: str) -> str:
+    return "†" if name in getattr(cls, "template_fields", ()) else ""
+
+
+def _default(cls: Any, name: str) -> str:
+    parameter = _parameters(cls).get(name)
+    if parameter is None or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+        return ""
+    return "required" if parameter.default is parameter.empty else f"`{parameter.default!r}`"
+
+
+def _parameters(cls: type) -> dict[str, inspect.Parameter]:
+    found: dict[str, inspect.Parameter] = {}
+    for each in reversed(cls.__mro__):
+        if each.__module__.startswith("mxnet_provider") and "__init__" in vars(each):
+            found |= inspect.signature(vars(each)["__init__"]).parameters
+    return found
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(f"{TARGET}\n")

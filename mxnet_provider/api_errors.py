@@ -1,0 +1,65 @@
+"""What an API server's refusal means: whether to ask again, and whom it concerns. The same for both hooks.
+
+The Kubernetes client is imported only when there is an error to look at: its import takes a second, and whoever parses
+a DAG imports this.
+"""
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kubernetes.client.exceptions import ApiException
+
+_FOR_GOOD: Final = frozenset({400, 404, 405, 415, 422})
+
+
+def refusal(e: BaseException) -> "ApiException | None":
+    """The error, if it is an answer of an API server."""
+    from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
+
+    return e if isinstance(e, ApiException) else None
+
+
+def is_transient(e: BaseException) -> bool:
+    """Whether asking again might help: no connection, overload, or an error of the server's own.
+
+    409 is none, unlike in Airflow's own list: "already exists" and "another uid" stay so. Only a quota that was just
+    being counted answers `Conflict` to a creation, which is up to the caller.
+    """
+    from aiohttp import ClientError  # noqa: PLC0415
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+    if (answer := refusal(e)) is not None:
+        return answer.status in (None, 0, 429) or (answer.status or 0) >= 500
+    return isinstance(e, HTTPError | ClientError | TimeoutError | ConnectionError)
+
+
+def is_permanent(e: "ApiException") -> bool:
+    """Whether the same request will be refused in the same way for ever. A namespace may yet come to be."""
+    return e.status in _FOR_GOOD and reason(e) != "NotFound"
+
+
+def is_quota(e: "ApiException") -> bool:
+    """Whether a quota is used up, which is told apart from a missing right only by its words."""
+    return e.status == 403 and "exceeded quota" in message(e)
+
+
+def reason(e: "ApiException") -> str:
+    """The `reason` of the server's Status, such as `AlreadyExists`."""
+    return str(_status(e).get("reason") or "")
+
+
+def message(e: BaseException) -> str:
+    """What the server said, or else the error's own words."""
+    if (answer := refusal(e)) is not None:
+        return str(_status(answer).get("message") or answer.reason or answer)
+    return f"{type(e).__name__}: {e}"
+
+
+def _status(e: "ApiException") -> dict[str, Any]:
+    with contextlib.suppress(TypeError, ValueError):
+        body = json.loads(e.body)
+        if isinstance(body, dict):
+            return body
+    return {}

@@ -1,0 +1,50 @@
+"""What a trigger tells the task that it wakes: a flat dict, and the reading of it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.metrics import History
+from mxnet_provider.verdict import Status
+
+VERSION: Final = 1
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the waiting is over, and what is worth keeping once the job and its pods are gone.
+
+    Fields that a later release adds have defaults, so that it reads the events of this one.
+    """
+
+    status: Status
+    name: str
+    namespace: str
+    uid: str
+    v: int = VERSION
+    reason: str = ""
+    message: str = ""
+    failed_replicas: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    logs_shown: list[str] = msgspec.field(default_factory=list)
+    """The replicas whose whole log is in the task's log."""
+    log_cursors: dict[str, list[Any]] = msgspec.field(default_factory=dict)
+    """Where the reading of each replica's log has got to."""
+    outage_s: float = 0.0
+    summary: dict[str, Any] | None = None
+    metrics: History = msgspec.field(default_factory=dict)
+
+    def payload(self) -> dict[str, Any]:
+        """The event as Airflow stores it."""
+        payload: dict[str, Any] = msgspec.to_builtins(self)
+        return payload
+
+
+def read(payload: Mapping[str, Any] | None) -> Event:
+    """The event that a trigger sent; raises MXNetJobError for one that this release doesn't know."""
+    if not isinstance(payload, Mapping) or payload.get("v") != VERSION:
+        raise MXNetJobError(f"The trigger sent an event that this release does not know: {payload!r}")
+    try:
+        return msgspec.convert(payload, Event)
+    except msgspec.ValidationError as e:
+        raise MXNetJobError(f"The trigger sent an event that this release does not know ({e}): {payload!r}") from e

@@ -1,0 +1,97 @@
+"""One asynchronous connection to an API server: requests in, JSON or bytes out, nothing that blocks the loop."""
+
+import asyncio
+import contextlib
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, Final
+
+import aiohttp
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+_CONNECT_SECONDS: Final = 10
+_REPLY_SECONDS: Final = 30
+_LOG_CHUNK: Final = 64 * 1024
+
+
+class ApiConnection:
+    """A session with an API server, made by `open_connection`."""
+
+    def __init__(self, configuration: client.Configuration, session: aiohttp.ClientSession) -> None:
+        self._configuration = configuration
+        self._session = session
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        """Ask, and return the decoded answer.
+
+        Raises:
+            ApiException: the server refused.
+            aiohttp.ClientError, TimeoutError: it could not be asked, or did not answer within half a minute.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        timeout = aiohttp.ClientTimeout(total=_REPLY_SECONDS, sock_connect=_CONNECT_SECONDS)
+        async with self._send(method, path, params, headers, data=data, timeout=timeout) as response:
+            answer: dict[str, Any] = json.loads(await response.read())
+            return answer
+
+    async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """The bytes of an answer as they come; leaving early closes the connection."""
+        timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=_REPLY_SECONDS)
+        async with self._send("GET", path, params, {"Accept": "*/*"}, timeout=timeout) as response:
+            async for chunk in response.content.iter_chunked(_LOG_CHUNK):
+                yield chunk
+
+    @contextlib.asynccontextmanager
+    async def _send(
+        self, method: str, path: str, params: Mapping[str, str] | None, headers: dict[str, str], **options: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        headers |= await self._authorization()
+        url = self._configuration.host.rstrip("/") + path
+        options["server_hostname"] = self._configuration.tls_server_name or None
+        async with self._session.request(method, url, params=params, headers=headers, **options) as response:
+            if response.status >= 400:
+                body = await response.text(errors="replace")
+                refusal = ApiException(status=response.status, reason=response.reason)
+                refusal.body = body
+                raise refusal
+            yield response
+
+    async def _authorization(self) -> dict[str, str]:
+        settings = self._configuration.auth_settings
+        # With a hook, a token is read from a file or fetched by a program when it grows old.
+        found = await asyncio.to_thread(settings) if self._configuration.refresh_api_key_hook else settings()
+        token = found.get("BearerToken")
+        return {"Authorization": token["value"]} if token else {}
+
+
+@contextlib.asynccontextmanager
+async def open_connection(configuration: client.Configuration) -> AsyncIterator[ApiConnection]:
+    """A connection, open until the context ends."""
+    context = await asyncio.to_thread(_ssl_context, configuration)  # reads certificates
+    connector = aiohttp.TCPConnector(ssl=context, limit=4)
+    proxy = configuration.proxy or None
+    async with aiohttp.ClientSession(connector=connector, proxy=proxy, trust_env=False) as session:
+        yield ApiConnection(configuration, session)
+
+
+def _ssl_context(configuration: client.Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    # As the Kubernetes client: authorities of old clusters lack what Python 3.13 began to ask for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context

@@ -1,0 +1,67 @@
+"""A connection of type `kubernetes` as the Kubernetes client's configuration, without touching the client's globals.
+
+Airflow's asynchronous hook takes no `config_file` and doesn't try the pod's service account first, as the other does.
+Here both kinds of hooks lead to the same cluster.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from airflow.sdk.exceptions import AirflowException
+from kubernetes import client, config
+
+
+def load(
+    extra: Mapping[str, Any],
+    *,
+    in_cluster: bool | None = None,
+    config_file: str | None = None,
+    cluster_context: str | None = None,
+) -> client.Configuration:
+    """Where the cluster is and how to log in. Reads files, and may run a login program: not for an event loop.
+
+    Args:
+        extra: The extra of the connection. Of its keys only those of Airflow's own hook are looked at.
+        in_cluster: Use the service account of this pod; over the connection's.
+        config_file: Path of a kubeconfig; over the connection's.
+        cluster_context: A context of the kubeconfig; over the connection's.
+
+    Raises:
+        AirflowException: more than one way was chosen.
+        kubernetes.config.ConfigException: the chosen way leads nowhere.
+    """
+    in_cluster = _field(extra, "in_cluster") if in_cluster is None else in_cluster
+    context = cluster_context or _field(extra, "cluster_context")
+    path = config_file or _field(extra, "kube_config_path")
+    content = _field(extra, "kube_config")
+    if sum(1 for chosen in (in_cluster, path, content) if chosen) > 1:
+        raise AirflowException(
+            "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config."
+        )
+    found = client.Configuration()
+    if in_cluster:
+        config.load_incluster_config(client_configuration=found)
+    elif path:
+        config.load_kube_config(config_file=path, context=context, client_configuration=found)
+    elif content:
+        if isinstance(content, str):
+            content = yaml.safe_load(content)
+        config.load_kube_config_from_dict(content, context=context, client_configuration=found)
+    else:
+        try:
+            config.load_incluster_config(client_configuration=found)
+        except config.ConfigException:
+            config.load_kube_config(context=context, client_configuration=found)
+    if _truth(_field(extra, "disable_verify_ssl")):
+        found.verify_ssl = False
+    return found
+
+
+def _field(extra: Mapping[str, Any], name: str) -> Any:
+    """A field of the connection, under either of the names that Airflow has given it."""
+    return extra.get(name) or extra.get(f"extra__kubernetes__{name}") or None
+
+
+def _truth(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in ("true", "1")

@@ -1,0 +1,157 @@
+"""The hook through which Airflow's triggerer watches MXJobs: asynchronous, one connection, no blocking call."""
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, Final, Self, TypeVar
+
+from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
+from kubernetes.client.exceptions import ApiException
+
+from mxnet_operator.api import names
+from mxnet_provider import kill
+from mxnet_provider.hooks import kube_configuration
+from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.replicas import is_owned
+
+_MERGE_PATCH: Final = "application/merge-patch+json"
+
+T = TypeVar("T")
+
+
+def _with_fresh_credentials(
+    call: "Callable[..., Awaitable[T]]",
+) -> "Callable[..., Awaitable[T]]":
+    """Where the server no longer knows us (401), read the credentials anew and ask once more: tokens rotate."""
+
+    @functools.wraps(call)
+    async def wrapped(self: "MXNetJobAsyncHook", *args: Any, **kwargs: Any) -> T:
+        try:
+            return await call(self, *args, **kwargs)
+        except ApiException as e:
+            if e.status != 401:
+                raise
+            await self._reconnect()
+            return await call(self, *args, **kwargs)
+
+    return wrapped
+
+
+class MXNetJobAsyncHook(AsyncKubernetesHook):
+    """MXJobs of one cluster, over a connection of type `kubernetes`, for use as an asynchronous context.
+
+    The Airflow connection is looked up once on entering, and again only when the server answers 401. Calls don't wait
+    out an outage: whoever polls does. They raise `kubernetes.client.ApiException` for what the server refuses, and
+    `aiohttp.ClientError` or TimeoutError where it can't be reached.
+
+    Args:
+        args: As for Airflow's AsyncKubernetesHook.
+        kwargs: As for Airflow's AsyncKubernetesHook: `kubernetes_conn_id`, `in_cluster`, `config_file`,
+            `cluster_context`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held = contextlib.AsyncExitStack()
+        self._open: ApiConnection | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._connect()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._open = None
+        await self._held.aclose()
+
+    @_with_fresh_credentials
+    async def get_job(self, ref: JobRef) -> dict[str, Any] | None:
+        """The job that has the name, or None; whether it is the one is for its uid to say."""
+        try:
+            return await self._connection.request("GET", ref.path)
+        except ApiException as e:
+            if e.status == 404:
+                return None
+            raise
+
+    @_with_fresh_credentials
+    async def delete_job(self, ref: JobRef, *, propagation_policy: str = "Foreground") -> bool:
+        """Delete the job if it still is the one with this uid; returns whether there was something to delete."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": ref.uid},
+            "propagationPolicy": propagation_policy,
+        }
+        return await self._unless_gone(self._connection.request("DELETE", ref.path, body=body))
+
+    @_with_fresh_credentials
+    async def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
+        """Merge a patch that names a resourceVersion; returns False where the job has changed since, or is gone."""
+        return await self._unless_gone(
+            self._connection.request("PATCH", ref.path, body=patch, content_type=_MERGE_PATCH)
+        )
+
+    async def kill_job(self, ref: JobRef, action: kill.Action, *, propagation_policy: str = "Foreground") -> bool:
+        """Do to the job what the task's end asks for, if it still runs; returns whether something was done."""
+        for _ in range(kill.ATTEMPTS):
+            what = kill.request(await self.get_job(ref), ref.uid, action)
+            if what is None:
+                return False
+            if what == "delete":
+                return await self.delete_job(ref, propagation_policy=propagation_policy)
+            if await self.patch_job(ref, what):
+                return True
+        return False
+
+    @_with_fresh_credentials
+    async def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
+        """The pods that the job owns."""
+        found = await self._connection.request(
+            "GET",
+            f"/api/v1/namespaces/{ref.namespace}/pods",
+            params={"labelSelector": f"{names.LABEL_JOB_NAME}={ref.name}"},
+        )
+        return [pod for pod in found["items"] if is_owned(pod, ref.uid)]
+
+    async def read_log(self, pod: str, namespace: str, *, since: str | None) -> AsyncGenerator[bytes, None]:
+        """What the log of the pod's `mxnet` container holds from an RFC 3339 time on, with timestamps."""
+        params = {"container": names.CONTAINER, "timestamps": "true"}
+        if since is not None:
+            params["sinceTime"] = since
+        async for chunk in self._connection.stream(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params):
+            yield chunk
+
+    @property
+    def _connection(self) -> ApiConnection:
+        if self._open is None:
+            raise RuntimeError("MXNetJobAsyncHook is used within `async with`")
+        return self._open
+
+    async def _connect(self) -> None:
+        extra = await self.get_conn_extras()
+        configuration = await asyncio.to_thread(
+            kube_configuration.load,
+            extra,
+            in_cluster=self.in_cluster,
+            config_file=self.config_file,
+            cluster_context=self.cluster_context,
+        )
+        self._open = await self._held.enter_async_context(open_connection(configuration))
+
+    async def _reconnect(self) -> None:
+        self.log.info("The API server no longer accepts the credentials; reading them anew.")
+        self._extras = None
+        await self._held.aclose()
+        await self._connect()
+
+    @staticmethod
+    async def _unless_gone(answer: Awaitable[Any]) -> bool:
+        try:
+            await answer
+        except ApiException as e:
+            if e.status in (404, 409):  # gone, or another job by now
+                return False
+            raise
+        return True

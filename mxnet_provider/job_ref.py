@@ -1,0 +1,60 @@
+"""Which job is meant: its name, its uid, and the resource of the API server that it is one of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api import names
+
+
+class JobRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A job, as it is carried through deferral, stored state and XComs.
+
+    The name finds it, and the uid says whether what was found is it. `uid` is empty until the job has been created.
+    """
+
+    name: str
+    namespace: str
+    uid: str = ""
+    api_version: str = names.API_VERSION
+    kind: str = names.KIND
+    plural: str = names.PLURAL
+
+    @classmethod
+    def of(cls, job: Mapping[str, Any], plural: str = names.PLURAL) -> "JobRef":
+        """The reference to a job as it was sent to, or returned by, the API server."""
+        metadata = job["metadata"]
+        return cls(
+            name=metadata["name"],
+            namespace=metadata["namespace"],
+            uid=metadata.get("uid") or "",
+            api_version=job.get("apiVersion") or names.API_VERSION,
+            kind=job.get("kind") or names.KIND,
+            plural=plural,
+        )
+
+    @property
+    def group(self) -> str:
+        """The API group, such as `kubeflow.org`."""
+        return self.api_version.partition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version of the group, such as `v1`."""
+        return self.api_version.partition("/")[2]
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
+    def collection(self) -> str:
+        """The path of all such jobs of its namespace on the API server."""
+        return f"/apis/{self.api_version}/namespaces/{self.namespace}/{self.plural}"
+
+    @property
+    def path(self) -> str:
+        """Its own path on the API server."""
+        return f"{self.collection}/{self.name}"

@@ -1,0 +1,1 @@
+"""Links from a task in Airflow's web page to its MXJob."""

@@ -1,0 +1,53 @@
+"""Figures that training scripts print, epoch by epoch: kept for the XCom `metrics`, and sent as Airflow's gauges."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from airflow.sdk.observability import stats
+
+from mxnet_operator.api.metrics import parse_epoch_line
+
+_MOST_NAMES: Final = 50
+_MOST_EPOCHS: Final = 1000
+
+History = dict[str, list[list[float]]]
+"""The course of each figure: `[[epoch, value], ...]`, ascending."""
+
+
+class Metrics:
+    """What one job's log has said so far about its progress.
+
+    Of an epoch that is reported again, after a restart from a checkpoint, the last value counts. At most 50 figures
+    are kept, and of each the last 1000 epochs: an XCom is a row of Airflow's database.
+
+    Args:
+        tags: Tags of the gauges: `dag_id` and `task_id`.
+    """
+
+    def __init__(self, tags: Mapping[str, str]) -> None:
+        self._tags = dict(tags)
+        self._values: dict[str, dict[int, float]] = {}
+
+    def read(self, line: str) -> None:
+        """Take the figure from a log line, if it reports one."""
+        metric = parse_epoch_line(line)
+        if metric is None or (metric.name not in self._values and len(self._values) == _MOST_NAMES):
+            return
+        course = self._values.setdefault(metric.name, {})
+        course[metric.epoch] = metric.value
+        if len(course) > _MOST_EPOCHS:
+            del course[min(course)]
+        self._send(metric.name, metric.value)
+        self._send("epoch", metric.epoch)
+
+    def history(self) -> History:
+        """The courses of all figures, as JSON."""
+        return {name: [[epoch, course[epoch]] for epoch in sorted(course)] for name, course in self._values.items()}
+
+    def _send(self, name: str, value: float) -> None:
+        """As Airflow's own: a name with tags, and for a StatsD that knows no tags one that says whose it is."""
+        slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+        stats.gauge(f"mxnet_job.{slug}", value, tags=self._tags)
+        own = ".".join(self._tags.get(tag, "") for tag in ("dag_id", "task_id"))
+        stats.gauge(f"mxnet_job.{own}.{slug}", value)

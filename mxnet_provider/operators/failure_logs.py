@@ -1,0 +1,56 @@
+"""What a cluster still knows about a job that failed: its replicas' last lines and the warnings about it."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final
+
+from mxnet_provider import replicas
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.logs import LogCursor, split_lines
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+
+_MOST_EVENTS: Final = 20
+_MOST_PODS: Final = 10
+
+
+def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: int, *, but: Collection[str]) -> None:
+    """Show the end of the log of each failed replica, but for those that were shown whole while they ran."""
+    if not tail_lines:
+        return
+    try:
+        failed = [pod for pod in hook.replica_pods(ref) if replicas.has_failed(pod) and replicas.has_started(pod)]
+        for pod in [pod for pod in failed if replicas.label(pod) not in but][:_MOST_PODS]:
+            _show_tail(hook, pod, log, tail_lines)
+    except Exception as e:
+        log.warning("Could not show the logs of the failed replicas: %s", e)
+
+
+def show_events(hook: "MXNetJobHook", ref: JobRef, log: "Logger") -> None:
+    """Show the cluster's warnings about the job and its pods: why there is no place, or no image."""
+    try:
+        objects = [ref.name, *(pod["metadata"]["name"] for pod in hook.replica_pods(ref)[:_MOST_PODS])]
+        warnings = [warning for name in objects for warning in hook.warnings(name, ref.namespace)]
+        for warning in warnings[-_MOST_EVENTS:]:
+            log.warning("%s: %s: %s", _about(warning), warning.get("reason"), warning.get("message"))
+    except Exception as e:
+        log.warning("Could not show the events of the job: %s", e)
+
+
+def _about(warning: dict[str, Any]) -> str:
+    return str((warning.get("involvedObject") or {}).get("name"))
+
+
+def _show_tail(hook: "MXNetJobHook", pod: replicas.Pod, log: "Logger", tail_lines: int) -> None:
+    label, metadata = replicas.label(pod), pod["metadata"]
+    stream = hook.open_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines)
+    if stream is None:
+        return
+    cursor = LogCursor()
+    with stream as chunks:
+        for number, line in enumerate(split_lines(chunks)):
+            if number == 0:
+                log.info("The last lines of %s:", label)
+            log.info("[%s] %s", label, cursor.take(line))

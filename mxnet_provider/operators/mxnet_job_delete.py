@@ -1,0 +1,112 @@
+"""The Airflow task that deletes an MXJob, such as the teardown of tasks that left theirs running."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from mxnet_provider import api_errors
+from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+
+
+class MXNetJobDeleteOperator(BaseOperator):
+    """Delete one MXJob, with its pods and Services; returns whether there was something to delete.
+
+    A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs.
+
+    Args:
+        job_name: The job's name, such as `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
+        job_uid: The job's uid, such as `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
+        namespace: The job's namespace; if not given, the connection's, else `default`. (templated)
+        missing_ok: Whether a job that is gone is fine; if False, the task fails then.
+        propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` does not.
+        kubernetes_conn_id: Connection of type `kubernetes`. (templated)
+        in_cluster: Use the service account of the pod that Airflow runs in.
+        config_file: Path of a kubeconfig, in place of the connection's. (templated)
+        cluster_context: A context of the kubeconfig. (templated)
+        kwargs: As for every operator.
+    """
+
+    template_fields: Sequence[str] = (
+        "job_name",
+        "job_uid",
+        "namespace",
+        "kubernetes_conn_id",
+        "config_file",
+        "cluster_context",
+    )
+    ui_color = "#f4d9d6"
+
+    def __init__(
+        self,
+        *,
+        job_name: str,
+        job_uid: str,
+        namespace: str | None = None,
+        missing_ok: bool = True,
+        propagation_policy: Propagation = "Foreground",
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
+        in_cluster: bool | None = None,
+        config_file: str | None = None,
+        cluster_context: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.job_name = job_name
+        self.job_uid = job_uid
+        self.namespace = namespace
+        self.missing_ok = missing_ok
+        self.kubernetes_conn_id = kubernetes_conn_id
+        self.in_cluster = in_cluster
+        self.config_file = config_file
+        self.cluster_context = cluster_context
+        self._end_options = EndOptions(propagation_policy=propagation_policy)
+
+    @cached_property
+    def hook(self) -> "MXNetJobHook":
+        """The hook for the cluster that the job runs in."""
+        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
+
+        return MXNetJobHook(
+            kubernetes_conn_id=self.kubernetes_conn_id,
+            in_cluster=self.in_cluster,
+            config_file=self.config_file,
+            cluster_context=self.cluster_context,
+        )
+
+    def execute(self, context: "Context") -> bool:  # noqa: ARG002
+        """Delete the job.
+
+        Raises:
+            MXNetJobError: name or uid are empty: the task that creates the job has not run.
+            MXNetJobDeletedError: the job is gone, and `missing_ok` is False.
+            MXNetPermissionError: the API server refuses for want of a right, which it names.
+        """
+        if not _given(self.job_name) or not _given(self.job_uid):
+            raise MXNetJobError(f"job_name ({self.job_name!r}) and job_uid ({self.job_uid!r}) must both say which job.")
+        namespace = self.namespace or self.hook.default_namespace()
+        ref = JobRef(name=self.job_name, namespace=namespace, uid=self.job_uid)
+        try:
+            deleted = self.hook.delete_job(ref, propagation_policy=self._end_options.propagation_policy)
+        except Exception as e:
+            answer = api_errors.refusal(e)
+            if answer is None:
+                raise
+            said = f"The API server refused to delete {ref.title}: {api_errors.message(answer)}"
+            raise (MXNetPermissionError if answer.status in (401, 403) else MXNetJobError)(said) from e
+        if not deleted and not self.missing_ok:
+            raise MXNetJobDeletedError(f"{ref.title} with uid {ref.uid} is gone.")
+        self.log.info("Deleted %s." if deleted else "%s is gone already.", ref.title)
+        return deleted
+
+
+def _given(value: str | None) -> bool:
+    return value not in (None, "", "None")  # a template that found nothing renders as "None"

@@ -1,0 +1,117 @@
+"""The Airflow task that is one tuning job (`jobMode: MXTune`): a tracker, servers that measure, and the tuner."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mxnet_provider import manifest as manifests
+from mxnet_provider.event import Event
+from mxnet_provider.exceptions import MXNetManifestError
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class MXNetTuneOperator(MXNetJobOperator):
+    """Run an MXJob that tunes a model with TVM, and return what it found.
+
+    The job is given as for `MXNetJobOperator`, by a `manifest` of mode MXTune or by `image` and `command`, and its
+    Tuner decides when it ends. What to tune reaches every replica as environment variables, each where it is given:
+    `MXTUNE_MODEL_URI`, `MXTUNE_TARGET`, `MXTUNE_TRIALS`, `MXTUNE_TUNER`, `MXTUNE_DATABASE_URI`, `MXTUNE_WARM_START`
+    (`1` or `0`) and `MXTUNE_EARLY_STOPPING`. A script that takes options gets them in the manifest's
+    `args: [--trials, $(MXTUNE_TRIALS)]`.
+
+    A failed try leaves its measurements in the database that `database_uri` names, and the next one's script begins
+    with them unless `warm_start` is False.
+
+    The returned value is `MXNetJobOperator`'s, with the Tuner's JSON as `result`, and from it `artifact_uri`,
+    `best_latency_ms` (or `tuned_ms`) and `trials` (a number, or `trials_ms` counted); None for what it doesn't say.
+
+    Args:
+        model_uri: What to tune. (templated)
+        target: What to tune it for, as TVM writes it, such as `cuda` or `llvm -mcpu=skylake`. (templated)
+        trials: How many schedules to measure.
+        tuner: Which of the script's tuners, such as `xgb`. (templated)
+        database_uri: Where measurements are kept from one try, and from one run, to the next. (templated)
+        warm_start: Whether to begin with what the database has.
+        early_stopping: After how many measurements without a gain to stop.
+        server_key: Builder: the key by which the tuner asks the tracker for servers.
+        servers: Builder: number of servers; 1 if not given. `container_resources` are theirs.
+        kwargs: As for `MXNetJobOperator`. `log_replicas` is `["tuner-0"]` if not given.
+    """
+
+    template_fields: Sequence[str] = (
+        *MXNetJobOperator.template_fields,
+        "model_uri",
+        "target",
+        "tuner",
+        "database_uri",
+    )
+    default_log_replicas: ClassVar[Sequence[str]] = ("tuner-0",)
+    result_of: ClassVar[str] = "tuner-0"
+    ui_color = "#e4dcf3"
+
+    def __init__(
+        self,
+        *,
+        model_uri: str | None = None,
+        target: str | None = None,
+        trials: int = 1000,
+        tuner: str | None = None,
+        database_uri: str | None = None,
+        warm_start: bool = True,
+        early_stopping: int | None = None,
+        server_key: str = "default",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if trials < 1:
+            raise ValueError(f"trials must be 1 or more, not {trials}")
+        self.model_uri = model_uri
+        self.target = target
+        self.trials = trials
+        self.tuner = tuner
+        self.database_uri = database_uri
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.server_key = server_key
+
+    def given_manifest(self) -> dict[str, Any]:
+        """The MXJob as the DAG's author gave it, with what to tune in its environment."""
+        manifest = super().given_manifest()
+        if self.manifest is None:
+            manifest = manifests.as_tuning(manifest, servers=self.servers or 1, key=self.server_key)
+        spec = manifest.get("spec")
+        if isinstance(spec, dict) and spec.get("jobMode") != "MXTune":
+            raise MXNetManifestError(f"spec.jobMode: a tuning job's is MXTune, not {spec.get('jobMode')!r}")
+        manifests.add_environment(manifest, self._environment())
+        return manifest
+
+    def _environment(self) -> dict[str, str]:
+        values = {
+            "MODEL_URI": self.model_uri,
+            "TARGET": self.target,
+            "TRIALS": self.trials,
+            "TUNER": self.tuner,
+            "DATABASE_URI": self.database_uri,
+            "WARM_START": int(self.warm_start),
+            "EARLY_STOPPING": self.early_stopping,
+        }
+        return {f"MXTUNE_{name}": str(value) for name, value in values.items() if value is not None}
+
+    def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
+        returned = super()._return(context, ended)
+        return {**returned, **found(returned.get("result"))}
+
+
+def found(result: Any) -> dict[str, Any]:
+    """What a tuner's result says, under the names that tasks downstream use."""
+    said: Mapping[str, Any] = result if isinstance(result, Mapping) else {}
+    trials = said.get("trials")
+    if trials is None and isinstance(said.get("trials_ms"), list):
+        trials = len(said["trials_ms"])
+    return {
+        "artifact_uri": said.get("artifact_uri"),
+        "best_latency_ms": said.get("best_latency_ms", said.get("tuned_ms")),
+        "trials": trials,
+    }

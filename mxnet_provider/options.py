@@ -1,0 +1,70 @@
+"""What an operator is told besides the job itself, checked when the DAG is parsed and not when the job has run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from mxnet_provider import kill
+
+DEFAULT_CONNECTION: Final = "kubernetes_default"
+"""Airflow's own name for it; its hook can't be imported without the whole Kubernetes client."""
+
+FinishAction = Literal["keep", "delete", "delete_succeeded"]
+Propagation = Literal["Foreground", "Background"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitOptions:
+    """How a job is waited for. Times in seconds; None: without end."""
+
+    poll_interval: float = 10.0
+    startup_timeout: float | None = 600.0
+    api_outage_tolerance: float = 600.0
+
+    def __post_init__(self) -> None:
+        _require("poll_interval", self.poll_interval, self.poll_interval > 0, "a number above 0")
+        timeout = self.startup_timeout
+        _require("startup_timeout", timeout, timeout is None or timeout > 0, "a number above 0, or None")
+        tolerance = self.api_outage_tolerance
+        _require("api_outage_tolerance", tolerance, tolerance >= 0, "0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """What of a job's logs appears in the task's log."""
+
+    get_logs: bool = True
+    log_replicas: Sequence[str] = ("worker-0",)
+    log_tail_on_failure: int = 200
+    log_events_on_failure: bool = True
+
+    def __post_init__(self) -> None:
+        wanted = self.log_replicas
+        _require("log_replicas", wanted, not isinstance(wanted, str), "a list, such as ['worker-0']")
+        _require("log_tail_on_failure", self.log_tail_on_failure, self.log_tail_on_failure >= 0, "0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndOptions:
+    """What becomes of a job when it, or its task, has ended."""
+
+    on_finish_action: FinishAction = "keep"
+    on_kill_action: kill.Action = "delete"
+    propagation_policy: Propagation = "Foreground"
+    termination_grace_period: int | None = None
+
+    def __post_init__(self) -> None:
+        _require_one_of("on_finish_action", self.on_finish_action, ("keep", "delete", "delete_succeeded"))
+        _require_one_of("on_kill_action", self.on_kill_action, kill.ACTIONS)
+        _require_one_of("propagation_policy", self.propagation_policy, ("Foreground", "Background"))
+        grace = self.termination_grace_period
+        _require("termination_grace_period", grace, grace is None or grace >= 0, "0 or more, or None")
+
+
+def _require_one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    _require(name, value, value in choices, f"one of {', '.join(choices)}")
+
+
+def _require(name: str, value: Any, holds: bool, wanted: str) -> None:
+    if not holds:
+        raise ValueError(f"{name} must be {wanted}, not {value!r}")

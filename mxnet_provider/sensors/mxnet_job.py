@@ -1,0 +1,164 @@
+"""The Airflow task that waits for an MXJob which something else created."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from airflow.sdk import BaseSensorOperator, conf
+
+from mxnet_operator.api.conditions import FAILED, SUCCEEDED
+from mxnet_provider import api_errors
+from mxnet_provider.exceptions import (
+    MXNetJobDeletedError,
+    MXNetJobError,
+    MXNetJobFailedError,
+    MXNetJobUnreachableError,
+    MXNetPermissionError,
+)
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
+from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.sight import Sight, settled
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+
+
+class MXNetJobSensor(BaseSensorOperator):
+    """Wait until an MXJob is in one of some states; by default until it has succeeded.
+
+    The sensor doesn't own the job: killing or clearing it never touches the job.
+
+    Args:
+        job_name: The job's name. (templated)
+        namespace: The job's namespace; if not given, the connection's, else `default`. (templated)
+        target_states: States that are waited for: of Created, Running, Restarting, Suspended, Succeeded, Failed.
+        fail_states: States in which the sensor fails.
+        missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
+        deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
+        api_outage_tolerance: Seconds that the API server may be away before a deferred sensor fails.
+        kubernetes_conn_id: Connection of type `kubernetes`. (templated)
+        in_cluster: Use the service account of the pod that Airflow runs in.
+        config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
+        cluster_context: A context of the kubeconfig. (templated)
+        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds), `soft_fail` and so on.
+    """
+
+    template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")
+    operator_extra_links = (MXNetJobLink(), MXNetLogsLink())
+    ui_color = "#cfe2f3"
+
+    def __init__(
+        self,
+        *,
+        job_name: str,
+        namespace: str | None = None,
+        target_states: Sequence[str] = (SUCCEEDED,),
+        fail_states: Sequence[str] = (FAILED,),
+        missing_ok: bool = False,
+        deferrable: bool | None = None,
+        api_outage_tolerance: float = 600.0,
+        kubernetes_conn_id: str = DEFAULT_CONNECTION,
+        in_cluster: bool | None = None,
+        config_file: str | None = None,
+        cluster_context: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.job_name = job_name
+        self.namespace = namespace
+        self.target_states = target_states
+        self.fail_states = fail_states
+        self.missing_ok = missing_ok
+        self.deferrable = (
+            conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
+        )
+        self.api_outage_tolerance = api_outage_tolerance
+        self.kubernetes_conn_id = kubernetes_conn_id
+        self.in_cluster = in_cluster
+        self.config_file = config_file
+        self.cluster_context = cluster_context
+        self.job_ref: JobRef | None = None
+
+    @cached_property
+    def hook(self) -> "MXNetJobHook":
+        """The hook for the cluster that the job runs in."""
+        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
+
+        return MXNetJobHook(
+            kubernetes_conn_id=self.kubernetes_conn_id,
+            in_cluster=self.in_cluster,
+            config_file=self.config_file,
+            cluster_context=self.cluster_context,
+        )
+
+    def execute(self, context: "Context") -> Any:
+        """Wait for the job.
+
+        Raises:
+            MXNetJobFailedError: the job is in one of `fail_states`.
+            MXNetJobDeletedError: there is no such job.
+            MXNetPermissionError: the API server refuses for want of a right, which it names.
+            MXNetJobUnreachableError: the API server was away for too long.
+        """
+        if not self.deferrable:
+            return super().execute(context)
+        if self.poke(context):
+            return None
+        from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
+
+        ref = self._ref()
+        trigger = MXNetJobStateTrigger(
+            name=ref.name,
+            namespace=ref.namespace,
+            target_states=self.target_states,
+            fail_states=self.fail_states,
+            missing_ok=self.missing_ok,
+            poll_interval=self.poke_interval,
+            api_outage_tolerance=self.api_outage_tolerance,
+            kubernetes_conn_id=self.kubernetes_conn_id,
+            in_cluster=self.in_cluster,
+            config_file=self.config_file,
+            cluster_context=self.cluster_context,
+        )
+        return self.defer(trigger=trigger, method_name="execute_complete", timeout=self.timeout)
+
+    def poke(self, context: "Context") -> bool:  # noqa: ARG002
+        """Look once."""
+        try:
+            job = self.hook.get_job(self._ref())
+        except Exception as e:
+            if api_errors.refusal(e) is not None:
+                self._conclude(Sight(status="refused", message=api_errors.message(e)))
+            raise
+        sight = settled(job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok)
+        return sight is not None and self._conclude(sight)
+
+    def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
+        """Go on where the trigger ended; the arguments are Airflow's."""
+        try:
+            sight = msgspec.convert(event, Sight)
+        except msgspec.ValidationError as e:
+            raise MXNetJobError(f"The trigger sent an event that this release does not know: {event!r}") from e
+        self._conclude(sight)
+
+    def _conclude(self, sight: Sight) -> bool:
+        ref = self._ref()
+        self.job_ref = msgspec.structs.replace(ref, uid=sight.uid)
+        match sight.status:
+            case "reached":
+                self.log.info("%s is %s.", ref.title, sight.state)
+                return True
+            case "failed":
+                raise MXNetJobFailedError(f"{ref.title} is {sight.state}: {sight.message}")
+            case "missing":
+                raise MXNetJobDeletedError(f"There is no {ref.title}; to wait for it to come, set missing_ok.")
+            case "refused":
+                raise MXNetPermissionError(f"The API server refused to show {ref.title}: {sight.message}")
+        raise MXNetJobUnreachableError(f"The API server was away for too long: {sight.message}")
+
+    def _ref(self) -> JobRef:
+        return JobRef(name=self.job_name, namespace=self.namespace or self.hook.default_namespace())

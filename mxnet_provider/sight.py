@@ -1,0 +1,34 @@
+"""What a sensor makes of a look at its job: pure, the same for workers and triggers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from mxnet_operator.api.conditions import job_state, terminal_message
+
+VERSION: Final = 1
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at the job came to, where it settles the matter."""
+
+    status: Literal["reached", "failed", "missing", "refused", "error"]
+    state: str = ""
+    uid: str = ""
+    message: str = ""
+    v: int = VERSION
+
+
+def settled(
+    job: Mapping[str, Any] | None, *, target_states: Sequence[str], fail_states: Sequence[str], missing_ok: bool
+) -> Sight | None:
+    """Whether a sensor need not wait any more: pure, the same for workers and triggers. None to wait."""
+    if job is None:
+        return None if missing_ok else Sight(status="missing")
+    state, uid = job_state(job), job["metadata"]["uid"]
+    if state in target_states:
+        return Sight(status="reached", state=state, uid=uid)
+    if state in fail_states:
+        return Sight(status="failed", state=state, uid=uid, message=terminal_message(job))
+    return None

@@ -1,0 +1,42 @@
+"""What a task returns about its job, and how messages describe one."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_provider import replicas
+
+
+def summary(
+    job: Mapping[str, Any], pods: Iterable[replicas.Pod], *, result_of: str | None = replicas.RESULT_OF
+) -> dict[str, Any]:
+    """What a task returns about its job: small, and JSON. `result_of` names the replica whose message is the result."""
+    pods = list(pods)
+    status = job.get("status") or {}
+    started, completed = status.get("startTime"), status.get("completionTime")
+    return {
+        "name": job["metadata"]["name"],
+        "namespace": job["metadata"]["namespace"],
+        "uid": job["metadata"]["uid"],
+        "state": job_state(job),
+        "started_at": started,
+        "completed_at": completed,
+        "duration_s": _seconds_between(started, completed),
+        "message": terminal_message(job),
+        "replicas": replicas.summary(pods),
+        "result": None if result_of is None else replicas.result(pods, result_of),
+    }
+
+
+def counts(job: Mapping[str, Any]) -> str:
+    """How many replicas of each type are active, in brackets; empty where none is."""
+    statuses = (job.get("status") or {}).get("replicaStatuses") or {}
+    active = [f"{replica_type} {status['active']}" for replica_type, status in statuses.items() if status.get("active")]
+    return f" ({', '.join(active)} active)" if active else ""
+
+
+def _seconds_between(started: str | None, completed: str | None) -> float | None:
+    if not started or not completed:
+        return None
+    return (datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds()

@@ -1,0 +1,296 @@
+"""The triggers that wait for an MXJob on Airflow's triggerer, so that no worker has to."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+from kubernetes.client.exceptions import ApiException
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state
+from mxnet_provider import kill, replicas
+from mxnet_provider.api_errors import is_transient, message
+from mxnet_provider.event import Event
+from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.metrics import Metrics
+from mxnet_provider.summary import counts, summary
+from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
+from mxnet_provider.verdict import Status, Verdict, verdict
+
+_LONGEST_PAUSE: Final = 60.0
+_LONGEST_HOLD: Final = 10.0
+_KILL_SECONDS: Final = 20.0
+_RESTARTED_AFTER: Final = 60.0
+"""A trigger that starts so many seconds after its task was deferred has probably run before."""
+
+_CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
+_ARGUMENTS: Final = (
+    *_CONNECTION,
+    *("poll_interval", "deadline", "startup_timeout", "api_outage_tolerance"),
+    *("get_logs", "log_replicas", "log_cursors", "result_of"),
+    *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at"),
+)
+
+
+class MXNetJobTrigger(BaseTrigger):
+    """Wait for one MXJob, show its log, and send one event when it need not be waited for any more.
+
+    It may be run again from its start at any time, by another triggerer too: it changes nothing. Only when a user ends
+    the deferred task (`on_kill`) is the job deleted or suspended, if it still is the one with this uid. Its arguments
+    are references, never credentials. Arguments that a later release adds have defaults, and none is ever taken away.
+
+    Args:
+        name: The job's name.
+        namespace: The job's namespace.
+        uid: The job's uid: another job of the same name is not waited for.
+        api_version: The job's apiVersion.
+        kind: The job's kind, for messages.
+        plural: The resource's name in the API's paths.
+        kubernetes_conn_id: Connection of type `kubernetes`, which the triggerer must be able to use too.
+        in_cluster: Use the service account of the triggerer's pod.
+        config_file: Path of a kubeconfig on the triggerer.
+        cluster_context: A context of the kubeconfig.
+        poll_interval: Seconds between two looks at the job, give or take a fifth.
+        deadline: Until when the job may take, in seconds since the epoch.
+        startup_timeout: For how many seconds the job may wait for its pods to run.
+        api_outage_tolerance: For how many seconds the API server may be away.
+        get_logs: Whether the replicas' logs are shown.
+        log_replicas: Which replicas' logs.
+        log_cursors: Where an earlier reading of them has got to.
+        result_of: The replica whose termination message is the result; None for none.
+        on_kill_action: What becomes of the job when a user ends the task.
+        propagation_policy: How the job is deleted.
+        stats_tags: Tags of the gauges: `dag_id` and `task_id`.
+        deferred_at: When the task was deferred, in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        namespace: str,
+        uid: str,
+        api_version: str = names.API_VERSION,
+        kind: str = names.KIND,
+        plural: str = names.PLURAL,
+        kubernetes_conn_id: str | None = MXNetJobAsyncHook.default_conn_name,
+        in_cluster: bool | None = None,
+        config_file: str | None = None,
+        cluster_context: str | None = None,
+        poll_interval: float = 10.0,
+        deadline: float | None = None,
+        startup_timeout: float | None = 600.0,
+        api_outage_tolerance: float = 600.0,
+        get_logs: bool = True,
+        log_replicas: Sequence[str] = ("worker-0",),
+        log_cursors: Mapping[str, Sequence[Any]] | None = None,
+        result_of: str | None = replicas.RESULT_OF,
+        on_kill_action: kill.Action = "delete",
+        propagation_policy: str = "Foreground",
+        stats_tags: Mapping[str, str] | None = None,
+        deferred_at: float | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.ref = JobRef(name=name, namespace=namespace, uid=uid, api_version=api_version, kind=kind, plural=plural)
+        self.kubernetes_conn_id = kubernetes_conn_id
+        self.in_cluster = in_cluster
+        self.config_file = config_file
+        self.cluster_context = cluster_context
+        self.poll_interval = poll_interval
+        self.deadline = deadline
+        self.startup_timeout = startup_timeout
+        self.api_outage_tolerance = api_outage_tolerance
+        self.get_logs = get_logs
+        self.log_replicas = list(log_replicas)
+        self.log_cursors = {label: list(state) for label, state in (log_cursors or {}).items()}
+        self.result_of = result_of
+        self.on_kill_action = on_kill_action
+        self.propagation_policy = propagation_policy
+        self.stats_tags = dict(stats_tags or {})
+        self.deferred_at = deferred_at
+        self._state = ""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """The class and the arguments from which Airflow makes the trigger again."""
+        own = {field: getattr(self, field) for field in _ARGUMENTS}
+        return f"{type(self).__module__}.{type(self).__name__}", {**msgspec.structs.asdict(self.ref), **own}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Wait for the job, and send what became of it."""
+        async with self._hook() as hook:
+            event = await self._watch(hook)
+        await self._let_the_scheduler_see_the_deferral()
+        yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
+
+    async def on_kill(self) -> None:
+        """Delete or suspend the job, if it is still the one with this uid and has not finished."""
+        if self.on_kill_action == "keep":
+            self.log.info("%s is kept, as on_kill_action says.", self.ref.title)
+            return
+        try:
+            async with asyncio.timeout(_KILL_SECONDS):
+                done = await self._kill()
+        except TimeoutError:
+            self.log.error(  # noqa: TRY400 - where it was waiting says nothing
+                "%s may still be running: the API server did not answer for %.0f s. To delete it: "
+                "kubectl delete %s.%s -n %s %s",
+                self.ref.title,
+                _KILL_SECONDS,
+                self.ref.plural,
+                self.ref.group,
+                self.ref.namespace,
+                self.ref.name,
+            )
+            return
+        if done:
+            did = "Deleted" if self.on_kill_action == "delete" else "Suspended"
+            self.log.info("%s %s, because a user ended the task.", did, self.ref.title)
+
+    async def _kill(self) -> bool:
+        policy = self.propagation_policy
+        while True:
+            try:
+                async with self._hook() as hook:
+                    return await hook.kill_job(self.ref, self.on_kill_action, propagation_policy=policy)
+            except Exception as e:
+                if not is_transient(e):
+                    raise
+                await asyncio.sleep(1)
+
+    async def _let_the_scheduler_see_the_deferral(self) -> None:
+        """Send no event sooner than one poll_interval after the deferral.
+
+        Airflow's scheduler fails a task that runs again before it has read that its executor let go of it ("finished
+        with state success, but the task instance's state attribute is running"), as happens on a busy machine.
+        """
+        if self.deferred_at is not None:
+            not_before = self.deferred_at + min(self.poll_interval, _LONGEST_HOLD)
+            await asyncio.sleep(max(not_before - time.time(), 0.0))
+
+    def _hook(self) -> MXNetJobAsyncHook:
+        return MXNetJobAsyncHook(**{field: getattr(self, field) for field in _CONNECTION})
+
+    async def _watch(self, hook: MXNetJobAsyncHook) -> Event:
+        metrics = Metrics(self.stats_tags)
+        logs = self._logs(hook, metrics)
+        patience = _Patience(self.api_outage_tolerance)
+        seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "patience": patience}
+        while True:
+            pause = self.poll_interval
+            try:
+                job = await hook.get_job(self.ref)
+                found = self._verdict(job)
+                pods = await self._pods(hook) if found is not None and _is_over(found) else []
+            except Exception as e:
+                status = patience.lost(e)
+                if status is not None:
+                    return self._event(Verdict(status, message(e), "Unreachable"), **seen)
+                if patience.failures == 1:
+                    self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
+                pause = min(self.poll_interval * 2**patience.failures, _LONGEST_PAUSE)
+            else:
+                patience.answered()
+                if job is not None and job["metadata"]["uid"] == self.ref.uid:
+                    self._log_state(job)
+                    await (logs.drain(pods) if pods else logs.look(job))
+                if found is not None:
+                    return self._event(found, **seen, job=job, pods=pods)
+            await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - no secret depends on it
+
+    def _verdict(self, job: Mapping[str, Any] | None) -> Verdict | None:
+        return verdict(
+            job,
+            self.ref.uid,
+            now=time.time(),
+            deadline=self.deadline,
+            startup_timeout=self.startup_timeout,
+        )
+
+    async def _pods(self, hook: MXNetJobAsyncHook) -> list[dict[str, Any]]:
+        try:
+            return await hook.replica_pods(self.ref)
+        except ApiException as e:
+            if is_transient(e):
+                raise
+            self.log.warning("Could not read the job's pods, and with them its result: %s", message(e))
+            return []
+
+    def _logs(self, hook: MXNetJobAsyncHook, metrics: Metrics) -> ReplicaLogPoller:
+        now, deferred_at = time.time(), self.deferred_at
+        is_rerun = deferred_at is not None and now - deferred_at > _RESTARTED_AFTER
+        if is_rerun and self.get_logs:
+            self.log.info("Waiting for %s again; its earlier log lines are above, or in its pods.", self.ref.title)
+        return ReplicaLogPoller(
+            hook,
+            self.ref,
+            self.log_replicas if self.get_logs else (),
+            self.log,
+            metrics,
+            cursors=self.log_cursors,
+            shown_until=now if is_rerun else 0.0,
+        )
+
+    def _log_state(self, job: Mapping[str, Any]) -> None:
+        if (state := job_state(job)) != self._state:
+            self._state = state
+            self.log.info("%s: %s%s", self.ref.title, state, counts(job))
+
+    def _event(
+        self,
+        found: Verdict,
+        *,
+        logs: ReplicaLogPoller,
+        metrics: Metrics,
+        patience: "_Patience",
+        job: Mapping[str, Any] | None = None,
+        pods: Sequence[replicas.Pod] = (),
+    ) -> Event:
+        over = job is not None and _is_over(found)
+        return Event(
+            status=found.status,
+            reason=found.reason,
+            message=found.message,
+            name=self.ref.name,
+            namespace=self.ref.namespace,
+            uid=self.ref.uid,
+            failed_replicas=replicas.failures(pods),
+            logs_shown=sorted(logs.complete),
+            log_cursors=logs.cursors(),
+            outage_s=round(patience.longest, 1),
+            summary=summary(job, pods, result_of=self.result_of) if job is not None and over else None,
+            metrics=metrics.history(),
+        )
+
+
+def _is_over(found: Verdict) -> bool:
+    return found.status in ("succeeded", "failed")
+
+
+class _Patience:
+    """For how long the API server has been away, and for how long that is borne."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.failures = 0
+        self.longest = 0.0
+        self._tolerance = tolerance
+        self._last_answer = time.monotonic()
+
+    def answered(self) -> None:
+        self.failures = 0
+        self._last_answer = time.monotonic()
+
+    def lost(self, e: Exception) -> Status | None:
+        """Why to give up after this error; None to try again. Raises it where it is no answer of an API server."""
+        if isinstance(e, ApiException) and not is_transient(e):
+            return "refused"
+        if not is_transient(e):
+            raise e
+        self.failures += 1
+        away = time.monotonic() - self._last_answer
+        self.longest = max(self.longest, away)
+        return "error" if away > self._tolerance else None

@@ -1,0 +1,105 @@
+"""The trigger that waits until an MXJob of a given name is in one of some states; it owns nothing and ends nothing."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+from kubernetes.client.exceptions import ApiException
+
+from mxnet_operator.api import names
+from mxnet_provider.api_errors import is_transient, message
+from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.sight import Sight, settled
+
+_CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
+_OWN: Final = ("target_states", "fail_states", "missing_ok", "poll_interval", "api_outage_tolerance")
+
+
+class MXNetJobStateTrigger(BaseTrigger):
+    """Wait until the MXJob of a name is in one of some states.
+
+    Args:
+        name: The job's name.
+        namespace: The job's namespace; None: the connection's, else `default`.
+        target_states: States that are waited for.
+        fail_states: States in which there is nothing to wait for.
+        missing_ok: Whether a job that is not there is waited for too.
+        poll_interval: Seconds between two looks, give or take a fifth.
+        api_outage_tolerance: For how many seconds the API server may be away.
+        api_version: The job's apiVersion.
+        kind: The job's kind, for messages.
+        plural: The resource's name in the API's paths.
+        kubernetes_conn_id: Connection of type `kubernetes`.
+        in_cluster: Use the service account of the triggerer's pod.
+        config_file: Path of a kubeconfig on the triggerer.
+        cluster_context: A context of the kubeconfig.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        namespace: str,
+        target_states: Sequence[str],
+        fail_states: Sequence[str] = (),
+        missing_ok: bool = False,
+        poll_interval: float = 60.0,
+        api_outage_tolerance: float = 600.0,
+        api_version: str = names.API_VERSION,
+        kind: str = names.KIND,
+        plural: str = names.PLURAL,
+        kubernetes_conn_id: str | None = MXNetJobAsyncHook.default_conn_name,
+        in_cluster: bool | None = None,
+        config_file: str | None = None,
+        cluster_context: str | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.ref = JobRef(name=name, namespace=namespace, api_version=api_version, kind=kind, plural=plural)
+        self.target_states = list(target_states)
+        self.fail_states = list(fail_states)
+        self.missing_ok = missing_ok
+        self.poll_interval = poll_interval
+        self.api_outage_tolerance = api_outage_tolerance
+        self.kubernetes_conn_id = kubernetes_conn_id
+        self.in_cluster = in_cluster
+        self.config_file = config_file
+        self.cluster_context = cluster_context
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """The class and the arguments from which Airflow makes the trigger again."""
+        own = {field: getattr(self, field) for field in (*_OWN, *_CONNECTION)}
+        ref = {key: value for key, value in msgspec.structs.asdict(self.ref).items() if key != "uid"}
+        return f"{type(self).__module__}.{type(self).__name__}", {**ref, **own}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Wait, and send what was seen."""
+        async with MXNetJobAsyncHook(**{field: getattr(self, field) for field in _CONNECTION}) as hook:
+            sight = await self._watch(hook)
+        yield TriggerEvent(msgspec.to_builtins(sight))  # type: ignore[no-untyped-call]
+
+    async def _watch(self, hook: MXNetJobAsyncHook) -> Sight:
+        answered = time.monotonic()
+        while True:
+            try:
+                job = await hook.get_job(self.ref)
+            except Exception as e:
+                if isinstance(e, ApiException) and not is_transient(e):
+                    return Sight(status="refused", message=message(e))
+                if not is_transient(e):
+                    raise
+                if time.monotonic() - answered > self.api_outage_tolerance:
+                    return Sight(status="error", message=message(e))
+                self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
+            else:
+                answered = time.monotonic()
+                sight = settled(
+                    job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
+                )
+                if sight is not None:
+                    return sight
+            await asyncio.sleep(self.poll_interval * random.uniform(0.8, 1.2))  # noqa: S311

@@ -1,0 +1,97 @@
+"""Whether a task may stop waiting for its job, and why: pure, and the same for workers and triggers."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import msgspec
+
+from mxnet_operator.api.conditions import (
+    CREATED,
+    FAILED,
+    PODS_SCHEDULED,
+    REPLICA_FAILURE,
+    SUCCEEDED,
+    SUSPENDED,
+    job_state,
+    terminal_message,
+)
+
+Status = Literal["succeeded", "failed", "deleted", "timeout", "startup_timeout", "error", "refused"]
+"""`error`: the API server did not answer for too long; `refused`: it answered that this account may not look."""
+
+_NOT_STARTED: Final = frozenset({"", CREATED})
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Why the waiting is over."""
+
+    status: Status
+    message: str = ""
+    reason: str = ""
+
+
+def verdict(
+    job: Mapping[str, Any] | None,
+    uid: str,
+    *,
+    now: float,
+    deadline: float | None = None,
+    startup_timeout: float | None = None,
+) -> Verdict | None:
+    """The verdict on a job as it was just read; None while it has to be waited for.
+
+    What became of the job comes before every deadline: one that finished while nobody looked has finished.
+
+    Args:
+        job: The job, None where there is none of its name.
+        uid: The uid that it must have.
+        now: Seconds since the epoch.
+        deadline: Until when it may take, in seconds since the epoch.
+        startup_timeout: For how many seconds it may wait for its pods to run. A suspended job's time doesn't count.
+    """
+    if job is None:
+        return Verdict("deleted", "was deleted before it had finished", "NotFound")
+    if job["metadata"]["uid"] != uid:
+        return Verdict("deleted", "was deleted, and another has its name, before it had finished", "Replaced")
+    state = job_state(job)
+    if state == SUCCEEDED:
+        return Verdict("succeeded", terminal_message(job), _reason(job, SUCCEEDED))
+    if state == FAILED:
+        return Verdict("failed", terminal_message(job), _reason(job, FAILED))
+    if job["metadata"].get("deletionTimestamp"):
+        return Verdict("deleted", "is being deleted and had not finished", "Deleting")
+    if deadline is not None and now >= deadline:
+        return Verdict("timeout", "took longer than the task's execution_timeout", "ExecutionTimeout")
+    if startup_timeout is not None and state in _NOT_STARTED:
+        waited = now - waiting_since(job)
+        if waited >= startup_timeout:
+            return Verdict(
+                "startup_timeout", f"had not started after {waited:.0f} s{_hindrance(job)}", "StartupTimeout"
+            )
+    return None
+
+
+def waiting_since(job: Mapping[str, Any]) -> float:
+    """When the job began to wait for its pods: its creation, or the end of its suspension if that came later."""
+    moments = [job["metadata"].get("creationTimestamp")]
+    moments += [c.get("lastTransitionTime") for c in _conditions(job) if c.get("type") == SUSPENDED]
+    return max((datetime.fromisoformat(moment).timestamp() for moment in moments if moment), default=0.0)
+
+
+def _hindrance(job: Mapping[str, Any]) -> str:
+    """What the controller says about why there are no running pods."""
+    said = [
+        c.get("message") or c.get("reason")
+        for c in _conditions(job)
+        if (c.get("type"), c.get("status")) in ((PODS_SCHEDULED, "False"), (REPLICA_FAILURE, "True"))
+    ]
+    return "".join(f": {text}" for text in said if text)
+
+
+def _reason(job: Mapping[str, Any], condition_type: str) -> str:
+    return next((str(c.get("reason") or "") for c in _conditions(job) if c.get("type") == condition_type), "")
+
+
+def _conditions(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return (job.get("status") or {}).get("conditions") or []

@@ -1,0 +1,92 @@
+"""What may become of a stored job: numbers of replicas stay, unless the job is suspended, in every form.
+
+A change of form is none of numbers: a job that its user rewrites as v1 is looked at as a new manifest.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from mxnet_operator.api.kinds import FIORAVANZO, MLKUBE, MXJOB, MXNETJOB, Kind
+from mxnet_operator.api.older.lists import DEFAULT_TYPE, counts, type_in_cel
+from mxnet_operator.api.older.refusals import SPEC
+from mxnet_operator.api.rules import TransitionRule
+
+_WHY: Final = "processes of MXNet can't join or leave a running job"
+
+
+def transition_rules_of(kind: Kind) -> tuple[TransitionRule, ...]:
+    """Those of a kind's definition."""
+    return _RULES[kind.name]
+
+
+def _stay(
+    field: str, same: Callable[[str, str], str], read: Callable[[Any], Iterable[tuple[str, int]]]
+) -> TransitionRule:
+    """The rule for replicas at `spec.<field>`: CEL that compares one spec with another, and how numbers are read."""
+
+    def allows(old: Any, new: Any) -> bool:
+        if any(_is_suspended(spec) or field not in spec for spec in (old, new)):
+            return True
+        before, after = ({name.lower(): count for name, count in read(spec[field]) if count} for spec in (old, new))
+        return before == after
+
+    suspends = field == "mxReplicaSpecs"
+    either = " || ".join(_suspended(spec) for spec in ("self", "oldSelf")) + " || " if suspends else ""
+    return TransitionRule(
+        at=SPEC,
+        field=f".{field}",
+        cel=(
+            f"!has(self.{field}) || !has(oldSelf.{field}) || {either}"
+            f"({same('self', 'oldSelf')} && {same('oldSelf', 'self')})"
+        ),
+        message=(
+            f"numbers of replicas can be changed only while runPolicy.suspend is true: {_WHY}"
+            if suspends
+            else f"numbers of replicas can't be changed: {_WHY}"
+        ),
+        allows=allows,
+    )
+
+
+def _is_suspended(spec: Any) -> bool:
+    return bool(spec.get("suspend") or spec.get("runPolicy", {}).get("suspend"))
+
+
+def _suspended(spec: str) -> str:
+    return (
+        f"(has({spec}.suspend) && {spec}.suspend) || "
+        f"(has({spec}.runPolicy) && has({spec}.runPolicy.suspend) && {spec}.runPolicy.suspend)"
+    )
+
+
+def _count(entry: str) -> str:
+    return f"(has({entry}.replicas) ? {entry}.replicas : 1)"
+
+
+def _map(field: str) -> TransitionRule:
+    def same(one: str, other: str) -> str:
+        """Every type with replicas in one spec has as many in the other, in whatever case it is written."""
+        of_one, of_other = f"{one}.{field}", f"{other}.{field}"
+        equal = f"{_count(f'{of_other}[u]')} == {_count(f'{of_one}[t]')}"
+        exists = f"{of_other}.exists(u, u.lowerAscii() == t.lowerAscii() && {equal})"
+        return f"{of_one}.all(t, {_count(f'{of_one}[t]')} == 0 || {exists})"
+
+    return _stay(field, same, lambda specs: ((name, spec.get("replicas", 1)) for name, spec in specs.items()))
+
+
+def _list(group: str) -> TransitionRule:
+    default = DEFAULT_TYPE[group]
+
+    def same(one: str, other: str) -> str:
+        equal = f"{type_in_cel('u', default)} == {type_in_cel('r', default)} && {_count('u')} == {_count('r')}"
+        return f"{one}.replicaSpecs.all(r, {_count('r')} == 0 || {other}.replicaSpecs.exists(u, {equal}))"
+
+    return _stay("replicaSpecs", same, lambda entries: counts(entries, default))
+
+
+_RULES: Final[Mapping[str, tuple[TransitionRule, ...]]] = {
+    MXJOB.name: (_map("mxReplicaSpecs"), _list(MXJOB.group)),
+    MXNETJOB.name: (_map("replicaSpecs"),),
+    FIORAVANZO.name: (_list(FIORAVANZO.group),),
+    MLKUBE.name: (_list(MLKUBE.group),),
+}

@@ -1,0 +1,150 @@
+"""A job's page: pure, from what the API server says to one HTML document that refers to nothing outside itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from typing import Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
+from mxnet_operator.api.metrics import parse_epoch_line
+
+_REFRESH_SECONDS: Final = 3
+_LAST_LINES: Final = 300
+_WIDTH, _HEIGHT, _MARGIN = 860, 260, 44
+_COLOURS: Final = ("#0b5cad", "#8a6d1f", "#0d5c3c", "#7b3fa0")
+
+
+@dataclass(frozen=True)
+class ReplicaView:
+    """One pod of a job."""
+
+    pod: str
+    label: str
+    state: str
+    started_at: str
+    finished_at: str
+    log: str
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as its page shows it."""
+
+    job: Mapping[str, Any]
+    replicas: Sequence[ReplicaView]
+
+
+def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
+    """A pod as the API server returns it, and its log."""
+    labels = pod["metadata"].get("labels") or {}
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    state = next((status.get("state") or {} for status in statuses if status.get("name") == names.CONTAINER), {})
+    running, ended = state.get("running") or {}, state.get("terminated") or {}
+    words = str((pod.get("status") or {}).get("phase") or "Pending")
+    if ended:
+        words = f"exited with code {ended.get('exitCode')}"
+    elif waiting := (state.get("waiting") or {}).get("reason"):
+        words = str(waiting)
+    return ReplicaView(
+        pod=pod["metadata"]["name"],
+        label=f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}",
+        state=words,
+        started_at=str(ended.get("startedAt") or running.get("startedAt") or ""),
+        finished_at=str(ended.get("finishedAt") or ""),
+        log=log,
+    )
+
+
+def html(view: JobView) -> str:
+    """The page; while the job is not over it loads itself anew every few seconds."""
+    name, state = escape(view.job["metadata"]["name"]), escape(job_state(view.job) or "new")
+    refresh = "" if state in TERMINAL else f'<meta http-equiv="refresh" content="{_REFRESH_SECONDS}">'
+    message = escape(terminal_message(view.job))
+    return "\n".join(
+        (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">{refresh}',
+            f"<title>{name}: {state}</title>\n<style>{_style()}</style>\n</head>\n<body>\n<main>",
+            f'<header>\n<p class="kind">MXJob in namespace {escape(view.job["metadata"]["namespace"])}</p>',
+            f'<h1>{name} <span class="state {state.lower()}">{state}</span></h1>\n<p>{message}</p>\n</header>',
+            _curve(view),
+            _table(view),
+            *(_log(replica) for replica in view.replicas),
+            "</main>\n</body>\n</html>\n",
+        )
+    )
+
+
+def _style() -> str:
+    css = resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
+    return css + "pre { overflow: auto; max-height: 24rem; margin: 0; font: .85rem/1.5 ui-monospace, monospace; }"
+
+
+def _table(view: JobView) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Replica", "Pod", "State", "Started", "Ended"))
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(replica.label)}</th><td><code>{escape(replica.pod)}</code></td>'
+        f"<td>{escape(replica.state)}</td><td>{escape(replica.started_at)}</td>"
+        f"<td>{escape(replica.finished_at)}</td></tr>"
+        for replica in view.replicas
+    )
+    return (
+        f'<section><h2>Replicas</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _log(replica: ReplicaView) -> str:
+    lines = replica.log.splitlines()
+    left_out = max(len(lines) - _LAST_LINES, 0)
+    note = f'<p class="quiet">{left_out} earlier lines are not shown.</p>' if left_out else ""
+    text = escape("\n".join(lines[-_LAST_LINES:])) or "(nothing yet)"
+    label = escape(replica.label)
+    return f'<section><h2>Log of {label}</h2>{note}<pre id="{label}">{text}</pre></section>'
+
+
+def _curve(view: JobView) -> str:
+    courses = _courses(view)
+    if not courses:
+        return ""
+    epochs = [epoch for course in courses.values() for epoch in course]
+    values = [value for course in courses.values() for value in course.values()]
+    low, high, last = min(*values, 0.0), max(*values, 1.0), max(*epochs, 1)
+
+    def at(epoch: int, value: float) -> str:
+        x = _MARGIN + (_WIDTH - 2 * _MARGIN) * epoch / last
+        y = _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * (value - low) / (high - low)
+        return f"{x:.1f},{y:.1f}"
+
+    lines = "".join(
+        f'<polyline fill="none" stroke="{_COLOURS[number % len(_COLOURS)]}" stroke-width="2" '
+        f'points="{" ".join(at(epoch, value) for epoch, value in sorted(course.items()))}"/>'
+        for number, course in enumerate(courses.values())
+    )
+    axis = (
+        f'<polyline fill="none" stroke="#5b6770" points="{at(0, high)} {at(0, low)} {at(last, low)}"/>'
+        f'<text class="quiet" x="4" y="{_MARGIN}">{high:.3g}</text>'
+        f'<text class="quiet" x="4" y="{_HEIGHT - _MARGIN}">{low:.3g}</text>'
+        f'<text class="quiet" x="{_WIDTH - _MARGIN}" y="{_HEIGHT - 14}">epoch {last}</text>'
+    )
+    now = ", ".join(f"{escape(name)} {course[max(course)]:.4g}" for name, course in courses.items())
+    words = f"After epoch {max(epochs)}: {now}"
+    return (
+        f'<section><h2>Training</h2><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{words}">'
+        f"{axis}{lines}</svg><figcaption>{words}</figcaption></figure></section>"
+    )
+
+
+def _courses(view: JobView) -> dict[str, dict[int, float]]:
+    """The figures of the first replica that reports any, by epoch; those that are no shares would flatten the rest."""
+    for replica in sorted(view.replicas, key=lambda each: not each.label.startswith(names.WORKER.lower())):
+        courses: dict[str, dict[int, float]] = {}
+        for line in replica.log.splitlines():
+            metric = parse_epoch_line(line)
+            if metric is not None and 0 <= metric.value <= 1:
+                courses.setdefault(metric.name, {})[metric.epoch] = metric.value
+        if courses:
+            return dict(list(courses.items())[: len(_COLOURS)])
+    return {}

@@ -1,0 +1,99 @@
+"""Jobs whose one pod waits until a file says with which code to end: the test decides when a job is over, and how."""
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG
+
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
+
+SCRIPT = """
+echo "Epoch[0] Validation-accuracy=0.5"
+until [ -s "$GATE" ]; do sleep 0.2; done
+echo "Epoch[1] Validation-accuracy=0.9"
+printf '{"accuracy": 0.9}' >/dev/termination-log
+exit "$(cat "$GATE")"
+"""
+GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
+COMMAND = ["sh", "-c", SCRIPT]
+IMAGE = "mxjob/mxnet:1.9.1"
+COMMON: dict[str, Any] = {"poll_interval": 0.5, "retry_delay": timedelta(seconds=1)}
+JOB: dict[str, Any] = {"image": IMAGE, "command": COMMAND, "env": GATE, **COMMON}
+
+
+def manifest(**run_policy: Any) -> dict[str, Any]:
+    container = {"name": "mxnet", "image": IMAGE, "command": COMMAND, "env": [{"name": "GATE", "value": GATE["GATE"]}]}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "MXJob",
+        "metadata": {"name": "ends-soon"},
+        "spec": {
+            "jobMode": "MXTrain",
+            "runPolicy": run_policy,
+            "mxReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": {"containers": [container]}}}},
+        },
+    }
+
+
+for mode in ("deferred", "waiting"):
+    deferrable = mode == "deferred"
+    with DAG(f"{mode}", schedule=None):
+        MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
+    with DAG(f"{mode}_timed", schedule=None):
+        MXNetJobOperator(
+            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=20), **JOB
+        )
+    with DAG(f"{mode}_startup", schedule=None):
+        MXNetJobOperator(
+            task_id="train",
+            deferrable=deferrable,
+            retries=0,
+            startup_timeout=5,
+            image="no/such:image",
+            command=["true"],
+            poll_interval=8,  # the trigger's first event comes this long after the deferral, or Airflow fails the task
+        )
+
+with DAG("deferred_impatient", schedule=None):
+    MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
+
+with DAG("deferred_ttl", schedule=None):
+    MXNetJobOperator(
+        task_id="train", deferrable=True, retries=0, manifest=manifest(ttlSecondsAfterFinished=1), **COMMON
+    )
+
+with DAG("deferred_suspended", schedule=None):
+    MXNetJobOperator(task_id="train", deferrable=True, retries=1, on_kill_action="suspend", **JOB)
+
+with DAG("deferred_kept", schedule=None):
+    MXNetJobOperator(task_id="train", deferrable=True, retries=1, on_kill_action="keep", **JOB)
+
+with DAG("deferred_mapped", schedule=None, max_active_runs=4):
+    MXNetJobOperator.partial(
+        task_id="train", deferrable=True, retries=0, image=IMAGE, command=COMMAND, **COMMON
+    ).expand(env=[{**GATE, "N": str(n)} for n in range(2)])
+
+with DAG("pooled", schedule=None):
+    MXNetJobOperator.partial(
+        task_id="train", deferrable=True, retries=0, pool="gpus", image=IMAGE, command=COMMAND, **COMMON
+    ).expand(env=[{**GATE, "N": str(n)} for n in range(4)])
+
+with DAG("detached", schedule=None):
+    train = MXNetJobOperator(task_id="train", wait_for_completion=False, deferrable=True, **JOB)
+    sense = MXNetJobSensor(
+        task_id="sense",
+        job_name="{{ ti.xcom_pull('train', key='job_name') }}",
+        namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
+        deferrable=True,
+        poke_interval=0.5,
+        timeout=600,
+    )
+    delete = MXNetJobDeleteOperator(
+        task_id="delete",
+        job_name="{{ ti.xcom_pull('train', key='job_name') }}",
+        job_uid="{{ ti.xcom_pull('train', key='job_uid') }}",
+        namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
+    )
+    train >> sense >> delete

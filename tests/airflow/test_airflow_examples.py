@@ -1,0 +1,65 @@
+"""The example DAGs besides train_digits, run by the real Airflow on a real local cluster."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import make_mxjob
+from controller_fixtures import submitted
+
+DAGS = str(Path(__file__).resolve().parents[2] / "dags")
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def run(airflow, cluster, dag_id, **conf):
+    return airflow.run(
+        "dags",
+        "test",
+        dag_id,
+        "--conf",
+        json.dumps(conf),
+        AIRFLOW__CORE__DAGS_FOLDER=DAGS,
+        KUBECONFIG=str(cluster.kubeconfig),
+    )
+
+
+def xcoms(airflow, dag_id, key="return_value"):
+    """What the tasks of a DAG have returned, by task and map index."""
+    with closing(sqlite3.connect(airflow.database)) as database:
+        query = "select task_id, map_index, value from xcom where dag_id = ? and key = ?"
+        return {(task, index): json.loads(value) for task, index, value in database.execute(query, [dag_id, key])}
+
+
+def test_the_sweep_trains_once_for_each_rate_and_chooses_the_best(airflow, local_cluster):
+    code, output = airflow.run("pools", "set", "gpus", "2", "MXJobs at a time", "--include-deferred")
+    assert code == 0, output
+    code, output = run(airflow, local_cluster, "sweep_digits", epochs=2)
+    assert code == 0, output
+    found = xcoms(airflow, "sweep_digits")
+    accuracies = [found["train", index]["result"]["accuracy"] for index in range(3)]
+    assert len({found["train", index]["uid"] for index in range(3)}) == 3
+    assert found["choose", -1]["accuracy"] == max(accuracies)
+    assert "(the best)" in output
+
+
+@pytest.fixture
+def data_job(local_cluster):
+    """The job that prepares the data, which has succeeded; its name."""
+    builder = make_mxjob("prepare-digits").worker(1, image="mxjob/mxnet:1.9.1", command=["true"])
+    local_cluster.create(submitted(builder))
+    local_cluster.wait_for("prepare-digits", "Succeeded")
+    return "prepare-digits"
+
+
+def test_the_nightly_training_waits_for_its_data_and_tells_of_its_failure(airflow, local_cluster, data_job):
+    code, output = run(airflow, local_cluster, "nightly_digits", data_job=data_job, epochs=1)
+    assert code == 0, output
+    assert xcoms(airflow, "nightly_digits")["train", -1]["state"] == "Succeeded"
+    assert f"MXJob default/{data_job} is Succeeded." in output
+    code, output = run(airflow, local_cluster, "nightly_digits", data_job=data_job, epochs=-1)
+    assert code != 0, output
+    assert "PAGE: nightly_digits.train failed" in output
+    assert "exited with code 2" in output

@@ -1,0 +1,27 @@
+"""The parameter reference of the documentation is what the docstrings say."""
+
+import inspect
+import runpy
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def written():
+    return runpy.run_path(str(DOCS / "airflow_reference.py"))
+
+
+def test_the_reference_is_up_to_date(written):
+    found = (DOCS / "airflow-reference.md").read_text(encoding="utf-8")
+    assert found == written["reference"](), "run: make generate"
+
+
+def test_every_parameter_is_described(written):
+    for cls in written["CLASSES"]:
+        arguments = inspect.getdoc(cls).partition("\nArgs:\n")[2]
+        described = {name for name, _ in written["_arguments"](arguments)}
+        inherited = {name for base in cls.__mro__[1:-1] for name in written["_parameters"](base)}
+        assert set(written["_parameters"](cls)) - {"self"} <= described | inherited, cls

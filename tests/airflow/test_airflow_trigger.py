@@ -1,0 +1,456 @@
+"""MXNetJobTrigger against a real API server behind a gate, where the test plays controller and kubelet."""
+
+import asyncio
+import importlib
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import structlog.testing
+from api_gateway import gateway_to, refusal
+from loop_guard import blocking_calls
+from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, server_in_thread, terminated
+from waiting import until
+
+from mxnet_provider import event, identity
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.kill import SUSPENDED_BY_AIRFLOW
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
+from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
+
+GOLDEN = Path(__file__).parent / "golden"
+SPEC = {
+    "jobMode": "MXTrain",
+    "mxReplicaSpecs": {
+        "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
+    },
+}
+LINES = [b"Epoch[0] Validation-accuracy=0.5", b"caf\xe9", b"Epoch[1] Validation-accuracy=0.9"]
+
+
+@pytest.fixture(scope="module")
+def log():
+    return StampedLog()
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory, log):
+    with (
+        server_in_thread(tmp_path_factory.mktemp("server"), log) as running,
+        gateway_to(running.kubeconfig, tmp_path_factory.mktemp("gateway")) as gateway,
+    ):
+        gateway.server = running
+        yield gateway
+
+
+@pytest.fixture
+def stage(gateway, log):
+    log.__init__(*LINES)
+    gateway.down, gateway.handler = False, None
+    gateway.rotate("first-token")
+    with ThreadPoolExecutor(1) as threads:
+        yield Stage(gateway.server, threads)
+    gateway.down, gateway.handler = False, None
+
+
+@pytest.fixture
+def task_log():
+    """The messages of the task's log so far."""
+    with structlog.testing.capture_logs() as entries:
+        yield lambda: [entry["event"] for entry in entries]
+
+
+class Waiting:
+    """A job, and the trigger that waits for it."""
+
+    count = 0
+
+    def __init__(self, stage, gateway):
+        Waiting.count += 1
+        self.stage, self.gateway = stage, gateway
+        name = f"job-{Waiting.count}"
+        manifest = {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "MXJob",
+            "metadata": {"name": name, "namespace": "default"},
+        }
+        self.job = stage.hook.create_job({**manifest, "spec": SPEC})
+        self.ref = JobRef.of(self.job)
+        self.before = len(gateway.asked)
+
+    def trigger(self, **arguments):
+        return MXNetJobTrigger(
+            name=self.ref.name,
+            namespace="default",
+            uid=self.ref.uid,
+            **{"config_file": str(self.gateway.kubeconfig), "poll_interval": 0.05, **arguments},
+        )
+
+    def asked(self):
+        return self.gateway.asked[self.before :]
+
+    def writes(self):
+        return [each for each in self.asked() if each.writes]
+
+    async def start(self, **arguments):
+        return asyncio.create_task(events_of(self.trigger(**arguments)))
+
+    async def polled(self, times=1):
+        """Wait until the trigger has looked so many times."""
+        await until(lambda: len(self.asked()) >= times)
+
+    def end(self, state="Succeeded", message="It is over."):
+        self.stage.write_status(self.job, state, message, completionTime="2026-11-21T12:00:09Z")
+
+
+async def events_of(trigger):
+    return [each.payload async for each in trigger.run()]
+
+
+async def event_of(task):
+    """The one event that a trigger sends."""
+    async with asyncio.timeout(120):
+        (payload,) = await task
+    return event.read(json.loads(json.dumps(payload)))
+
+
+@pytest.fixture
+def waiting(stage, gateway):
+    return Waiting(stage, gateway)
+
+
+async def test_a_job_that_succeeds_is_told_with_its_result_and_nothing_is_written(waiting):
+    task = await waiting.start()
+    await waiting.polled()
+    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0, {"accuracy": 0.9}))
+    waiting.end()
+    found = await event_of(task)
+    assert (found.status, found.uid, found.reason) == ("succeeded", waiting.ref.uid, "MXJobSucceeded")
+    assert found.summary["result"] == {"accuracy": 0.9}
+    assert found.summary["duration_s"] == 9.0
+    assert found.metrics == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+    assert found.logs_shown == ["worker-0"]
+    assert waiting.writes() == []
+
+
+async def test_a_job_that_fails_is_told_with_the_replica_that_failed(waiting):
+    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(3))
+    waiting.end("Failed", "worker-0 exited with code 3")
+    found = await event_of(await waiting.start())
+    assert (found.status, found.message) == ("failed", "worker-0 exited with code 3")
+    assert found.failed_replicas == [{"pod": f"{waiting.ref.name}-worker-0", "exit_code": 3, "reason": ""}]
+
+
+async def test_two_triggerers_may_run_the_same_trigger(waiting):
+    first, second = await waiting.start(), await waiting.start()
+    await waiting.polled(4)
+    waiting.end()
+    assert (await event_of(first)).status == (await event_of(second)).status == "succeeded"
+    assert waiting.writes() == []
+
+
+async def test_what_became_of_the_job_comes_before_a_deadline_that_has_passed(waiting):
+    waiting.end()
+    assert (await event_of(await waiting.start(deadline=time.time() - 60))).status == "succeeded"
+
+
+async def test_a_deadline_ends_the_waiting_and_leaves_the_job_to_the_worker(waiting):
+    waiting.stage.write_status(waiting.job, "Running")
+    found = await event_of(await waiting.start(deadline=time.time() - 1))
+    assert found.status == "timeout"
+    assert waiting.writes() == []
+
+
+async def test_a_job_that_does_not_start_is_told_with_the_controller_s_words(waiting):
+    conditions = [
+        {"type": kind, "status": status, "reason": "R", "message": words, "lastTransitionTime": STAMP}
+        for kind, status, words in (("Created", "True", ""), ("PodsScheduled", "False", "no node has a GPU"))
+    ]
+    waiting.stage.write_status(waiting.job, "Created", conditions=conditions)
+    found = await event_of(await waiting.start(startup_timeout=0.1))
+    assert found.status == "startup_timeout"
+    assert "no node has a GPU" in found.message
+
+
+async def test_the_time_in_which_a_job_is_suspended_does_not_count(waiting):
+    waiting.stage.write_status(waiting.job, "Suspended")
+    task = await waiting.start(startup_timeout=0.01)
+    await waiting.polled(4)
+    assert not task.done()
+    waiting.end()
+    assert (await event_of(task)).status == "succeeded"
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_a_job_that_goes_away_is_no_success(waiting, replaced):
+    task = await waiting.start(poll_interval=0.3)
+    await waiting.polled()
+    waiting.stage.delete(waiting.job)
+    if replaced:
+        metadata = {"name": waiting.ref.name, "namespace": "default"}
+        waiting.stage.hook.create_job({**waiting.job, "metadata": metadata})
+    found = await event_of(task)
+    assert found.status == "deleted"
+
+
+async def test_an_outage_is_borne_as_long_as_it_may_last(waiting):
+    task = await waiting.start(api_outage_tolerance=600)
+    await waiting.polled()
+    waiting.gateway.down = True
+    waiting.end()
+    await asyncio.sleep(0.3)
+    assert not task.done()
+    waiting.gateway.down = False
+    found = await event_of(task)
+    assert (found.status, found.outage_s > 0) == ("succeeded", True)
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+async def test_an_overloaded_api_server_is_asked_again(waiting, code):
+    left = ["later"] * 3
+
+    async def handler(asked, forward):
+        return refusal(code, "Overloaded", left.pop()) if left else None
+
+    waiting.gateway.handler = handler
+    waiting.end()
+    assert (await event_of(await waiting.start())).status == "succeeded"
+
+
+async def test_an_outage_that_lasts_too_long_is_told(waiting):
+    waiting.gateway.down = True
+    found = await event_of(await waiting.start(api_outage_tolerance=0.2))
+    assert found.status == "error"
+    assert found.outage_s >= 0.2
+
+
+async def test_a_token_that_was_replaced_is_read_anew(waiting):
+    task = await waiting.start()
+    await waiting.polled(2)
+    waiting.gateway.rotate("second-token")
+    waiting.end()
+    assert (await event_of(task)).status == "succeeded"
+
+
+async def test_credentials_that_stay_refused_are_told(waiting):
+    waiting.gateway.tokens = set()
+    found = await event_of(await waiting.start())
+    assert (found.status, found.message) == ("refused", "Unauthorized")
+
+
+async def test_a_missing_right_to_read_pods_costs_the_result_and_no_more(waiting):
+    async def handler(asked, forward):
+        return refusal(403, "Forbidden", "no pods for you") if "/pods" in asked.path else None
+
+    waiting.gateway.handler = handler
+    waiting.end()
+    found = await event_of(await waiting.start())
+    assert (found.status, found.summary["replicas"]) == ("succeeded", [])
+
+
+async def test_logs_that_can_t_be_read_are_a_warning(waiting, task_log):
+    async def handler(asked, forward):
+        return refusal(500, "InternalError", "the node is gone") if asked.path.endswith("/log") else None
+
+    waiting.gateway.handler = handler
+    waiting.stage.add_pod(waiting.job, "Worker", 0, RUNNING)
+    waiting.stage.write_status(waiting.job, "Running")
+    task = await waiting.start()
+    await waiting.polled(6)
+    waiting.stage.write_pod_state(waiting.job, "Worker", 0, terminated(0, {"accuracy": 1}))
+    waiting.end()
+    assert (await event_of(task)).summary["result"] == {"accuracy": 1}
+    assert any("the node is gone" in line for line in task_log())
+
+
+def shown(task_log):
+    return [line for line in task_log() if line.startswith("[worker-0]")]
+
+
+async def test_each_line_is_shown_once_over_many_looks(waiting, log, task_log):
+    waiting.stage.add_pod(waiting.job, "Worker", 0, RUNNING)
+    waiting.stage.write_status(waiting.job, "Running")
+    task = await waiting.start()
+    await until(lambda: len(shown(task_log)) == 3)
+    log.lines.append(b"the end")
+    waiting.stage.write_pod_state(waiting.job, "Worker", 0, terminated(0))
+    waiting.end()
+    await event_of(task)
+    assert shown(task_log) == [f"[worker-0] {line.decode(errors='replace')}" for line in [*LINES, b"the end"]]
+
+
+async def test_a_trigger_that_runs_again_repeats_no_line_and_forgets_no_figure(waiting, task_log):
+    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.end()
+    found = await event_of(await waiting.start(deferred_at=time.time() - 3600))
+    assert shown(task_log) == []
+    assert found.metrics == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+
+
+async def test_another_trigger_goes_on_where_the_first_one_s_reading_ended(waiting, log, task_log):
+    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.end()
+    first = await event_of(await waiting.start())
+    log.lines.append(b"more")
+    before = len(shown(task_log))
+    await event_of(await waiting.start(log_cursors=first.log_cursors))
+    assert shown(task_log)[before:] == ["[worker-0] more"]
+
+
+async def test_the_event_comes_one_look_after_the_deferral_at_the_soonest(waiting, monkeypatch):
+    """Else Airflow's scheduler may take the task's resumption for a failure of its executor."""
+    waiting.end()
+    paused, sleep = [], asyncio.sleep
+
+    async def note(seconds):
+        paused.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    await event_of(await waiting.start(poll_interval=7, deferred_at=time.time() + 100))
+    assert any(100 < seconds <= 107 for seconds in paused)
+
+
+async def test_a_trigger_that_is_cancelled_ends_at_once_and_touches_nothing(waiting):
+    trigger = waiting.trigger(poll_interval=3600)
+    task = asyncio.create_task(events_of(trigger))
+    await waiting.polled()
+    task.cancel("Supervisor closed")
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await trigger.cleanup()
+    assert waiting.writes() == []
+
+
+async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
+    await waiting.trigger().on_kill()
+    (asked,) = waiting.writes()
+    assert (asked.method, asked.path) == (
+        "DELETE",
+        f"/apis/kubeflow.org/v1/namespaces/default/mxjobs/{waiting.ref.name}",
+    )
+    assert asked.body == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": waiting.ref.uid},
+        "propagationPolicy": "Foreground",
+    }
+
+
+async def test_the_end_of_a_task_leaves_a_finished_job_and_another_s_alone(waiting, stage, gateway):
+    waiting.end()
+    await waiting.trigger().on_kill()
+    other = Waiting(stage, gateway)
+    await MXNetJobTrigger(
+        name=other.ref.name, namespace="default", uid="another", config_file=str(gateway.kubeconfig)
+    ).on_kill()
+    assert waiting.writes() == []
+
+
+async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):
+    await waiting.trigger(on_kill_action="keep").on_kill()
+    assert waiting.asked() == []
+    await waiting.trigger(on_kill_action="suspend").on_kill()
+    job = waiting.stage.hook.get_job(waiting.ref)
+    assert job["spec"]["runPolicy"]["suspend"] is True
+    assert job["metadata"]["annotations"][SUSPENDED_BY_AIRFLOW] == "true"
+
+
+async def test_the_end_of_a_task_is_tried_again_while_the_api_server_is_away(waiting):
+    waiting.gateway.down = True
+    task = asyncio.create_task(waiting.trigger().on_kill())
+    await asyncio.sleep(0.1)
+    waiting.gateway.down = False
+    await task
+    assert [asked.method for asked in waiting.writes()] == ["DELETE"]
+
+
+@pytest.mark.parametrize("extra", ["kube_config_path", "kube_config"])
+async def test_nothing_that_a_trigger_does_blocks_the_loop(waiting, monkeypatch, extra):
+    """From the look-up of the connection to the event, for a connection by path and one by content."""
+    path = waiting.gateway.kubeconfig
+    value = str(path) if extra == "kube_config_path" else path.read_text()
+    connection = {"conn_type": "kubernetes", "extra": json.dumps({extra: value})}
+    monkeypatch.setenv("AIRFLOW_CONN_GUARDED", json.dumps(connection))
+    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.end()
+    trigger = waiting.trigger(config_file=None, kubernetes_conn_id="guarded")
+    with blocking_calls() as warm_up:
+        await events_of(trigger)
+    with blocking_calls() as found:
+        (payload,) = await events_of(waiting.trigger(config_file=None, kubernetes_conn_id="guarded"))
+    assert payload["status"] == "succeeded"
+    assert found == [], warm_up
+
+
+async def test_the_guard_notices_a_file_that_is_read_on_the_loop(waiting, monkeypatch):
+    from mxnet_provider.hooks import kube_configuration, mxnet_job_async
+
+    async def on_the_loop(function, *arguments, **options):
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(mxnet_job_async.asyncio, "to_thread", on_the_loop)
+    waiting.end()
+    with blocking_calls() as found:
+        await events_of(waiting.trigger())
+    assert any(kube_configuration.__file__ in call for call in found)
+
+
+async def test_a_trigger_s_arguments_are_json_and_make_it_again(waiting):
+    path, arguments = waiting.trigger(log_cursors={"worker-0": [STAMP, "000000001", 1]}, deadline=1.0).serialize()
+    assert path == "mxnet_provider.triggers.mxnet_job.MXNetJobTrigger"
+    assert MXNetJobTrigger(**json.loads(json.dumps(arguments))).serialize() == (path, arguments)
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("trigger-*.json")), ids=lambda file: file.stem)
+def test_triggers_that_earlier_releases_deferred_to_are_made_again(file):
+    path, arguments = json.loads(file.read_text())
+    module, _, name = path.rpartition(".")
+    again = getattr(importlib.import_module(module), name)(**arguments).serialize()
+    assert again[0] == path
+    assert {key: again[1][key] for key in arguments} == arguments
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("event-*.json")), ids=lambda file: file.stem)
+def test_events_that_triggers_of_earlier_releases_sent_are_read(file):
+    found = event.read(json.loads(file.read_text()))
+    assert (found.status, found.summary["state"]) == ("succeeded", "Succeeded")
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("state-*.json")), ids=lambda file: file.stem)
+def test_state_that_earlier_releases_stored_is_read(file):
+    record = identity.load(json.loads(file.read_text()))
+    assert (record.ref.name, record.generation, record.phase) == ("digits-01234567", 2, "submitted")
+
+
+def test_there_is_something_golden_of_each_kind():
+    assert {file.stem.split("-")[0] for file in GOLDEN.glob("*.json")} == {"event", "state", "trigger"}
+
+
+class TestStateTrigger:
+    """The sensor's trigger."""
+
+    def trigger(self, waiting, **arguments):
+        given = {"target_states": ["Succeeded"], "fail_states": ["Failed"], "poll_interval": 0.05, **arguments}
+        config = str(waiting.gateway.kubeconfig)
+        return MXNetJobStateTrigger(name=waiting.ref.name, namespace="default", config_file=config, **given)
+
+    @pytest.mark.parametrize(("state", "status"), [("Succeeded", "reached"), ("Failed", "failed")])
+    async def test_it_tells_the_state_that_was_waited_for_and_the_one_that_ends_hope(self, waiting, state, status):
+        task = asyncio.create_task(events_of(self.trigger(waiting)))
+        await waiting.polled(2)
+        waiting.end(state)
+        (found,) = await task
+        assert (found["status"], found["state"], found["uid"]) == (status, state, waiting.ref.uid)
+        assert waiting.writes() == []
+
+    async def test_a_job_that_is_not_there_is_told_or_waited_for(self, waiting):
+        waiting.stage.delete(waiting.job)
+        (found,) = await events_of(self.trigger(waiting))
+        assert found["status"] == "missing"
+        task = asyncio.create_task(events_of(self.trigger(waiting, missing_ok=True)))
+        await waiting.polled(4)
+        assert not task.done()
+        task.cancel()

@@ -1,0 +1,70 @@
+"""`make mutants`: make each mistake of `mutations` in a copy of the package, and show what catches it."""
+
+import argparse
+import concurrent.futures
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from simulator.mutated import UNIT_TESTS, Verdict, judge, occurrences
+from simulator.mutations import MUTATIONS, Mutation
+
+
+def main() -> int:
+    """Run; 1 where the simulation misses a mistake, or one no longer applies."""
+    arguments = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    arguments.add_argument("--schedules", type=int, default=3000, help="how many at most for each mistake")
+    arguments.add_argument("--only", default="", help="mistakes with these words in their names")
+    asked = arguments.parse_args()
+    mutations = [mutation for mutation in MUTATIONS if asked.only in mutation.name]
+    stale = [mutation for mutation in mutations if occurrences(mutation) != 1]
+    for mutation in stale:
+        print(f"{mutation.name}: its text is {occurrences(mutation)} times in {mutation.file}", file=sys.stderr)
+    if stale:
+        return 1
+    verdicts = _judge(mutations, asked.schedules)
+    Console(width=None if sys.stdout.isatty() else 150).print(_table(verdicts))
+    survivors = [verdict for verdict in verdicts if not verdict.invariant]
+    by_tests = sum(bool(verdict.unit_test) for verdict in verdicts)
+    print(
+        f"{len(verdicts) - len(survivors)} of {len(verdicts)} mistakes are caught by the simulation, "
+        f"{by_tests} by {UNIT_TESTS}"
+    )
+    return 1 if survivors else 0
+
+
+def _judge(mutations: list[Mutation], schedules: int) -> list[Verdict]:
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
+        concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        task = bar.add_task("mistakes", total=len(mutations))
+        running = [
+            pool.submit(judge, mutation, Path(folder, str(number)), schedules)
+            for number, mutation in enumerate(mutations)
+        ]
+        for _ in concurrent.futures.as_completed(running):
+            bar.advance(task)
+        return [each.result() for each in running]
+
+
+def _table(verdicts: list[Verdict]) -> Table:
+    table = Table("mistake", "in", "invariant that breaks", "schedules", f"test of {UNIT_TESTS} that fails", box=None)
+    for verdict in verdicts:
+        table.add_row(
+            verdict.mutation.name,
+            verdict.mutation.file,
+            verdict.invariant or "[bold]none[/]",
+            str(verdict.schedules or ""),
+            verdict.unit_test or "none",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""Mistakes that somebody could make in the controller, each as a change of its text: `make mutants` shows them caught.
+
+A text that is no longer there, or there twice, fails a test: then write the same mistake against today's code.
+"""
+
+import msgspec
+
+
+class Mutation(msgspec.Struct, frozen=True):
+    """One mistake: in this file below operator/mxnet_operator, the old text becomes the new one."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+MUTATIONS = (
+    # What counts
+    Mutation(
+        "count every failure of a gang",
+        "plan/restart.py",
+        "failures = min(failures, 1)",
+        "failures = failures + 0",
+    ),
+    Mutation(
+        "count a failure twice",
+        "plan/attempt.py",
+        "job.status.restarts_count_towards_max + failures",
+        "job.status.restarts_count_towards_max + 2 * failures",
+    ),
+    Mutation(
+        "forget to count",
+        "plan/attempt.py",
+        "job.status.restarts_count_towards_max + failures",
+        "job.status.restarts_count_towards_max",
+    ),
+    Mutation(
+        "count disruptions as failures",
+        "plan/restart.py",
+        'return replica.pod is None or replica.pod.disruption in ("", *DISRUPTIONS)',
+        "return False",
+    ),
+    Mutation(
+        "count a suspension as a failure",
+        "plan/suspend.py",
+        "torn_down(job, observed, present, failures=0)",
+        "torn_down(job, observed, present, failures=1)",
+    ),
+    Mutation(
+        "forget which pods are still being replaced",
+        "plan/attempt.py",
+        "for pod in (*pods, *outgoing(job, observed))}",
+        "for pod in pods}",
+    ),
+    # What is retried
+    Mutation(
+        "restart a permanent exit code",
+        "plan/restart.py",
+        "return is_retryable(pod.exit_code, pod.reason, job.spec.run_policy.exit_codes)",
+        "return True",
+    ),
+    Mutation(
+        "forget the job's own exit codes",
+        "plan/restart.py",
+        "return is_retryable(pod.exit_code, pod.reason, job.spec.run_policy.exit_codes)",
+        "return is_retryable(pod.exit_code, pod.reason, None)",
+    ),
+    Mutation(
+        "retry what ran out of memory",
+        "api/exit_codes.py",
+        "return code in RETRYABLE and reason != OUT_OF_MEMORY",
+        "return code in RETRYABLE",
+    ),
+    Mutation(
+        "retry under restartPolicy Never",
+        "plan/restart.py",
+        'if policy == "Never":\n        return False',
+        'if policy == "Never":\n        return True',
+    ),
+    Mutation(
+        "restart once more than backoffLimit",
+        "plan/restart.py",
+        "counted + failures > limit:",
+        "counted + failures > limit + 1:",
+    ),
+    Mutation(
+        "restart once less than backoffLimit",
+        "plan/restart.py",
+        "counted + failures > limit:",
+        "counted + failures >= limit:",
+    ),
+    # What a pod's end means
+    Mutation(
+        "believe the exit 0 of a pod that was taken away",
+        "plan/replicas.py",
+        "if pod.was_taken and (",
+        "if pod.was_taken and pod.exit_code != 0 and (",
+    ),
+    Mutation(
+        "believe the exit code of a pod that was deleted by hand",
+        "plan/replicas.py",
+        "if pod.was_taken and (",
+        "if pod.was_taken and pod.exit_code is None and (",
+    ),
+    Mutation(
+        "replace a pod of a gang that has run",
+        "plan/replicas.py",
+        "return Outcome.LOST if ran else Outcome.MISSING",
+        "return Outcome.MISSING",
+    ),
+    Mutation(
+        "let new members join a gang that has ended unseen",
+        "plan/replicas.py",
+        '(one_has_ended and restart_scope(job) == "Job")',
+        "False",
+    ),
+    Mutation("one worker's success is the job's", "plan/success.py", "return all(", "return any("),
+    Mutation(
+        "success before failure",
+        "plan/decide.py",
+        "verdict = judge(job, replicas)",
+        "verdict = None if has_succeeded(job, replicas) else judge(job, replicas)",
+    ),
+    Mutation(
+        "a restarted gang keeps what was done",
+        "plan/attempt.py",
+        'return msgspec.structs.replace(raised, completed_indexes={}, result="")',
+        "return raised",
+    ),
+    # Order of things
+    Mutation(
+        "begin an attempt beside the one before",
+        "plan/topology.py",
+        'if going and restart_scope(job) == "Job":',
+        "if False:",
+    ),
+    Mutation(
+        "make pods of attempt 0 for ever",
+        "plan/topology.py",
+        "CreatePod(replica.type, replica.index, job.status.restarts)",
+        "CreatePod(replica.type, replica.index, 0)",
+    ),
+    Mutation(
+        "delete the running attempt",
+        "plan/attempt.py",
+        "if pod.attempt < job.status.restarts",
+        "if pod.attempt <= job.status.restarts",
+    ),
+    Mutation(
+        "say Running when the first pod runs", "plan/status.py", "if all(replica.started", "if any(replica.started"
+    ),
+    Mutation(
+        "Running beside Restarting",
+        "api/conditions.py",
+        'displaced = _DISPLACES.get(condition_type) if status == "True" else None',
+        "displaced = None",
+    ),
+    # The end, and after
+    Mutation(
+        "go on after the verdict",
+        "plan/decide.py",
+        "if conditions.is_terminal(job.status):",
+        "if False:",
+    ),
+    Mutation("forget completionTime", "plan/status.py", "        completion_time=now,\n", ""),
+    Mutation(
+        "leave running what is left of a finished job",
+        "plan/cleanup.py",
+        "elif unfinished and not pod.stop_requested:",
+        "elif False:",
+    ),
+    Mutation("keep pods under cleanPodPolicy All", "plan/cleanup.py", 'if policy == "All" or (', "if ("),
+    Mutation(
+        "keep Services under cleanPodPolicy Running", "plan/cleanup.py", 'if policy != "None":', 'if policy == "All":'
+    ),
+    # Suspension
+    Mutation(
+        "make pods for a suspended job",
+        "plan/decide.py",
+        "if job.spec.run_policy.suspend:",
+        "if job.spec.run_policy.suspend and not present.pods:",
+    ),
+    Mutation("a suspended job keeps its startTime", "plan/suspend.py", "        start_time=None,\n    )", "    )"),
+    Mutation(
+        "suspend a job that has lost its pods as if it had not run",
+        "plan/suspend.py",
+        "if present or _has_run(job):",
+        "if present:",
+    ),
+    # Coming back
+    Mutation(
+        "don't come back after the back-off",
+        "plan/decide.py",
+        "begin - now if begin is not None and waiting else None,",
+        "None,",
+    ),
+    Mutation(
+        "don't come back for a deadline",
+        "plan/decide.py",
+        "deadline.at - now if deadline is not None else None,",
+        "None,",
+    ),
+    Mutation("don't come back for the TTL", "plan/decide.py", "requeue_after=left)", "requeue_after=None)"),
+    # Pods that won't go
+    Mutation(
+        "delete by force without asking after the node",
+        "plan/stuck.py",
+        'if states.get(pod.node_name) in ("Gone", "OutOfService") and not pod.forced)',
+        "if not pod.forced)",
+    ),
+    # Carrying out
+    Mutation("forget the uid when deleting", "controller/executor.py", '        "preconditions": {"uid": uid},\n', ""),
+    Mutation(
+        "take a stranger's pod for ours",
+        "controller/executor.py",
+        'is_ours, is_going = owner.get("uid") == job.metadata.uid,',
+        "is_ours, is_going = True,",
+    ),
+    Mutation(
+        "take a failed deletion for done",
+        "controller/executor.py",
+        "if error.code not in {404, 409}:",
+        "if error.code not in {404, 409, 500}:",
+    ),
+    Mutation(
+        "take a refused creation for done",
+        "controller/executor.py",
+        "    outcome.error = outcome.error or error\n    namespace_is_going",
+        "    namespace_is_going",
+    ),
+    Mutation(
+        "make pods though a Service failed",
+        "controller/executor.py",
+        "if outcome.error is None:\n            await",
+        "if True:\n            await",
+    ),
+    Mutation(
+        "write the status over whatever is there",
+        "controller/reconcile.py",
+        'body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}',
+        'body = {"status": change}',
+    ),
+    Mutation(
+        "believe a cache of pods that lags behind the job",
+        "controller/reconcile.py",
+        "if lags_behind(self._pods, job) and",
+        "if False and",
+    ),
+)
