@@ -48,12 +48,15 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
 
     Args:
         args: As for Airflow's AsyncKubernetesHook.
+        say: Called with what a user should know about the connection. A trigger passes its own log: of a hook's nothing
+            reaches the task's.
         kwargs: As for Airflow's AsyncKubernetesHook: `kubernetes_conn_id`, `in_cluster`, `config_file`,
             `cluster_context`.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._say = say or self.log.info
         self._held = contextlib.AsyncExitStack()
         self._open: ApiConnection | None = None
 
@@ -141,7 +144,7 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
         self._open = await self._held.enter_async_context(open_connection(configuration))
 
     async def _reconnect(self) -> None:
-        self.log.info("The API server no longer accepts the credentials; reading them anew.")
+        self._say("The API server no longer accepts the credentials; reading them anew.")
         self._extras = None
         await self._held.aclose()
         await self._connect()

@@ -437,7 +437,8 @@ class MXNetJobOperator(BaseOperator):
             return self._submit(context, self.manifest_to_create(context, record.token))
         if found is None:
             raise RuntimeError(f"nothing to do for decision {decision!r}")
-        self._remember(context, ref=JobRef.of(found, record.ref.plural), phase="submitted")
+        self.job_ref = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
+        self._remember(context, ref=self.job_ref, phase="submitted")
         self.log.info("%s, which try %d created, is waited for again.", self._ref.title, record.try_number)
         if decision == "resume":
             self._resume(found)

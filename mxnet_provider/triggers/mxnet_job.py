@@ -4,23 +4,28 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
-from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_provider import kill, replicas
-from mxnet_provider.api_errors import is_transient, message
+from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.event import Event
-from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.metrics import Metrics
+from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.summary import counts, summary
+from mxnet_provider.triggers.connection import connected
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
 from mxnet_provider.verdict import Status, Verdict, verdict
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _LONGEST_PAUSE: Final = 60.0
 _LONGEST_HOLD: Final = 10.0
@@ -78,7 +83,7 @@ class MXNetJobTrigger(BaseTrigger):
         api_version: str = names.API_VERSION,
         kind: str = names.KIND,
         plural: str = names.PLURAL,
-        kubernetes_conn_id: str | None = MXNetJobAsyncHook.default_conn_name,
+        kubernetes_conn_id: str | None = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
         cluster_context: str | None = None,
@@ -172,10 +177,10 @@ class MXNetJobTrigger(BaseTrigger):
             not_before = self.deferred_at + min(self.poll_interval, _LONGEST_HOLD)
             await asyncio.sleep(max(not_before - time.time(), 0.0))
 
-    def _hook(self) -> MXNetJobAsyncHook:
-        return MXNetJobAsyncHook(**{field: getattr(self, field) for field in _CONNECTION})
+    def _hook(self) -> "AbstractAsyncContextManager[MXNetJobAsyncHook]":
+        return connected(say=self.log.info, **{field: getattr(self, field) for field in _CONNECTION})
 
-    async def _watch(self, hook: MXNetJobAsyncHook) -> Event:
+    async def _watch(self, hook: "MXNetJobAsyncHook") -> Event:
         metrics = Metrics(self.stats_tags)
         logs = self._logs(hook, metrics)
         patience = _Patience(self.api_outage_tolerance)
@@ -211,16 +216,16 @@ class MXNetJobTrigger(BaseTrigger):
             startup_timeout=self.startup_timeout,
         )
 
-    async def _pods(self, hook: MXNetJobAsyncHook) -> list[dict[str, Any]]:
+    async def _pods(self, hook: "MXNetJobAsyncHook") -> list[dict[str, Any]]:
         try:
             return await hook.replica_pods(self.ref)
-        except ApiException as e:
-            if is_transient(e):
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
                 raise
             self.log.warning("Could not read the job's pods, and with them its result: %s", message(e))
             return []
 
-    def _logs(self, hook: MXNetJobAsyncHook, metrics: Metrics) -> ReplicaLogPoller:
+    def _logs(self, hook: "MXNetJobAsyncHook", metrics: Metrics) -> ReplicaLogPoller:
         now, deferred_at = time.time(), self.deferred_at
         is_rerun = deferred_at is not None and now - deferred_at > _RESTARTED_AFTER
         if is_rerun and self.get_logs:
@@ -286,10 +291,10 @@ class _Patience:
 
     def lost(self, e: Exception) -> Status | None:
         """Why to give up after this error; None to try again. Raises it where it is no answer of an API server."""
-        if isinstance(e, ApiException) and not is_transient(e):
-            return "refused"
         if not is_transient(e):
-            raise e
+            if refusal(e) is None:
+                raise e
+            return "refused"
         self.failures += 1
         away = time.monotonic() - self._last_answer
         self.longest = max(self.longest, away)

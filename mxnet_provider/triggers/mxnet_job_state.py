@@ -4,17 +4,20 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
-from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_provider.api_errors import is_transient, message
-from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.sight import Sight, settled
+from mxnet_provider.triggers.connection import connected
+
+if TYPE_CHECKING:
+    from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
 _OWN: Final = ("target_states", "fail_states", "missing_ok", "poll_interval", "api_outage_tolerance")
@@ -53,7 +56,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         api_version: str = names.API_VERSION,
         kind: str = names.KIND,
         plural: str = names.PLURAL,
-        kubernetes_conn_id: str | None = MXNetJobAsyncHook.default_conn_name,
+        kubernetes_conn_id: str | None = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
         cluster_context: str | None = None,
@@ -78,20 +81,21 @@ class MXNetJobStateTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait, and send what was seen."""
-        async with MXNetJobAsyncHook(**{field: getattr(self, field) for field in _CONNECTION}) as hook:
+        connection = {field: getattr(self, field) for field in _CONNECTION}
+        async with connected(say=self.log.info, **connection) as hook:
             sight = await self._watch(hook)
         yield TriggerEvent(msgspec.to_builtins(sight))  # type: ignore[no-untyped-call]
 
-    async def _watch(self, hook: MXNetJobAsyncHook) -> Sight:
+    async def _watch(self, hook: "MXNetJobAsyncHook") -> Sight:
         answered = time.monotonic()
         while True:
             try:
                 job = await hook.get_job(self.ref)
             except Exception as e:
-                if isinstance(e, ApiException) and not is_transient(e):
-                    return Sight(status="refused", message=message(e))
                 if not is_transient(e):
-                    raise
+                    if refusal(e) is None:
+                        raise
+                    return Sight(status="refused", message=message(e))
                 if time.monotonic() - answered > self.api_outage_tolerance:
                     return Sight(status="error", message=message(e))
                 self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))

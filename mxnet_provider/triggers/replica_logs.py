@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_provider import replicas
 from mxnet_provider.api_errors import message
-from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.logs import LineSplitter, LogCursor
 from mxnet_provider.metrics import Metrics
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _POLL_BYTES: Final = 8 * 1024 * 1024
 _DRAIN_BYTES: Final = 64 * 1024 * 1024
@@ -41,7 +42,7 @@ class ReplicaLogPoller:
 
     def __init__(
         self,
-        hook: MXNetJobAsyncHook,
+        hook: "MXNetJobAsyncHook",
         ref: JobRef,
         chosen: Sequence[str],
         log: "Logger",

@@ -153,6 +153,7 @@ def test_a_token_may_be_replaced_while_a_task_is_deferred(begin):
     scene = begin("deferred")
     uid = scene.the_job()
     scene.train.wait("deferred")
+    eventually(lambda: ": Running" in scene.train.log())  # the trigger has logged in
     scene.gateway.rotate("another-" + TOKEN)
     eventually(lambda: "reading them anew" in scene.train.log())
     scene.succeed()

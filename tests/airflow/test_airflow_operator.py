@@ -321,10 +321,12 @@ def test_a_try_that_died_before_it_created_its_job_is_followed_by_one_that_creat
 
 
 def test_a_job_whose_creation_was_not_answered_is_found_again(stage, task_log):
-    ti, operator = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False)
+    ti, operator = Try(), stage.operator(manifest=MANIFEST)
     store, manifest = intended(stage, operator, ti)
     created = stage.hook.create_job(manifest)
-    assert stage.start(operator, ti, store).result()["uid"] == created["metadata"]["uid"]
+    task = stage.start(operator, ti, store)
+    stage.write_status(stage.job_of(task), "Succeeded")
+    assert task.result()["uid"] == created["metadata"]["uid"] == task.ti.pushed["job_uid"]
     assert task_log()[0] == f"MXJob default/{manifest['metadata']['name']}, which try 1 created, is waited for again."
 
 

@@ -65,12 +65,13 @@ def test_reading_the_provider_info_imports_no_airflow():
     assert (code, output) == (0, "[]\n")
 
 
-def test_parsing_a_dag_imports_no_kubernetes_client():
-    """It takes seconds of processor time, for each parsing of each DAG."""
+def test_neither_parsing_a_dag_nor_making_a_trigger_imports_a_kubernetes_client():
+    """It takes seconds of processor time: for each parsing of each DAG, and on the triggerer's event loop."""
     code, output = python(
         "import sys\n"
         "import mxnet_provider.operators.mxnet_tune, mxnet_provider.operators.mxnet_job_delete\n"
         "import mxnet_provider.sensors.mxnet_job\n"
+        "import mxnet_provider.triggers.mxnet_job, mxnet_provider.triggers.mxnet_job_state\n"
         "print([m for m in sys.modules if m.partition('.')[0] in ('kubernetes', 'kubernetes_asyncio', 'aiohttp')])"
     )
     assert (code, output.splitlines()[-1]) == (0, "[]"), output

@@ -226,12 +226,13 @@ async def test_an_outage_that_lasts_too_long_is_told(waiting):
     assert found.outage_s >= 0.2
 
 
-async def test_a_token_that_was_replaced_is_read_anew(waiting):
+async def test_a_token_that_was_replaced_is_read_anew(waiting, task_log):
     task = await waiting.start()
     await waiting.polled(2)
     waiting.gateway.rotate("second-token")
     waiting.end()
     assert (await event_of(task)).status == "succeeded"
+    assert "The API server no longer accepts the credentials; reading them anew." in task_log()
 
 
 async def test_credentials_that_stay_refused_are_told(waiting):

@@ -19,7 +19,9 @@ exit "$(cat "$GATE")"
 GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
 COMMAND = ["sh", "-c", SCRIPT]
 IMAGE = "mxjob/mxnet:1.9.1"
-COMMON: dict[str, Any] = {"poll_interval": 0.5, "retry_delay": timedelta(seconds=1)}
+# A task that comes back before the scheduler has read that its executor let go of it is failed by Airflow: on a busy
+# machine that takes seconds. A trigger waits one poll_interval before its first event.
+COMMON: dict[str, Any] = {"poll_interval": 2, "retry_delay": timedelta(seconds=5)}
 JOB: dict[str, Any] = {"image": IMAGE, "command": COMMAND, "env": GATE, **COMMON}
 
 
@@ -61,7 +63,7 @@ with DAG("deferred_impatient", schedule=None):
 
 with DAG("deferred_ttl", schedule=None):
     MXNetJobOperator(
-        task_id="train", deferrable=True, retries=0, manifest=manifest(ttlSecondsAfterFinished=1), **COMMON
+        task_id="train", deferrable=True, retries=2, manifest=manifest(ttlSecondsAfterFinished=5), **COMMON
     )
 
 with DAG("deferred_suspended", schedule=None):
@@ -72,12 +74,12 @@ with DAG("deferred_kept", schedule=None):
 
 with DAG("deferred_mapped", schedule=None, max_active_runs=4):
     MXNetJobOperator.partial(
-        task_id="train", deferrable=True, retries=0, image=IMAGE, command=COMMAND, **COMMON
+        task_id="train", deferrable=True, retries=2, image=IMAGE, command=COMMAND, **COMMON
     ).expand(env=[{**GATE, "N": str(n)} for n in range(2)])
 
 with DAG("pooled", schedule=None):
     MXNetJobOperator.partial(
-        task_id="train", deferrable=True, retries=0, pool="gpus", image=IMAGE, command=COMMAND, **COMMON
+        task_id="train", deferrable=True, retries=2, pool="gpus", image=IMAGE, command=COMMAND, **COMMON
     ).expand(env=[{**GATE, "N": str(n)} for n in range(4)])
 
 with DAG("detached", schedule=None):
