@@ -12,7 +12,7 @@ from apiserver_fixtures import running_server
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import EVENTS, PODS
-from mxnet_operator.local.images import Image, ImageError, ReadyImage
+from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
 from mxnet_operator.local.kubelet import Kubelet, Timing
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
 
@@ -35,6 +35,7 @@ class ThisInterpreterAsImages:
 
     def __init__(self, folder=None):
         self.folder = folder
+        self.start = Start()
         self.known = {IMAGE}
         self.broken = {}
 
@@ -50,7 +51,7 @@ class ThisInterpreterAsImages:
     async def ensure(self, image, progress=None):
         if image.name in self.broken:
             raise ImageError(self.broken[image.name])
-        return ReadyImage(Path(sys.executable), Path(sys.executable).parent, self.folder)
+        return ReadyImage(Path(sys.executable), Path(sys.executable).parent, self.folder, self.start)
 
 
 @dataclass

@@ -1,44 +1,18 @@
-"""The manifests of the five documents, complete, as their users wrote or read them.
-
-Indentation, which two of the documents lost on their way, is restored. In 003's second manifest the aliases came before
-their anchors, which no YAML reader takes: the anchors stand at the first use here.
-"""
+"""The manifests of the five documents: those of examples/seeds, and what their API servers gave back."""
 
 from typing import Any
 
 import yaml
+from cluster_fixtures import EXAMPLES
 
-SEED_000_MXNETJOB = """\
-apiVersion: "kubeflow.org/v1alpha1"
-kind: "MXNetJob"
-metadata:
-  name: "example"
-spec:
-  replicaSpecs:
-    worker:
-      replicas: 4
-      restartPolicy: Never
-      template:
-        spec:
-          containers:
-            - name: mxnet
-              image: kubeflow/dog-food-for-mxnet:1.0
-    server:
-      replicas: 2
-      restartPolicy: Never
-      template:
-        spec:
-          containers:
-            - name: mxnet
-              image: kubeflow/dog-food-for-mxnet:1.0
-    scheduler:
-      restartPolicy: Never
-      template:
-        spec:
-          containers:
-            - name: mxnet
-              image: kubeflow/dog-food-for-mxnet:1.0
-"""
+SEEDS = EXAMPLES / "seeds"
+SEED_000_MXNETJOB = (SEEDS / "000-mxnetjob-proposal" / "mxnetjob.yaml").read_text()
+V1BETA1_TUNE = (SEEDS / "001-kubeflow-mxnet-operator" / "mx_job_tune_gpu.yaml").read_text()
+DEEPINSIGHT_LOCAL = (SEEDS / "002-deepinsight" / "mx_job_local.yaml").read_text()
+DEEPINSIGHT_DIST = (SEEDS / "002-deepinsight" / "mx_job_dist.yaml").read_text()
+SEED_003_LINEAR = (SEEDS / "003-fioravanzo" / "mxjob-linear-dist.yml").read_text()
+SEED_003_GPU = (SEEDS / "003-fioravanzo" / "mxjob-cifar-gpu.yml").read_text()
+SEED_004_DIST = (SEEDS / "004-jzp1025" / "mx_job_dist.yaml").read_text()
 
 SEED_001_STORED = """\
 apiVersion: kubeflow.org/v1beta1
@@ -139,139 +113,6 @@ status:
   startTime: 2019-03-19T09:24:29Z
 """
 
-SEED_003_LINEAR = """\
-apiVersion: fioravanzo.org/v1alpha1
-kind: MXJob
-metadata:
-  name: mx-test-dist
-spec:
-  replicaSpecs:
-    - replicas: 1 # 1 scheduler
-      mxReplicaType: SCHEDULER
-      template:
-        spec:
-          containers:
-            - image: stefanofioravanzo/mxnet-linear-dist:cpu
-              name: mxnet
-              imagePullPolicy: Always
-          restartPolicy: OnFailure
-    - replicas: 1 # 1 server
-      mxReplicaType: SERVER
-      template:
-        spec:
-          containers:
-            - image: stefanofioravanzo/mxnet-linear-dist:cpu
-              name: mxnet
-              imagePullPolicy: Always
-          restartPolicy: OnFailure
-    - replicas: 1 # 1 worker
-      mxReplicaType: WORKER
-      template:
-        spec:
-          containers:
-            - image: stefanofioravanzo/mxnet-linear-dist:cpu
-              name: mxnet
-              imagePullPolicy: Always
-          restartPolicy: OnFailure
-"""
-
-SEED_003_GPU = """\
-apiVersion: fioravanzo.org/v1alpha1
-kind: MXJob
-metadata:
-  name: mx-cifar-gpu
-spec:
-  replicaSpecs:
-    - replicas: 1 # 1 Scheduler
-      mxReplicaType: SCHEDULER
-      template:
-        spec:
-          containers:
-            - image: stefanofioravanzo/mxnet-cifar10-dist:gpu
-              name: mxnet
-              imagePullPolicy: Always
-              volumeMounts: &volmount
-                - mountPath: /
-                  name: myshare
-          restartPolicy: OnFailure
-          volumes: &cifarvol
-            - name: myshare
-              azureFile:
-                secretName: mxsecret
-                shareName: mxsn
-                readOnly: false
-    - replicas: 1 # 1 Server
-      mxReplicaType: SERVER
-      template:
-        spec:
-          containers:
-            - image: stefanofioravanzo/mxnet-cifar10-dist:gpu
-              name: mxnet
-              imagePullPolicy: Always
-              volumeMounts: *volmount
-          restartPolicy: OnFailure
-          volumes: *cifarvol
-    - replicas: 1 # 1 Worker
-      mxReplicaType: WORKER
-      template:
-        spec:
-          containers:
-            - image: stefanofioravanzo/mxnet-cifar10-dist:gpu
-              name: mxnet
-              imagePullPolicy: Always
-              # Add GPU resource
-              resources:
-                limits:
-                  alpha.kubernetes.io/nvidia-gpu: 1
-              volumeMounts: *volmount
-          restartPolicy: OnFailure
-          volumes: *cifarvol
-"""
-
-SEED_004_DIST = """\
-apiVersion: "kubeflow.org/v1alpha1"
-kind: "MXJob"
-metadata:
-  name: "example-dist-job"
-spec:
-  jobMode: "dist"
-  replicaSpecs:
-    - replicas: 1
-      mxReplicaType: SCHEDULER
-      PsRootPort: 9000
-      template:
-        spec:
-          containers:
-            - image: jzp1025/mxnet:test
-              name: mxnet
-              command: ["python"]
-              args: ["train_mnist.py"]
-              workingDir: "/incubator-mxnet/example/image-classification"
-          restartPolicy: OnFailure
-    - replicas: 1
-      mxReplicaType: SERVER
-      template:
-        spec:
-          containers:
-            - image: jzp1025/mxnet:test
-              name: mxnet
-              command: ["python"]
-              args: ["train_mnist.py"]
-              workingDir: "/incubator-mxnet/example/image-classification"
-          restartPolicy: OnFailure
-    - replicas: 1
-      mxReplicaType: WORKER
-      template:
-        spec:
-          containers:
-            - image: jzp1025/mxnet:test
-              name: mxnet
-              command: ["python"]
-              args: ["train_mnist.py","--num-epochs=10","--num-layers=2","--kv-store=dist_device_sync"]
-              workingDir: "/incubator-mxnet/example/image-classification"
-          restartPolicy: OnFailure
-"""
-
 SEED_004_STORED = """\
 apiVersion: kubeflow.org/v1alpha1
 kind: MXJob
@@ -366,72 +207,6 @@ status:
   state: Running
 """
 
-DEEPINSIGHT_LOCAL = """\
-apiVersion: "mxnet.mlkube.io/v1beta1"
-kind: "MxJob"
-metadata:
-  name: "example-local-job"
-spec:
-  jobMode: "local"
-  replicaSpecs:
-    - replicas: 1
-      mxReplicaType: WORKER
-      template:
-        spec:
-          containers:
-            - image: mxnet-cpu-local
-              name: mxnet
-              command: ["python"]
-              args: ["train_cifar10.py","--num-epochs=10","--model-prefix=./wltest","--num-layers=2"]
-              workingDir: "/mxnet/example/image-classification"
-          restartPolicy: OnFailure
-"""
-"""Document 002 names its manifests, `examples/mx_job_local.yaml` and `mx_job_dist.yaml`, without quoting them."""
-
-DEEPINSIGHT_DIST = """\
-apiVersion: "mxnet.mlkube.io/v1beta1"
-kind: "MxJob"
-metadata:
-  name: "example-dist-job"
-spec:
-  jobMode: "dist"
-  replicaSpecs:
-    - replicas: 1
-      mxReplicaType: SCHEDULER
-      PsRootPort: 9091
-      template:
-        spec:
-          containers:
-            - image: mxnet-cpu-dist
-              name: mxnet
-              command: ["python"]
-              args: ["train_cifar10.py"]
-              workingDir: "/mxnet/example/image-classification"
-          restartPolicy: OnFailure
-    - replicas: 2
-      mxReplicaType: SERVER
-      template:
-        spec:
-          containers:
-            - image: mxnet-cpu-dist
-              name: mxnet
-              command: ["python"]
-              args: ["train_cifar10.py"]
-              workingDir: "/mxnet/example/image-classification"
-          restartPolicy: OnFailure
-    - replicas: 3
-      mxReplicaType: WORKER
-      template:
-        spec:
-          containers:
-            - image: mxnet-cpu-dist
-              name: mxnet
-              command: ["python"]
-              args: ["train_cifar10.py","--num-epochs=10","--num-layers=2","--kv-store=dist_device_sync"]
-              workingDir: "/mxnet/example/image-classification"
-          restartPolicy: OnFailure
-"""
-
 MXNET_OPERATOR_V1 = """\
 apiVersion: kubeflow.org/v1
 kind: MXJob
@@ -470,48 +245,6 @@ spec:
               command: ["bpslaunch"]
 """
 """In the way of mxnet-operator's byteps example: its own v1, with the policies straight under spec."""
-
-V1BETA1_TUNE = """\
-apiVersion: kubeflow.org/v1beta1
-kind: MXJob
-metadata:
-  name: auto-tuning-job
-spec:
-  jobMode: MXTune
-  mxReplicaSpecs:
-    TunerTracker:
-      replicas: 1
-      restartPolicy: Never
-      template:
-        spec:
-          containers:
-            - name: mxnet
-              image: mxjob/auto-tuning:gpu
-              command: ["python3"]
-              args: ["/home/scripts/start-job.py"]
-    TunerServer:
-      replicas: 1
-      label: 2080ti
-      restartPolicy: Never
-      template:
-        spec:
-          containers:
-            - name: mxnet
-              image: mxjob/auto-tuning:gpu
-              command: ["python3"]
-              args: ["/home/scripts/start-job.py"]
-    Tuner:
-      replicas: 1
-      restartPolicy: Never
-      template:
-        spec:
-          containers:
-            - name: mxnet
-              image: mxjob/auto-tuning:gpu
-              command: ["python3"]
-              args: ["/home/scripts/start-job.py"]
-"""
-"""In the way of the example that document 001 names, `examples/v1beta1/tune/mx_job_tune_gpu.yaml`."""
 
 ALL = {
     "seed 000": SEED_000_MXNETJOB,

@@ -29,7 +29,7 @@ def pod(text, replica_type, index=0):
 
 def variables(built):
     (container,) = built["spec"]["containers"]
-    return {each["name"]: each["value"] for each in container["env"]}
+    return {each["name"]: each.get("value") for each in container["env"]}
 
 
 def status(*told, replica_statuses=None):

@@ -1,5 +1,6 @@
 """Container images as virtual environments: packages built by uv from a lock, and a folder of files."""
 
+from mxnet_operator.local.images.dockerfile import Start
 from mxnet_operator.local.images.errors import ImageError
 from mxnet_operator.local.images.progress import BuildProgress
 from mxnet_operator.local.images.reference import normalised
@@ -13,5 +14,6 @@ __all__ = [
     "ImageError",
     "ImageStore",
     "ReadyImage",
+    "Start",
     "normalised",
 ]

@@ -1,9 +1,10 @@
 """The images of the local cluster: the built-in ones, those added from folders, and their ready environments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mxnet_operator.local.images.dockerfile import Start, read_start
 from mxnet_operator.local.images.environment import Environment
 from mxnet_operator.local.images.errors import ImageError
 from mxnet_operator.local.images.folder import copy_folder
@@ -37,11 +38,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ReadyImage:
-    """An image that containers can start from: its interpreter, the folder of its programs, and its files."""
+    """An image that containers can start from: its interpreter, the folder of its programs, its files, its start."""
 
     python: Path
     bin_dir: Path
     folder: Path | None
+    start: Start = field(default_factory=Start)
 
     def copy_folder(self, destination: Path) -> None:
         """Copy the image's files into a container's working directory. Blocks: call it in a thread.
@@ -141,7 +143,8 @@ class ImageStore:
         environment = self._environment(image)
         if not environment.complete():
             await environment.build(ProgressReader(image.name, progress or (lambda _: None)))
-        return ReadyImage(environment.python, environment.bin_dir, image.folder)
+        start = read_start(image.folder) if image.folder is not None else Start()
+        return ReadyImage(environment.python, environment.bin_dir, image.folder, start)
 
     def _environment(self, image: Image) -> Environment:
         if image.folder is not None and not image.folder.is_dir():

@@ -11,7 +11,7 @@ from mxnet_operator.build.fail_fast import HOOK
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
-from mxnet_operator.local.images import ReadyImage
+from mxnet_operator.local.images import ReadyImage, Start
 from mxnet_operator.local.kubelet import environment
 from mxnet_operator.local.kubelet.devices import GPU
 from mxnet_operator.local.kubelet.environment import ConfigError, ConfigMaps, expand
@@ -119,8 +119,10 @@ async def prepare(
     folder = place.folder / "containers" / container["name"]
     workspace, message_file = folder / "workspace", folder / "termination-log"
     inside = {termination_path(container): message_file, **mounts(container, place.volumes)}
+    if image.start.folder:
+        inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)
-    asked = container.get("workingDir") or ""
+    asked = container.get("workingDir") or image.start.folder
     work = paths.real(asked)
     if work is None:
         work = workspace
@@ -129,14 +131,24 @@ async def prepare(
         elif asked:
             work = workspace / asked
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
-    command = [*(container.get("command") or []), *(container.get("args") or [])]
-    if not container.get("command"):
-        raise NoCommandError("no command specified: a local image has no entrypoint, so the container needs a command")
+    command = _command(container, image.start)
     own = {name: paths.rewrite(value) for name, value in values.items()}
     argv = tuple(paths.rewrite(expand(each, values)) for each in command)
     if any("\0" in each for each in (*argv, *own, *own.values())):
         raise ConfigError("a command, argument or variable contains a NUL character")
     return Prepared(argv, {**_base(pod, place, image), **own, **_forced(host, pod, container, own)}, work)
+
+
+def _command(container: Mapping[str, Any], start: Start) -> list[str]:
+    if container.get("command"):
+        return [*container["command"], *(container.get("args") or [])]
+    words = [*start.entrypoint, *(container.get("args") or start.command)]
+    if not words:
+        raise NoCommandError(
+            "no command specified: neither does the container have one, nor a Dockerfile in the folder of its image"
+            " an ENTRYPOINT or CMD"
+        )
+    return words
 
 
 def termination_path(container: Mapping[str, Any]) -> str:

@@ -1,0 +1,46 @@
+"""What runs in a container, and where, when its template leaves that to the image."""
+
+import pytest
+from kubelet_fixtures import make_pod, running_node, terminated
+
+from mxnet_operator.local.images import Start
+
+SAY = ["sh", "-c", 'pwd; echo "$@"', "sh"]
+
+
+@pytest.fixture
+async def node(tmp_path):
+    folder = tmp_path / "image"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "data.txt").write_text("data\n")
+    async with running_node(tmp_path) as started:
+        started.images.folder = folder
+        started.images.start = Start("/app", tuple(SAY), ("by", "default"))
+        yield started
+
+
+async def said(node, name, **container):
+    pod = make_pod(name, "x", container=container)
+    if "command" not in container:
+        del pod["spec"]["containers"][0]["command"]
+    await node.create(pod)
+    assert terminated(await node.ended(name))["exitCode"] == 0
+    return (await node.log(name)).splitlines()
+
+
+async def test_a_command_and_args_replace_the_image_s_as_in_kubernetes(node):
+    _, nothing = await said(node, "nothing")
+    assert nothing == "by default"
+    _, args = await said(node, "args", args=["mine"])
+    assert args == "mine"
+    assert await said(node, "command", command=["echo", "alone"]) == ["alone"]
+
+
+async def test_the_image_s_files_lie_in_its_working_directory_also_where_the_template_names_another(node):
+    read = {"command": ["sh", "-c"], "args": ["pwd; cat /app/data.txt"]}
+    where, what = await said(node, "there", **read)
+    assert (where.rpartition("/")[2], what) == ("workspace", "data")
+    where, what = await said(node, "inner", **read, workingDir="/app/inner")
+    assert (where.rpartition("/")[2], what) == ("inner", "data")
+    where, what = await said(node, "elsewhere", **read, workingDir="/other")
+    assert (where.rpartition("/")[2], what) == ("workspace", "data")

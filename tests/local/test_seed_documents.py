@@ -1,0 +1,194 @@
+"""What the five documents promise, from their own manifests, on the local cluster with real MXNet and TVM.
+
+Which sentence each test is for stands in the READMEs of examples/seeds.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+from cluster_fixtures import eventually, new_home
+from seed_jobs import CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, SINGLE, TRAIN, TUNE, image_commands
+from seed_manifests import SEED_001_STORED, manifest
+
+PATIENCE = 300
+TRAINED = (PROPOSED, SINGLE, TRAIN, LOCAL, CIFAR, LINEAR, MNIST)
+SPEED = re.compile(r"INFO:root:Epoch\[\d+\] Batch \[[\d-]+\]\tSpeed: [\d.]+ samples/sec\taccuracy=[\d.]+")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `mxjob run` said of a job to its end, and the job and its pods a moment after."""
+
+    code: int
+    log: str
+    told: str
+    job: dict
+    pods: dict[str, dict]
+
+
+@pytest.fixture(scope="module")
+def cluster(mxnet_python, tvm_python):
+    """A cluster with the documents' kinds, images and two GPUs, which no MXNet can use but pods can have."""
+    with new_home() as cluster:
+        ups = ["local", "up", "--detach", "--cpus", "64", "--gpus", "2", "--legacy"]
+        for arguments in (*image_commands(), ups):
+            done = cluster.mxjob(*arguments)
+            assert done.returncode == 0, done.stderr
+        for name in NAMESPACES:
+            cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        yield cluster
+        assert " ERROR " not in cluster.files.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def runs(cluster):
+    """Every job, all at once."""
+    started = {job: cluster.start_mxjob("run", "-n", job.namespace, "-f", str(job.file)) for job in (*TRAINED, TUNE)}
+    try:
+        found = {job: process.communicate(timeout=PATIENCE) for job, process in started.items()}
+    finally:
+        for process in started.values():
+            process.kill()
+    return {job: _run(cluster, job, started[job].returncode, *said) for job, said in found.items()}
+
+
+def _run(cluster, job, code, log, told):
+    namespace = ("-n", job.namespace)
+    of_job = ("-l", f"training.kubeflow.org/job-name={job.name}")
+    pods = {pod["metadata"]["name"]: pod for pod in cluster.get("pods", *namespace, *of_job)["items"]}
+    return Run(code, log, told, cluster.get(f"{job.type}/{job.name}", *namespace), pods)
+
+
+def variables(pod):
+    (container,) = pod["spec"]["containers"]
+    return {each["name"]: each.get("value") for each in container["env"]}
+
+
+def replicas(run, job):
+    return [name.removeprefix(f"{job.name}-") for name in sorted(run.pods)]
+
+
+@pytest.mark.parametrize("job", TRAINED, ids=lambda job: job.file.name)
+def test_a_document_s_job_trains_to_its_end_as_it_stands(runs, job):
+    run = runs[job]
+    assert run.code == 0, run.told
+    assert f"{job.kind.kind} {job.name} created in namespace {job.namespace}" in run.told
+    assert run.told.splitlines()[-1].startswith(f"MXJob {job.name} is successfully completed.")
+    if job is LINEAR:
+        assert "found: slopes 2.00, -3.40, start 4.20" in run.log
+    else:
+        assert float(re.search(r"Accuracy on the test images: ([\d.]+)", run.log)[1]) > 0.8
+
+
+def test_000_one_scheduler_two_servers_and_four_workers_share_the_documents_environment(runs):
+    run = runs[PROPOSED]
+    kinds = ["scheduler-0", "server-0", "server-1", *(f"worker-{index}" for index in range(4))]
+    assert replicas(run, PROPOSED) == kinds
+    for name, pod in run.pods.items():
+        role = name.split("-")[1]
+        assert variables(pod).items() >= {"DMLC_ROLE": role, "DMLC_PS_ROOT_PORT": "9092"}.items()
+        assert variables(pod).items() >= {"DMLC_NUM_SERVER": "2", "DMLC_NUM_WORKER": "4"}.items()
+        assert variables(pod)["DMLC_PS_ROOT_URI"] == "example-scheduler-0"
+        assert pod["spec"]["restartPolicy"] == "Never"
+        assert pod["metadata"]["labels"].items() >= {"job_type": role, "kubeflow.org": ""}.items()
+
+
+def test_000_a_single_node_job_is_one_pod(runs):
+    assert replicas(runs[SINGLE], SINGLE) == ["worker-0"]
+
+
+def test_001_the_worker_has_the_gpu_that_it_asks_for(runs):
+    run = runs[TRAIN]
+    assert re.search(r"CUDA_VISIBLE_DEVICES=[01]\): --gpus 0 is the CPU", run.log)
+
+
+def test_001_the_status_is_the_one_that_the_document_shows(runs):
+    shown = manifest(SEED_001_STORED)["status"]
+    status = runs[TRAIN].job["status"]
+
+    def told(conditions):
+        return [tuple(each[key] for key in ("type", "status", "reason", "message")) for each in conditions]
+
+    started = [each for each in status["conditions"] if each["type"] in {"Created", "Running", "Succeeded"}]
+    assert told(started) == told(shown["conditions"])
+    assert status["mxReplicaStatuses"].keys() == shown["mxReplicaStatuses"].keys()
+    assert status["startTime"] <= status["completionTime"]
+    assert (status["state"], status["RuntimeId"]) == ("Succeeded", runs[TRAIN].job["metadata"]["uid"][:4])
+
+
+def test_001_clean_pod_policy_all_leaves_no_pod(cluster, runs):
+    assert runs[TRAIN].job["spec"]["cleanPodPolicy"] == "All"
+    everything = ("pods,services", "-n", TRAIN.namespace, "-l", f"training.kubeflow.org/job-name={TRAIN.name}")
+    eventually(lambda: cluster.get(*everything)["items"] == [])
+
+
+def test_001_tuning_runs_on_real_tvm_with_the_parameters_from_its_environment(cluster, runs):
+    run = runs[TUNE]
+    assert run.code == 0, run.told
+    assert re.search(r"on 1 servers? with the key '2080ti'", run.log)
+    assert re.search(r"Trial 4 of 4: \d\.\d{4} ms on tunerserver-0", run.log)
+    assert "Its largest relative error against numpy is" in run.log
+    of_job = ("pods", "-n", TUNE.namespace, "-l", f"training.kubeflow.org/job-name={TUNE.name}")
+    eventually(lambda: cluster.get(*of_job)["items"] == [])
+
+
+def test_002_a_local_job_writes_the_documents_log_and_its_checkpoint(runs):
+    run = runs[LOCAL]
+    assert replicas(run, LOCAL) == ["worker-0"]
+    assert "start with arguments Namespace(" in run.log
+    assert SPEED.search(run.log)
+    assert re.search(r"INFO:root:Epoch\[0\] Train-accuracy=[\d.]+", run.log)
+    assert re.search(r"INFO:root:Epoch\[0\] Time cost=[\d.]+", run.log)
+    assert 'INFO:root:Saved checkpoint to "./wltest-0001.params"' in run.log
+
+
+def test_002_each_of_three_workers_has_a_log_of_its_own_and_its_checkpoint(cluster, runs):
+    run = runs[CIFAR]
+    kinds = ["scheduler-0", "server-0", "server-1", "worker-0", "worker-1", "worker-2"]
+    assert replicas(run, CIFAR) == kinds
+    saved = set()
+    for index in range(3):
+        log = cluster.kubectl("logs", "-f", f"{CIFAR.name}-worker-{index}", "-n", CIFAR.namespace).stdout
+        assert SPEED.search(log)
+        saved |= set(re.findall(r'Saved checkpoint to "(\S+-0001.params)"', log))
+    assert saved == {"./wltest-0001.params", "./wltest-1-0001.params", "./wltest-2-0001.params"}
+
+
+@pytest.mark.parametrize("job", [LOCAL, CIFAR, LINEAR, MNIST], ids=lambda job: f"{job.namespace}-{job.name}")
+def test_the_status_of_a_list_form_has_phase_state_and_the_replicas_of_each_type(cluster, runs, job):
+    eventually(lambda: cluster.get(f"{job.type}/{job.name}", "-n", job.namespace)["status"]["phase"] == "Done")
+    found = cluster.get(f"{job.type}/{job.name}", "-n", job.namespace)
+    status = found["status"]
+    assert (status["state"], status["reason"]) == ("Succeeded", "")
+    assert status["RuntimeId"] == found["metadata"]["uid"][:4]
+    type_of = "Mx_replica_type" if job.namespace == "seed-002" else "mx_replica_type"
+    written = {each.get("mxReplicaType") for each in found["spec"]["replicaSpecs"]}
+    assert {each[type_of] for each in status["replicaStatuses"]} == written
+    (workers,) = [each for each in status["replicaStatuses"] if each[type_of] == "WORKER"]
+    assert (workers["state"], set(workers["ReplicasStates"])) == ("Succeeded", {"Succeeded"})
+
+
+def test_002_the_pods_of_a_job_are_found_by_its_runtime_id(cluster, runs):
+    runtime_id = runs[CIFAR].job["status"]["RuntimeId"]
+    label = f"mxjob.kubeflow.org/runtime-id={runtime_id}"
+    listed = cluster.kubectl("get", "pods", "-n", CIFAR.namespace, "-l", label, "-o", "name").stdout.split()
+    assert listed == [f"pod/{name}" for name in sorted(runs[CIFAR].pods)]
+
+
+def test_003_processes_meet_at_the_documents_port(runs):
+    assert {variables(pod)["DMLC_PS_ROOT_PORT"] for pod in runs[LINEAR].pods.values()} == {"9000"}
+
+
+def test_003_a_share_that_this_machine_can_not_mount_is_told_by_the_pods_events(cluster):
+    created = cluster.kubectl("create", "-n", SHARE.namespace, "-f", str(SHARE.file))
+    assert created.returncode == 0, created.stderr
+
+    def told():
+        events = cluster.get("events", "-n", SHARE.namespace)["items"]
+        return [each["message"] for each in events if each["reason"] == "FailedMount"]
+
+    assert "azureFile" in json.dumps(eventually(told))
+    gone = cluster.mxjob("delete", "-n", SHARE.namespace, f"{SHARE.type}/{SHARE.name}")
+    assert gone.returncode == 0, gone.stderr

@@ -1,0 +1,68 @@
+"""docs/failures.md and the five documents' pages claim nothing without a test: each row links to one that exists.
+
+The links of docs/argo.md find theirs, too.
+"""
+
+import ast
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+FAILURES = ROOT / "docs" / "failures.md"
+DOCUMENTS = sorted((ROOT / "examples" / "seeds").glob("*/README.md"))
+ARGO = ROOT / "docs" / "argo.md"
+PAGES = [FAILURES, *DOCUMENTS]
+LINK = re.compile(r"\]\((?P<file>(?:\.\./)+tests/[^)#]+)#(?P<name>[^)]+)\)")
+OTHERWISE = "decisions/0013-what-the-documents-promise-otherwise.md)"
+"""What a row of a document's page may link to in place of a test: the page that quotes what is left out, and why."""
+
+
+def rows(page: Path) -> list[str]:
+    lines = page.read_text().splitlines()
+    return [line for before, line in pairwise(lines) if line.startswith("| ") and before.startswith(("|--", "| "))]
+
+
+def links(page: Path) -> list[tuple[str, str]]:
+    return sorted({(link["file"], link["name"]) for link in LINK.finditer(page.read_text())})
+
+
+def name(page: Path) -> str:
+    return page.parent.name if page in DOCUMENTS else page.stem
+
+
+@cache
+def functions_in(file: Path) -> set[str]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, kinds)}
+
+
+@pytest.mark.parametrize(
+    ("page", "row"),
+    [
+        pytest.param(page, row, id=f"{name(page)}: {row.split('|')[1].strip()[:60]}")
+        for page in PAGES
+        for row in rows(page)
+    ],
+)
+def test_a_row_links_to_the_test_that_shows_it(page, row):
+    assert LINK.search(row) or (page in DOCUMENTS and OTHERWISE in row)
+
+
+@pytest.mark.parametrize(
+    ("page", "file", "test"),
+    [pytest.param(page, *link, id=f"{name(page)}: {link[1]}") for page in (*PAGES, ARGO) for link in links(page)],
+)
+def test_a_link_leads_to_a_test(page, file, test):
+    assert test.startswith("test_")
+    assert test in functions_in((page.parent / file).resolve())
+
+
+def test_there_are_rows_and_links():
+    assert [name(page)[:3] for page in DOCUMENTS] == ["000", "001", "002", "003", "004"]
+    assert all(len(rows(page)) >= 8 for page in DOCUMENTS)
+    assert len(rows(FAILURES)) > 20
+    assert len(links(FAILURES)) > 10
