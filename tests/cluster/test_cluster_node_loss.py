@@ -58,7 +58,7 @@ async def run_on(world, rack):
     await rack("lost", "b")
     await world.submit(job())
     running = await world.state("digits", "Running")
-    assert "restarts" not in running["status"]
+    assert running["status"]["restarts"] == 0
     (await world.api.merge(f"{NODES}/lost", {"metadata": {"labels": {"type": None}}})).ok()
     return (await world.api.get(world.path(f"{PODS}/{LOST}"))).ok()["metadata"]["uid"]
 

@@ -135,7 +135,7 @@ async def test_status_and_the_rest_are_written_apart(api, namespace):
     assert main["metadata"]["generation"] == 2
     both["spec"]["runPolicy"]["backoffLimit"] = 5
     status = (await api.merge(f"{path}/a/status", both)).ok()
-    assert status["status"] == {"startTime": "2026-01-01T00:00:00Z"}
+    assert status["status"] == {"startTime": "2026-01-01T00:00:00Z", "restarts": 0}  # 0 is the default in the CRD
     assert status["spec"]["runPolicy"]["backoffLimit"] == 1
     assert status["metadata"]["generation"] == 2
 

@@ -81,7 +81,7 @@ def test_a_permanent_exit_code_is_not_tried_again(local_cluster):
     local_cluster.create(job)
     failed = local_cluster.wait_for("permanent", "Failed")
     assert "worker-0 exited with code 2" in terminal_message(failed)
-    assert "restarts" not in failed["status"]
+    assert failed["status"]["restarts"] == 0
 
 
 def test_the_backoff_limit_ends_it(local_cluster):
