@@ -42,7 +42,7 @@ async def test_a_write_in_one_version_is_seen_in_the_others_and_by_their_watches
         (await api.merge(path(MXJOB, "v1", namespace, "digits") + "/status", {"status": words})).ok()
         changed = (await events.next())["object"]
     assert changed["apiVersion"] == "kubeflow.org/v1beta1"
-    assert changed["status"] == words
+    assert changed["status"] == {**words, "restarts": 0}
     assert changed["spec"]["replicaSpecs"][0]["mxReplicaType"] == "SCHEDULER"
 
 
