@@ -44,7 +44,7 @@ async def test_the_sweep_tries_each_pair_and_tells_the_best(argo):
 
     name = await argo.submit(example("sweep"))
 
-    most = await argo.end_each(name, 4, end)
+    most = await argo.end_each(name, 4, end, at_once=2)
 
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Succeeded"
