@@ -8,6 +8,7 @@ from argo_fixtures import COMMAND, node_of, outputs_of
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]
