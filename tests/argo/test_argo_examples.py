@@ -11,6 +11,7 @@ from argo_fixtures import node_of, outputs_of
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 EXAMPLES = Path(__file__).parents[2] / "argo" / "examples"
@@ -44,7 +45,7 @@ async def test_the_sweep_tries_each_pair_and_tells_the_best(argo):
 
     name = await argo.submit(example("sweep"))
 
-    most = await argo.end_each(name, 4, end)
+    most = await argo.end_each(name, 4, end, at_once=2)
 
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Succeeded"

@@ -8,6 +8,7 @@ from argo_fixtures import COMMAND, node_of, outputs_of
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]
@@ -42,7 +43,7 @@ async def test_a_sweep_of_twenty_runs_four_at_a_time_and_chooses_the_best_althou
     parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": json.dumps(TRIALS)}
     name = await argo.submit(by_template("mxjob-sweep", **parameters))
 
-    most = await argo.end_each(name, len(TRIALS), end)
+    most = await argo.end_each(name, len(TRIALS), end, at_once=PARALLELISM)
 
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Succeeded"

@@ -9,6 +9,7 @@ from argo_lost_reply import LosesReply
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 VERBS = ("get", "list", "create", "patch", "delete")

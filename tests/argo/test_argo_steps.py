@@ -12,6 +12,7 @@ from mxnet_argo import MXJobSpec, MXJobStep, text
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 RESULT = '{"accuracy": 0.99, "note": "a \\"quoted\\" word"}'
@@ -67,8 +68,8 @@ async def test_no_parameter_breaks_out_of_its_place(argo):
 
 async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
     """Argo reads arguments as templates, in several passes; whatever it makes of one, a text stays one text."""
-    layers = ['"\n- injected']
-    for _ in range(6):
+    payload, layers = '"\n- injected', ["{{workflow.parameters.payload}}"]
+    for _ in range(4):
         layers.append(f"{{{{=sprig.b64dec('{base64.b64encode(layers[-1].encode()).decode()}')}}}}")
     inputs = [Parameter(name=f"p{number}") for number in range(len(layers))]
     spec = MXJobSpec(image="i", command=COMMAND, servers=0, args=[text(each.name) for each in inputs])
@@ -76,13 +77,18 @@ async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
         generate_name="tags-",
         entrypoint="train",
         service_account_name="mxjob-workflow",
-        arguments=[Parameter(name=each.name, value=layer) for each, layer in zip(inputs, layers, strict=True)],
+        arguments=[
+            Parameter(name="payload", value=payload),
+            *(Parameter(name=each.name, value=layer) for each, layer in zip(inputs, layers, strict=True)),
+        ],
     ) as made:
         MXJobStep(name="train", spec=spec, inputs=inputs)
-    job = await argo.job(await argo.submit(made))
+    name = await argo.submit(made)
+    job = await argo.job(name)
     (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    assert len(messages_of((await argo.api.get(argo.path("workflows", name))).ok(), "train")) == 1
     assert len(container["args"]) == len(layers)
-    assert set(container["args"]) <= set(layers)
+    assert set(container["args"]) <= {payload, *layers}
 
 
 async def test_a_gang_is_one_step(argo):

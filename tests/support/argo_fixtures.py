@@ -195,17 +195,28 @@ class Argo:
             await self.jobs_world.move([pod for pod in pods if pod != main], "Succeeded", 0)
         await self.jobs_world.move([main], "Failed" if exit_code else "Succeeded", exit_code, message)
 
-    async def end_each(self, workflow, count, end):
-        """Have `end(job)` end each of so many jobs of a run; how many were unfinished at once, at most."""
+    async def end_each(self, workflow, count, end, at_once=1):
+        """Have `end(job)` end each of so many jobs of a run; how many were unfinished at once, at most.
+
+        None ends before as many as `at_once` are there.
+        """
         ending, unfinished, most = {}, set(), 0
+        all_there = asyncio.Event()
+
+        async def ended(job):
+            await all_there.wait()
+            await end(job)
+
         async with asyncio.timeout(2 * SECONDS), self.api.watch(self.path("mxjobs"), **self._of(workflow)) as events:
             while len(ending) < count or unfinished:
                 job = (await events.next())["object"]
                 name, state = job["metadata"]["name"], job.get("status", {}).get("state")
                 (unfinished.discard if state in {"Succeeded", "Failed"} else unfinished.add)(name)
                 most = max(most, len(unfinished))
+                if most >= at_once:
+                    all_there.set()
                 if state and name not in ending:
-                    ending[name] = asyncio.create_task(end(job))
+                    ending[name] = asyncio.create_task(ended(job))
         await asyncio.gather(*ending.values())
         return most
 
