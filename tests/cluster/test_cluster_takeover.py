@@ -232,7 +232,7 @@ async def test_a_failed_job_that_it_could_not_delete_goes(taken_over):
 async def test_what_is_over_keeps_its_status_and_never_runs_again(taken_over, name):
     before = taken_over.before[name]["status"]
     job = await taken_over.state(name, MADE[name][1])
-    assert job["status"] == before | {"state": MADE[name][1]}
+    assert job["status"] == before | {"state": MADE[name][1], "restarts": 0}
     for pod in taken_over.uids[name]:
         await taken_over.api.delete(f"{PODS}/{pod}")
     after = f"after-{name}"
