@@ -70,8 +70,9 @@ class MXNetJobOperator(BaseOperator):
     The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
     `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
     `exit_code`), and `result`: what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON.
-    Replicas and result are read from the job's pods: with `cleanPodPolicy: All` they may be gone by then. As soon as
-    the job exists, its name, namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
+    The result comes from the job's status (from the pods where an older controller left none there); `replicas` are
+    read from the pods: with `cleanPodPolicy: All` they may be gone by then. As soon as the job exists, its name,
+    namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
     What the first of `log_replicas` prints as `Epoch[3] Validation-accuracy=0.98` becomes the XCom `metrics`
     (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
 
@@ -598,7 +599,7 @@ class MXNetJobOperator(BaseOperator):
         except Exception as e:
             if api_errors.refusal(e) is None:
                 raise
-            self.log.warning("Could not read the job's pods, and with them its result: %s", api_errors.message(e))
+            self.log.warning("Could not read the job's pods, and what became of each: %s", api_errors.message(e))
             return []
 
     # How the waiting ends

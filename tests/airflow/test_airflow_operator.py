@@ -612,6 +612,14 @@ def test_a_tuning_task_refuses_a_training_job(waiting_stage):
         waiting_stage.start(operator).result()
 
 
+def test_the_result_is_kept_where_the_pods_are_gone(stage):
+    task = stage.start(stage.operator())
+    job = stage.job_of(task)
+    stage.write_status(job, "Succeeded", result='{"accuracy": 0.99}')
+    returned = task.result()
+    assert (returned["result"], returned["replicas"]) == ({"accuracy": 0.99}, [])
+
+
 def sensor(stage, name, **arguments):
     given = {"task_id": "sense", "config_file": stage.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
     return MXNetJobSensor(job_name=name, deferrable=stage.deferrable, **given)
