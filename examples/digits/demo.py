@@ -21,7 +21,7 @@ ENVIRONMENT |= {
     "AIRFLOW_HOME": str(ROOT / ".airflow"),
     "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    # Airflow's 30 seconds are too few where the machine is busy: importing Airflow's own Kubernetes provider takes them.
+    # Airflow's 30 seconds to import a DAG are too few on a busy machine.
     "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
     # The tasks' own lines, of which the worker's log is the most: nothing of the machinery but its warnings.
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
