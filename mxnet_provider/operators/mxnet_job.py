@@ -15,7 +15,6 @@ from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDe
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
-from mxnet_operator.api.validation import unknown_fields, validate
 from mxnet_provider import api_errors, event, identity, kill, replicas
 from mxnet_provider import manifest as manifests
 from mxnet_provider.event import Event
@@ -78,7 +77,8 @@ class MXNetJobOperator(BaseOperator):
 
     Args:
         manifest: The MXJob: a dict, YAML text, or the name of a `.yaml`, `.yml` or `.json` file on the DAG's template
-            search path. (templated)
+            search path. One of an older form, such as v1beta1 or MXNetJob, is created as the v1 MXJob that it means.
+            (templated)
         image: Builder: the image that every replica runs. (templated)
         command: Builder: the container's command. (templated)
         args: Builder: the container's arguments. (templated)
@@ -326,13 +326,8 @@ class MXNetJobOperator(BaseOperator):
             MXNetManifestError: with every mistake that was found, one to a line.
         """
         manifest = self._final_manifest(identity.labels(context["ti"], token), token)
-        if errors := self.mistakes(manifest):
-            raise MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {error}" for error in errors))
+        manifests.refuse(manifests.mistakes(manifest))
         return manifest
-
-    def mistakes(self, manifest: Mapping[str, Any]) -> list[str]:
-        """What is wrong with a manifest, in the API server's words."""
-        return [error.message for error in (*validate(dict(manifest)), *unknown_fields(dict(manifest)))]
 
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
         manifest = self.given_manifest()
@@ -393,7 +388,7 @@ class MXNetJobOperator(BaseOperator):
         if self.manifest is not None:
             if given:
                 raise MXNetManifestError(f"Give either manifest or {', '.join(given)}, not both.")
-            return manifests.parse(self.manifest)
+            return manifests.as_v1(manifests.parse(self.manifest))
         if self.image is None:
             raise MXNetManifestError("Give either manifest or image; neither was given.")
         servers = self.servers or 0
