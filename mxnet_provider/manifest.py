@@ -1,12 +1,13 @@
 """From what a DAG's author wrote, a manifest or builder arguments, to the MXJob to create."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
 from mxnet_operator.api import forms, names
+from mxnet_operator.api.forms.conversion import convert
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_provider.exceptions import MXNetManifestError
 
@@ -38,22 +39,27 @@ def mistakes(manifest: Mapping[str, Any]) -> list[str]:
     return [error.message for error in (*forms.errors(asked), *unknown_fields(asked))]
 
 
-def as_v1(manifest: dict[str, Any]) -> dict[str, Any]:
+def as_v1(manifest: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     """The v1 job that a manifest of an older form means; a v1 manifest is returned as it is, with its mistakes.
 
+    `tell` is told of each field that is not what was written, and why: the controller, which sees v1 only, can't.
     Raises MXNetManifestError for mistakes in one of an older form, in the words of that form, which its author knows.
     """
     metadata = manifest.get("metadata") or {}
     # The operator gives names: one is missing here by right.
     named = {**manifest, "metadata": {"name": "job", **metadata}} if isinstance(metadata, dict) else manifest
-    if not forms.errors(named):
-        meant = forms.to_v1(manifest)
-        if meant is not manifest:
-            refuse(mistakes(named))
-        return meant
-    if (manifest.get("apiVersion"), manifest.get("kind")) != (names.API_VERSION, names.KIND):
-        refuse(mistakes(named))
-    return manifest
+    found = mistakes(named)
+    if (manifest.get("apiVersion"), manifest.get("kind")) == (names.API_VERSION, names.KIND) and found:
+        return manifest  # with its name it is looked through again
+    refuse(found)
+    if (conversion := convert(named)) is None:
+        return manifest
+    for remark in conversion.remarks:
+        tell(f"{'.'.join(remark.path)}: {remark.text}")
+    meant = conversion.manifest
+    if "name" not in metadata:
+        del meant["metadata"]["name"]
+    return meant
 
 
 def refuse(found: Sequence[str]) -> None:

@@ -388,7 +388,7 @@ class MXNetJobOperator(BaseOperator):
         if self.manifest is not None:
             if given:
                 raise MXNetManifestError(f"Give either manifest or {', '.join(given)}, not both.")
-            return manifests.as_v1(manifests.parse(self.manifest))
+            return manifests.as_v1(manifests.parse(self.manifest), self._tell)
         if self.image is None:
             raise MXNetManifestError("Give either manifest or image; neither was given.")
         servers = self.servers or 0
@@ -403,6 +403,9 @@ class MXNetJobOperator(BaseOperator):
             schedulers=schedulers,
             resources=self.container_resources,
         )
+
+    def _tell(self, remark: str) -> None:
+        self.log.info("The manifest as v1: %s", remark)
 
     # How a try begins
 

@@ -99,7 +99,7 @@ def test_metadata_that_is_no_mapping_is_refused():
 
 @pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST, SEED_003_LINEAR, SEED_000_MXNETJOB])
 def test_a_manifest_of_an_older_form_becomes_the_v1_job_that_it_means(written):
-    meant = manifest.as_v1(manifest.parse(written))
+    meant = manifest.as_v1(manifest.parse(written), print)
     assert (meant["apiVersion"], meant["kind"]) == ("kubeflow.org/v1", "MXJob")
     assert meant["metadata"] == yaml.safe_load(written)["metadata"]
     assert manifest.mistakes(meant) == []
@@ -111,13 +111,13 @@ def test_a_manifest_of_an_older_form_becomes_the_v1_job_that_it_means(written):
 
 def test_a_v1_manifest_stays_as_it_is():
     job = manifest.build(**BUILT)
-    assert manifest.as_v1(job) is job
+    assert manifest.as_v1(job, print) is job
 
 
 def test_a_manifest_of_an_older_form_needs_no_name_either():
     given = manifest.parse(SEED_004_DIST)
     del given["metadata"]
-    assert "Worker" in manifest.as_v1(given)["spec"]["mxReplicaSpecs"]
+    assert "Worker" in manifest.as_v1(given, print)["spec"]["mxReplicaSpecs"]
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,17 @@ def test_a_mistake_in_an_older_form_is_told_in_its_own_words(field, value, said)
     given = manifest.parse(SEED_004_DIST)
     given["spec"]["replicaSpecs"][2][field] = value
     with pytest.raises(MXNetManifestError, match=rf"spec\.replicaSpecs\[2\].*{said}"):
-        manifest.as_v1(given)
+        manifest.as_v1(given, print)
 
 
 @pytest.mark.parametrize("given", [{"kind": "MXJob"}, {"spec": 1}, {"apiVersion": "v1", "kind": "Pod", "spec": {}}])
 def test_what_is_no_job_is_refused(given):
     with pytest.raises(MXNetManifestError, match="invalid"):
-        manifest.as_v1(given)
+        manifest.as_v1(given, print)
+
+
+def test_what_a_manifest_of_an_older_form_loses_or_gains_is_told():
+    told = []
+    manifest.as_v1(manifest.parse(SEED_004_DIST), told.append)
+    assert "apiVersion: was kubeflow.org/v1alpha1" in told
+    assert "spec.mxReplicaSpecs: was the list spec.replicaSpecs" in told
