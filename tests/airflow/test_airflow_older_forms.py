@@ -21,7 +21,10 @@ def test_jobs_of_older_forms_run_as_v1_and_leave_their_results(airflow, local_cl
     with closing(sqlite3.connect(airflow.database)) as database:
         query = "select task_id, value from xcom where dag_id = 'older_forms' and key = 'return_value'"
         returned = {task: json.loads(value) for task, value in database.execute(query)}
-    assert {task: job["result"] for task, job in returned.items()} == {"list_form": "manual", "v1beta1": "manual"}
+    assert {task: job["result"] for task, job in returned.items()} == {
+        "list_form": "list_form",
+        "v1beta1": "v1beta1",
+    }
     for job in returned.values():
         created = local_cluster.get("mxjob", job["name"])
         assert (created["metadata"]["uid"], created["apiVersion"]) == (job["uid"], "kubeflow.org/v1")

@@ -4,7 +4,7 @@ from airflow.sdk import DAG
 
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
-SCRIPT = "open('/dev/termination-log', 'w').write('{{ dag_run.run_type }}')"
+SCRIPT = "open('/dev/termination-log', 'w').write('{{ task.task_id }}')"
 TEMPLATE = {
     "spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1", "command": ["python", "-c", SCRIPT]}]}
 }
