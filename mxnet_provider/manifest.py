@@ -1,12 +1,14 @@
 """From what a DAG's author wrote, a manifest or builder arguments, to the MXJob to create."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
-from mxnet_operator.api import names
+from mxnet_operator.api import forms, names
+from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.validation import unknown_fields
 from mxnet_provider.exceptions import MXNetManifestError
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
@@ -29,6 +31,41 @@ def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
             + "".join(f", the first a {type(document).__name__}" for document in documents[:1])
         )
     return documents[0]
+
+
+def mistakes(manifest: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a manifest of any form, in the words of its own API; empty if it means a job that can run."""
+    asked = dict(manifest)
+    return [error.message for error in (*forms.errors(asked), *unknown_fields(asked))]
+
+
+def as_v1(manifest: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
+    """The v1 job that a manifest of an older form means; a v1 manifest is returned as it is, with its mistakes.
+
+    `tell` is told of each field that is not what was written, and why: the controller, which sees v1 only, can't.
+    Raises MXNetManifestError for mistakes in one of an older form, in the words of that form, which its author knows.
+    """
+    metadata = manifest.get("metadata") or {}
+    # The operator gives names: one is missing here by right.
+    named = {**manifest, "metadata": {"name": "job", **metadata}} if isinstance(metadata, dict) else manifest
+    found = mistakes(named)
+    if (manifest.get("apiVersion"), manifest.get("kind")) == (names.API_VERSION, names.KIND) and found:
+        return manifest  # with its name it is looked through again
+    refuse(found)
+    if (conversion := convert(named)) is None:
+        return manifest
+    for remark in conversion.remarks:
+        tell(f"{'.'.join(remark.path)}: {remark.text}")
+    meant = conversion.manifest
+    if "name" not in metadata:
+        del meant["metadata"]["name"]
+    return meant
+
+
+def refuse(found: Sequence[str]) -> None:
+    """Raise MXNetManifestError with every mistake that was found, one to a line, if there is any."""
+    if found:
+        raise MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {mistake}" for mistake in found))
 
 
 def build(

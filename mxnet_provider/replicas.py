@@ -96,11 +96,12 @@ def result(pods: Iterable[Pod], result_of: str = RESULT_OF) -> Any:
         if label(pod) == result_of:
             text = (container_state(pod).get("terminated") or {}).get("message")
             if text:
-                return _json_or_text(text)
+                return json_or_text(text)
     return None
 
 
-def _json_or_text(text: str) -> Any:
+def json_or_text(text: str) -> Any:
+    """What a script meant by its message: the JSON value, else the text itself."""
     try:
         return json.loads(text)
     except ValueError:

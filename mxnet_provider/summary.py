@@ -11,7 +11,12 @@ from mxnet_provider import replicas
 def summary(
     job: Mapping[str, Any], pods: Iterable[replicas.Pod], *, result_of: str | None = replicas.RESULT_OF
 ) -> dict[str, Any]:
-    """What a task returns about its job: small, and JSON. `result_of` names the replica whose message is the result."""
+    """What a task returns about its job: small, and JSON.
+
+    The result is the one that the controller has kept in the job's status. A controller from before it did so left it
+    in the pods only, as does a job that failed: there it is the message of the replica that `result_of` names. None for
+    no result.
+    """
     pods = list(pods)
     status = job.get("status") or {}
     started, completed = status.get("startTime"), status.get("completionTime")
@@ -25,7 +30,7 @@ def summary(
         "duration_s": _seconds_between(started, completed),
         "message": terminal_message(job),
         "replicas": replicas.summary(pods),
-        "result": None if result_of is None else replicas.result(pods, result_of),
+        "result": _result(status.get("result"), pods, result_of),
     }
 
 
@@ -34,6 +39,12 @@ def counts(job: Mapping[str, Any]) -> str:
     statuses = (job.get("status") or {}).get("replicaStatuses") or {}
     active = [f"{replica_type} {status['active']}" for replica_type, status in statuses.items() if status.get("active")]
     return f" ({', '.join(active)} active)" if active else ""
+
+
+def _result(kept: str | None, pods: Iterable[replicas.Pod], result_of: str | None) -> Any:
+    if result_of is None:
+        return None
+    return replicas.json_or_text(kept) if kept else replicas.result(pods, result_of)
 
 
 def _seconds_between(started: str | None, completed: str | None) -> float | None:

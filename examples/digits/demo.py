@@ -21,6 +21,8 @@ ENVIRONMENT |= {
     "AIRFLOW_HOME": str(ROOT / ".airflow"),
     "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    # Airflow's 30 seconds to import a DAG are too few on a busy machine.
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
     # The tasks' own lines, of which the worker's log is the most: nothing of the machinery but its warnings.
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
     "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO mxnet_provider=INFO",

@@ -2,6 +2,9 @@
 
 An ordinary TVM script: where the tracker is and which key the servers have it takes from the variables that TVM's own
 classes look for (TVM_TRACKER_HOST, TVM_TRACKER_PORT, TVM_TRACKER_KEY); `start.py` sets them from MX_CONFIG.
+
+Options that the command line doesn't give come from the variables that Airflow's MXNetTuneOperator sets: MXTUNE_TRIALS,
+MXTUNE_TARGET, MXTUNE_DATABASE_URI and MXTUNE_WARM_START. One that this script can't follow ends it at once.
 """
 
 import argparse
@@ -17,6 +20,9 @@ from pathlib import Path
 RESULT_BYTES = 3500  # Kubernetes keeps 4096 bytes of a termination message
 REPEAT = 30  # short timings of which the least counts: other programs on the machine only ever add to a time
 TURNS = 3  # in which before and after are measured one after the other
+WORK_DIR = "tuning"
+DATABASE = ("database_workload.json", "database_tuning_record.json")  # as MetaSchedule calls them, in the work folder
+NOT_HERE = ("MODEL_URI", "TUNER", "EARLY_STOPPING")
 TOLERANCE = 1e-3  # relative, of float32 sums that are added up in another order
 
 
@@ -28,20 +34,75 @@ def positive(text):
     return number
 
 
+def cpu(text):
+    """A target of TVM's: a kind, or JSON with its options, as TVM takes it; one core if it doesn't say how many."""
+    try:
+        target = json.loads(text) if text.startswith("{") else {"kind": text}
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text} is not JSON: {error}") from error
+    if target.get("kind") != "llvm":
+        raise argparse.ArgumentTypeError(
+            f"{text} is not for a CPU; write llvm, or with options {json.dumps({'kind': 'llvm', 'mcpu': 'skylake'})}"
+        )
+    return {"num-cores": 1, **target}
+
+
+def folder(text):
+    """A path, or a URI file:///..."""
+    scheme, found, path = text.partition("://")
+    if found and scheme != "file":
+        raise argparse.ArgumentTypeError(
+            f"{text} is no folder; mount what is to be kept as a volume, and name its path"
+        )
+    return Path(path if found else text)
+
+
+def switch(text):
+    """1 or 0."""
+    if text not in ("0", "1"):
+        raise argparse.ArgumentTypeError(f"{text} is neither 1 nor 0")
+    return text == "1"
+
+
+def given(name, otherwise):
+    """What the variable MXTUNE_<name> says; an option reads it as if it stood on the command line."""
+    return os.environ.get(f"MXTUNE_{name}") or otherwise
+
+
 def read_options():
-    """The command line; a wrong one ends the process with exit code 2."""
+    """The command line and the environment; a mistake in them ends the process with exit code 2."""
     parser = argparse.ArgumentParser(
         description="Tune a matrix multiplication of two square float32 matrices for one CPU core.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--size", type=positive, default=128, help="rows and columns of each matrix")
-    parser.add_argument("--trials", type=positive, default=16, help="how many schedules to measure")
+    parser.add_argument("--trials", type=positive, default=given("TRIALS", "16"), help="how many to measure")
+    parser.add_argument("--target", type=cpu, default=given("TARGET", "llvm"), help="the CPU to compile for")
     parser.add_argument("--round", type=positive, default=8, help="how many of them to compile before measuring them")
     parser.add_argument("--seed", type=int, default=1, help="for the choice of the schedules")
     parser.add_argument("--wait", type=positive, default=60, metavar="SECONDS", help="how long to wait for servers")
     parser.add_argument("--timeout", type=positive, default=60, metavar="SECONDS", help="for one measurement")
-    parser.add_argument("--work-dir", type=Path, metavar="DIR", default=Path("tuning"), help="for TVM's database")
+    parser.add_argument(
+        "--work-dir",
+        type=folder,
+        metavar="DIR",
+        default=given("DATABASE_URI", WORK_DIR),
+        help="for TVM's database and the tuned program; on a volume they outlive the job",
+    )
+    parser.add_argument(
+        "--warm-start",
+        type=switch,
+        metavar="1|0",
+        default=given("WARM_START", "1"),
+        help="whether what the database has already counts, too",
+    )
     parser.add_argument("--result", type=Path, metavar="FILE", help="write times and trials here as JSON")
+    for name in NOT_HERE:
+        if value := given(name, ""):
+            parser.error(
+                f"MXTUNE_{name} is {value}, and this example has no such choice: it tunes one matrix multiplication "
+                "by random schedules, as many as --trials says. Leave it away, or bring a script of your own."
+            )
     return parser.parse_args()
 
 
@@ -59,8 +120,6 @@ from tvm.support.popen_pool import PopenPoolExecutor  # noqa: E402
 # MetaSchedule imports the tensor instructions of every accelerator that TVM knows, which takes 15 s or more. Schedules
 # for a plain CPU use none of them; to tune for anything else, remove this line.
 sys.modules["tvm.s_tir.tensor_intrin"] = types.ModuleType("tvm.s_tir.tensor_intrin")
-
-TARGET = tvm.target.Target({"kind": "llvm", "num-cores": 1})
 
 
 def multiplication(size):
@@ -210,21 +269,35 @@ def servers_wanted():
     return len(cluster.get("tunerserver", [])) or 1
 
 
+def opened(work_dir, warm_start):
+    """Make the folder for the database; returns how many measurements of before count."""
+    work_dir.mkdir(parents=True, exist_ok=True)
+    if not warm_start:
+        for name in DATABASE:
+            (work_dir / name).unlink(missing_ok=True)
+    records = work_dir / DATABASE[-1]
+    known = len(records.read_text().splitlines()) if records.exists() else 0
+    if known:
+        logging.info("The database in %s has %d measurements of before", work_dir, known)
+    return known
+
+
 def tune(options):
     """Measure, tune, measure again; returns the result."""
     started = time.monotonic()
-    options.work_dir.mkdir(parents=True, exist_ok=True)
+    target = tvm.target.Target(options.target)
+    known = opened(options.work_dir, options.warm_start)
     config = ms.runner.RPCConfig._normalized(ms.runner.RPCConfig(session_timeout_sec=options.timeout))
     servers = servers_ready(config, servers_wanted(), options.wait)
     logging.info("Tuning for %d trials on %d servers with the key %r", options.trials, servers, config.tracker_key)
     runner = Runner(config, servers, options)
     program = multiplication(options.size)
-    before = compiled(program, TARGET, options.work_dir / "untuned.tar")
+    before = compiled(program, target, options.work_dir / "untuned.tar")
     seconds, _, server = runner.measured(before)
     logging.info("Without a schedule: %.4f ms on %s", seconds * 1e3, server)
     database = ms.tir_integration.tune_tir(
         program,
-        TARGET,
+        target,
         str(options.work_dir),
         max_trials_global=options.trials,
         num_trials_per_iter=options.round,
@@ -233,13 +306,13 @@ def tune(options):
         cost_model="random",
         strategy="replay-trace",
         num_tuning_cores=1,
-        seed=options.seed,
+        seed=options.seed + known,  # else it would choose the schedules that it has measured already
     )
     measured = [trial for trial in runner.trials if trial[0] is not None]
     if not measured:
         sys.exit(f"None of {len(runner.trials)} trials could be measured; the last: {runner.trials[-1][1]}")
-    best = ms.tir_integration.compile_tir(database, program, TARGET).mod
-    after = compiled(best, TARGET, options.work_dir / "tuned.tar")
+    best = ms.tir_integration.compile_tir(database, program, target).mod
+    after = compiled(best, target, options.work_dir / "tuned.tar")
     # By turns, so that both had the same chances of a machine that does other things too.
     turns = [(runner.measured(before), runner.measured(after)) for _ in range(TURNS)]
     untuned, tuned = (min(result[0] for result in results) for results in zip(*turns, strict=True))
@@ -249,7 +322,10 @@ def tune(options):
         sys.exit(f"The tuned multiplication is wrong by {error:.2g} against numpy")
     logging.info("Its largest relative error against numpy is %.2g", error)
     names = sorted({name for _, name in measured})
+    kept = {} if options.work_dir == Path(WORK_DIR) else {"artifact_uri": Path(after).resolve().as_uri()}
     return {
+        **kept,
+        "trials": len(runner.trials),
         "untuned_ms": round(untuned * 1e3, 4),
         "tuned_ms": round(tuned * 1e3, 4),
         "error": float(f"{error:.2g}"),

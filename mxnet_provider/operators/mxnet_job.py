@@ -15,7 +15,6 @@ from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDe
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
-from mxnet_operator.api.validation import unknown_fields, validate
 from mxnet_provider import api_errors, event, identity, kill, replicas
 from mxnet_provider import manifest as manifests
 from mxnet_provider.event import Event
@@ -70,14 +69,16 @@ class MXNetJobOperator(BaseOperator):
     The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
     `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
     `exit_code`), and `result`: what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON.
-    Replicas and result are read from the job's pods: with `cleanPodPolicy: All` they may be gone by then. As soon as
-    the job exists, its name, namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
+    The result comes from the job's status (from the pods where an older controller left none there); `replicas` are
+    read from the pods: with `cleanPodPolicy: All` they may be gone by then. As soon as the job exists, its name,
+    namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
     What the first of `log_replicas` prints as `Epoch[3] Validation-accuracy=0.98` becomes the XCom `metrics`
     (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
 
     Args:
         manifest: The MXJob: a dict, YAML text, or the name of a `.yaml`, `.yml` or `.json` file on the DAG's template
-            search path. (templated)
+            search path. One of an older form, such as v1beta1 or MXNetJob, is created as the v1 MXJob that it means.
+            (templated)
         image: Builder: the image that every replica runs. (templated)
         command: Builder: the container's command. (templated)
         args: Builder: the container's arguments. (templated)
@@ -325,13 +326,8 @@ class MXNetJobOperator(BaseOperator):
             MXNetManifestError: with every mistake that was found, one to a line.
         """
         manifest = self._final_manifest(identity.labels(context["ti"], token), token)
-        if errors := self.mistakes(manifest):
-            raise MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {error}" for error in errors))
+        manifests.refuse(manifests.mistakes(manifest))
         return manifest
-
-    def mistakes(self, manifest: Mapping[str, Any]) -> list[str]:
-        """What is wrong with a manifest, in the API server's words."""
-        return [error.message for error in (*validate(dict(manifest)), *unknown_fields(dict(manifest)))]
 
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
         manifest = self.given_manifest()
@@ -392,7 +388,7 @@ class MXNetJobOperator(BaseOperator):
         if self.manifest is not None:
             if given:
                 raise MXNetManifestError(f"Give either manifest or {', '.join(given)}, not both.")
-            return manifests.parse(self.manifest)
+            return manifests.as_v1(manifests.parse(self.manifest), self._tell)
         if self.image is None:
             raise MXNetManifestError("Give either manifest or image; neither was given.")
         servers = self.servers or 0
@@ -407,6 +403,9 @@ class MXNetJobOperator(BaseOperator):
             schedulers=schedulers,
             resources=self.container_resources,
         )
+
+    def _tell(self, remark: str) -> None:
+        self.log.info("The manifest as v1: %s", remark)
 
     # How a try begins
 
@@ -598,7 +597,7 @@ class MXNetJobOperator(BaseOperator):
         except Exception as e:
             if api_errors.refusal(e) is None:
                 raise
-            self.log.warning("Could not read the job's pods, and with them its result: %s", api_errors.message(e))
+            self.log.warning("Could not read the job's pods, and what became of each: %s", api_errors.message(e))
             return []
 
     # How the waiting ends

@@ -29,12 +29,13 @@ class MXNetTuneOperator(MXNetJobOperator):
 
     Args:
         model_uri: What to tune. (templated)
-        target: What to tune it for, as TVM writes it, such as `cuda` or `llvm -mcpu=skylake`. (templated)
-        trials: How many schedules to measure.
+        target: What to tune it for, as the script's TVM takes it: `llvm`, or since TVM 0.27 with options as JSON,
+            `{"kind": "llvm", "mcpu": "skylake"}`. (templated)
+        trials: How many schedules to measure. (templated)
         tuner: Which of the script's tuners, such as `xgb`. (templated)
         database_uri: Where measurements are kept from one try, and from one run, to the next. (templated)
         warm_start: Whether to begin with what the database has.
-        early_stopping: After how many measurements without a gain to stop.
+        early_stopping: After how many measurements without a gain to stop. (templated)
         server_key: Builder: the key by which the tuner asks the tracker for servers.
         servers: Builder: number of servers; 1 if not given. `container_resources` are theirs.
         kwargs: As for `MXNetJobOperator`. `log_replicas` is `["tuner-0"]` if not given.
@@ -44,8 +45,10 @@ class MXNetTuneOperator(MXNetJobOperator):
         *MXNetJobOperator.template_fields,
         "model_uri",
         "target",
+        "trials",
         "tuner",
         "database_uri",
+        "early_stopping",
     )
     default_log_replicas: ClassVar[Sequence[str]] = ("tuner-0",)
     result_of: ClassVar[str] = "tuner-0"
@@ -56,17 +59,15 @@ class MXNetTuneOperator(MXNetJobOperator):
         *,
         model_uri: str | None = None,
         target: str | None = None,
-        trials: int = 1000,
+        trials: int | str = 1000,
         tuner: str | None = None,
         database_uri: str | None = None,
         warm_start: bool = True,
-        early_stopping: int | None = None,
+        early_stopping: int | str | None = None,
         server_key: str = "default",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if trials < 1:
-            raise ValueError(f"trials must be 1 or more, not {trials}")
         self.model_uri = model_uri
         self.target = target
         self.trials = trials
@@ -91,17 +92,28 @@ class MXNetTuneOperator(MXNetJobOperator):
         values = {
             "MODEL_URI": self.model_uri,
             "TARGET": self.target,
-            "TRIALS": self.trials,
+            "TRIALS": _positive("trials", self.trials),
             "TUNER": self.tuner,
             "DATABASE_URI": self.database_uri,
             "WARM_START": int(self.warm_start),
-            "EARLY_STOPPING": self.early_stopping,
+            "EARLY_STOPPING": _positive("early_stopping", self.early_stopping),
         }
-        return {f"MXTUNE_{name}": str(value) for name, value in values.items() if value is not None}
+        # A template may leave nothing: `{{ params.database }}` of a run that has none.
+        return {f"MXTUNE_{name}": str(value) for name, value in values.items() if value not in (None, "")}
 
     def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
         returned = super()._return(context, ended)
         return {**returned, **found(returned.get("result"))}
+
+
+def _positive(name: str, value: int | str | None) -> int | None:
+    """A number that a template may have written as text; None where it left nothing."""
+    if value is None or value == "":
+        return None
+    text = str(value).strip()
+    if not text.isdecimal() or int(text) < 1:
+        raise MXNetManifestError(f"{name}: must be a whole number above 0, is {value!r}")
+    return int(text)
 
 
 def found(result: Any) -> dict[str, Any]:

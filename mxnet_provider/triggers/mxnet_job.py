@@ -222,7 +222,7 @@ class MXNetJobTrigger(BaseTrigger):
         except Exception as e:
             if refusal(e) is None or is_transient(e):
                 raise
-            self.log.warning("Could not read the job's pods, and with them its result: %s", message(e))
+            self.log.warning("Could not read the job's pods, and what became of each: %s", message(e))
             return []
 
     def _logs(self, hook: "MXNetJobAsyncHook", metrics: Metrics) -> ReplicaLogPoller:

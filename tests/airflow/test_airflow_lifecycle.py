@@ -1,6 +1,7 @@
 """What becomes of a job when its task, Airflow, or the cluster fails: on a whole Airflow, with real jobs."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -106,10 +107,10 @@ def test_a_triggerer_that_dies_changes_nothing_for_the_job(begin, live):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_takes_too_long_ends_its_job(begin, mode):
     scene = begin(f"{mode}_timed")
-    uid = scene.the_job()
     scene.train.wait("failed")
     eventually(lambda: scene.uids() == set())
-    assert uid in scene.deletions()
+    # Not looked for among the jobs: it need not have run in time, nor be there any more.
+    assert scene.train.xcom("job_uid") in scene.deletions()
     assert "AirflowTaskTimeout" in scene.train.log()
 
 
@@ -140,7 +141,7 @@ def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(begin)
     uid = scene.the_job()
     scene.train.wait("deferred")
     scene.gateway.down = True
-    scene.train.wait("running")
+    scene.train.wait("scheduled", "queued", "running")  # the trigger gave up; the worker has yet to start, and to look
     scene.gateway.down = False
     scene.train.wait("deferred")
     assert scene.succeed()["try_number"] == 1
@@ -345,6 +346,10 @@ def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(begin, kind, susp
     scene.train.set_state("failed")
     state = "Suspended" if suspended else "Running"
     eventually(lambda: {uid: job_state(job) for uid, job in scene.jobs().items()} == {uid: state})
+    if not suspended:
+        scene.end()
+        eventually(lambda: {job_state(job) for job in scene.jobs().values()} == {"Succeeded"})
+    assert scene.uids() == {uid}
     assert uid not in scene.deletions()
 
 
@@ -362,9 +367,12 @@ def test_a_sensor_waits_for_a_job_that_another_task_created_and_a_third_deletes_
 
 def test_no_secret_is_in_airflow_s_database_or_logs(live, gateway):
     """The last test: whatever the others have made Airflow write is looked through."""
-    read = [path for path in live.home.rglob("*") if path.is_file()]
+    read = {}
+    for path in live.home.rglob("*"):
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError):  # the database's journal comes and goes
+            read[path] = path.read_bytes()
     assert {"airflow.db", "triggerer.log"} <= {path.name for path in read}
-    assert [path for path in read if TOKEN.encode() in path.read_bytes()] == []
-    logs = "".join(path.read_text(errors="replace") for path in read if path.suffix == ".log")
+    assert [path for path, content in read.items() if TOKEN.encode() in content] == []
+    logs = "".join(content.decode(errors="replace") for path, content in read.items() if path.suffix == ".log")
     assert "Unclosed client session" not in logs
     assert "Unclosed connector" not in logs

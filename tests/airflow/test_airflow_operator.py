@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 import structlog.testing
+import yaml
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
 from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Store, Try, eventually, server_in_thread, terminated
+from seed_manifests import SEED_004_DIST, V1BETA1_TUNE
 
 from mxnet_provider import identity, metrics
 from mxnet_provider.event import Event
@@ -606,10 +608,35 @@ def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(stage
     assert (returned["best_latency_ms"], returned["trials"], returned["artifact_uri"]) == (0.5, 2, None)
 
 
+@pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "many"}, {"early_stopping": "-1"}])
+def test_a_tuning_task_refuses_what_is_no_number(waiting_stage, given):
+    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_stage.kubeconfig, manifest=TUNING, **given)
+    with pytest.raises(MXNetManifestError, match=f"{next(iter(given))}: must be a whole number above 0"):
+        waiting_stage.start(operator).result()
+
+
 def test_a_tuning_task_refuses_a_training_job(waiting_stage):
     operator = MXNetTuneOperator(task_id="tune", config_file=waiting_stage.kubeconfig, manifest=MANIFEST)
     with pytest.raises(MXNetManifestError, match="a tuning job's is MXTune"):
         waiting_stage.start(operator).result()
+
+
+@pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST])
+def test_a_manifest_of_an_older_form_is_created_as_the_v1_job_that_it_means(waiting_stage, written):
+    task = waiting_stage.start(waiting_stage.operator(manifest=written))
+    job = waiting_stage.job_of(task)
+    assert job["apiVersion"] == "kubeflow.org/v1"
+    assert job["metadata"]["name"].startswith(yaml.safe_load(written)["metadata"]["name"])
+    waiting_stage.write_status(job, "Succeeded", result="0.5")
+    assert task.result()["result"] == 0.5
+
+
+def test_the_result_is_kept_where_the_pods_are_gone(stage):
+    task = stage.start(stage.operator())
+    job = stage.job_of(task)
+    stage.write_status(job, "Succeeded", result='{"accuracy": 0.99}')
+    returned = task.result()
+    assert (returned["result"], returned["replicas"]) == ({"accuracy": 0.99}, [])
 
 
 def sensor(stage, name, **arguments):

@@ -141,7 +141,7 @@ def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster):
     try:
         eventually(lambda: "train" in jobs_of(local_cluster, "long_job"))
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode != 0, output

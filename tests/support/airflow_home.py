@@ -9,5 +9,6 @@ if "MXJOB_TEST_AIRFLOW_HOME" not in os.environ:
     HOME = tempfile.mkdtemp(prefix="airflow-home-")
     atexit.register(shutil.rmtree, HOME, ignore_errors=True)
     os.environ["MXJOB_TEST_AIRFLOW_HOME"] = os.environ["AIRFLOW_HOME"] = HOME
+    os.environ["AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT"] = "240"  # a busy machine is no failure
     # As where it is not defined at all, but without a database to look it up in.
     os.environ["AIRFLOW_CONN_KUBERNETES_DEFAULT"] = '{"conn_type": "kubernetes"}'

@@ -116,11 +116,11 @@ def gateway_to(kubeconfig: Path, folder: Path) -> Iterator[Gateway]:
     thread = threading.Thread(target=run, name="gateway")
     thread.start()
     try:
-        started.result(60)
+        started.result(120)
         yield gateway
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(60)
+        thread.join(120)
 
 
 class Sessions:

@@ -29,6 +29,7 @@ from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 Answer = TypeVar("Answer")
 
 STAMP = "2026-11-21T12:00:00Z"
+SECONDS = 120
 
 
 @contextmanager
@@ -56,10 +57,10 @@ def server_in_thread(folder: Path, log_source: LogSource | None = None) -> Itera
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield started.result(30)
+        yield started.result(SECONDS)
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
+        thread.join(SECONDS)
 
 
 @dataclass
@@ -100,7 +101,7 @@ class TaskRun:
 
     def result(self) -> Any:
         """What the task returned; raises what it raised."""
-        return self.done.result(60)
+        return self.done.result(SECONDS)
 
 
 class Stage:
@@ -262,11 +263,11 @@ class StampedLog:
 
 
 def eventually(look: Callable[[], Answer]) -> Answer:
-    """What a look at the world answers once it no longer raises AssertionError or KeyError; 30 seconds at most."""
+    """What a look at the world answers once it no longer raises AssertionError or KeyError; two minutes at most."""
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((AssertionError, KeyError)),
         wait=tenacity.wait_fixed(0.02),
-        stop=tenacity.stop_after_delay(30),
+        stop=tenacity.stop_after_delay(SECONDS),
         reraise=True,
     )
     return patiently(look)

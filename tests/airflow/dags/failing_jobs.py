@@ -27,7 +27,7 @@ with DAG(dag_id="failing_jobs", schedule=None):
         image="mxjob/mxnet:1.9.1",
         command=["python", "-c", "import time; print('working', flush=True); time.sleep(600)"],
         poll_interval=0.5,
-        execution_timeout=timedelta(seconds=8),
+        execution_timeout=timedelta(seconds=30),
     )
 
 with DAG(dag_id="long_job", schedule=None):

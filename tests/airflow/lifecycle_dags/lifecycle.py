@@ -45,7 +45,7 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_timed", schedule=None):
         MXNetJobOperator(
-            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=20), **JOB
+            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
         )
     with DAG(f"{mode}_startup", schedule=None):
         MXNetJobOperator(
@@ -89,7 +89,7 @@ with DAG("detached", schedule=None):
         job_name="{{ ti.xcom_pull('train', key='job_name') }}",
         namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
         deferrable=True,
-        poke_interval=0.5,
+        poke_interval=COMMON["poll_interval"],
         timeout=600,
     )
     delete = MXNetJobDeleteOperator(

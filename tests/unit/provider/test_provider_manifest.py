@@ -1,7 +1,10 @@
 """From a DAG author's manifest or arguments to an MXJob."""
 
 import pytest
+import yaml
+from seed_manifests import SEED_000_MXNETJOB, SEED_003_LINEAR, SEED_004_DIST, V1BETA1_TUNE
 
+from mxnet_operator.api import names
 from mxnet_operator.api.validation import unknown_fields, validate
 from mxnet_provider import manifest
 from mxnet_provider.exceptions import MXNetManifestError
@@ -92,3 +95,50 @@ def test_replicas_default_to_one_and_a_bad_count_is_left_to_validation():
 def test_metadata_that_is_no_mapping_is_refused():
     with pytest.raises(MXNetManifestError, match="metadata: Invalid value"):
         manifest.metadata_of({"metadata": "digits"})
+
+
+@pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST, SEED_003_LINEAR, SEED_000_MXNETJOB])
+def test_a_manifest_of_an_older_form_becomes_the_v1_job_that_it_means(written):
+    meant = manifest.as_v1(manifest.parse(written), print)
+    assert (meant["apiVersion"], meant["kind"]) == ("kubeflow.org/v1", "MXJob")
+    assert meant["metadata"] == yaml.safe_load(written)["metadata"]
+    assert manifest.mistakes(meant) == []
+    assert set(manifest.replica_counts(meant)) <= set(names.REPLICA_TYPES)
+    manifest.label_templates(meant, {"dag_id": "train"})
+    for spec in meant["spec"]["mxReplicaSpecs"].values():
+        assert spec["template"]["metadata"]["labels"]["dag_id"] == "train"
+
+
+def test_a_v1_manifest_stays_as_it_is():
+    job = manifest.build(**BUILT)
+    assert manifest.as_v1(job, print) is job
+
+
+def test_a_manifest_of_an_older_form_needs_no_name_either():
+    given = manifest.parse(SEED_004_DIST)
+    del given["metadata"]
+    assert "Worker" in manifest.as_v1(given, print)["spec"]["mxReplicaSpecs"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [("mxReplicaType", "WROKER", "mxReplicaType"), ("repliacs", 2, "repliacs"), ("template", None, "template")],
+)
+def test_a_mistake_in_an_older_form_is_told_in_its_own_words(field, value, said):
+    given = manifest.parse(SEED_004_DIST)
+    given["spec"]["replicaSpecs"][2][field] = value
+    with pytest.raises(MXNetManifestError, match=rf"spec\.replicaSpecs\[2\].*{said}"):
+        manifest.as_v1(given, print)
+
+
+@pytest.mark.parametrize("given", [{"kind": "MXJob"}, {"spec": 1}, {"apiVersion": "v1", "kind": "Pod", "spec": {}}])
+def test_what_is_no_job_is_refused(given):
+    with pytest.raises(MXNetManifestError, match="invalid"):
+        manifest.as_v1(given, print)
+
+
+def test_what_a_manifest_of_an_older_form_loses_or_gains_is_told():
+    told = []
+    manifest.as_v1(manifest.parse(SEED_004_DIST), told.append)
+    assert "apiVersion: was kubeflow.org/v1alpha1" in told
+    assert "spec.mxReplicaSpecs: was the list spec.replicaSpecs" in told

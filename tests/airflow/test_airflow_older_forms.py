@@ -1,0 +1,31 @@
+"""A DAG whose manifests are of older forms, run by the real Airflow on a real local cluster."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+DAGS = str(Path(__file__).parent / "dags")
+
+
+@pytest.mark.timeout(900)
+def test_jobs_of_older_forms_run_as_v1_and_leave_their_results(airflow, local_cluster):
+    code, output = airflow.run(
+        *("dags", "test", "older_forms"),
+        AIRFLOW__CORE__DAGS_FOLDER=DAGS,
+        KUBECONFIG=str(local_cluster.kubeconfig),
+    )
+    assert code == 0, output
+    with closing(sqlite3.connect(airflow.database)) as database:
+        query = "select task_id, value from xcom where dag_id = 'older_forms' and key = 'return_value'"
+        returned = {task: json.loads(value) for task, value in database.execute(query)}
+    assert {task: job["result"] for task, job in returned.items()} == {
+        "list_form": "list_form",
+        "v1beta1": "v1beta1",
+    }
+    for job in returned.values():
+        created = local_cluster.get("mxjob", job["name"])
+        assert (created["metadata"]["uid"], created["apiVersion"]) == (job["uid"], "kubeflow.org/v1")
+        assert "replicaSpecs" not in created["spec"]
