@@ -66,7 +66,7 @@ def described(cluster, name):
         },
         "pods": {
             pod["metadata"]["name"]: {
-                "labels": {k: v for k, v in pod["metadata"]["labels"].items() if k != names.LABEL_RUNTIME_ID},
+                "labels": pod["metadata"]["labels"],
                 "env": pod["spec"]["containers"][0]["env"],
                 "phase": pod["status"]["phase"],
                 "conditions": sorted((each["type"], each["status"]) for each in pod["status"]["conditions"]),
@@ -75,7 +75,9 @@ def described(cluster, name):
             for pod in pods
         },
     }
-    return json.loads(json.dumps(described).replace(job["metadata"]["uid"], "UID"))
+    runtime_id = pods[0]["metadata"]["labels"][names.LABEL_RUNTIME_ID]
+    text = json.dumps(described).replace(job["metadata"]["uid"], "UID").replace(f'"{runtime_id}"', '"RUNTIME"')
+    return json.loads(text)
 
 
 def test_the_example_trains_and_looks_as_on_the_local_control_plane(cluster, local_cluster):
