@@ -182,12 +182,6 @@ MUTATIONS = (
         "if job.spec.run_policy.suspend and not present.pods:",
     ),
     Mutation("a suspended job keeps its startTime", "plan/suspend.py", "        start_time=None,\n    )", "    )"),
-    Mutation(
-        "suspend a job that has lost its pods as if it had not run",
-        "plan/suspend.py",
-        "if present or _has_run(job):",
-        "if present:",
-    ),
     # Coming back
     Mutation(
         "don't come back after the back-off",
@@ -218,22 +212,10 @@ MUTATIONS = (
         "is_ours, is_going = True,",
     ),
     Mutation(
-        "take a failed deletion for done",
-        "controller/executor.py",
-        "if error.code not in {404, 409}:",
-        "if error.code not in {404, 409, 500}:",
-    ),
-    Mutation(
         "take a refused creation for done",
         "controller/executor.py",
         "    outcome.error = outcome.error or error\n    namespace_is_going",
         "    namespace_is_going",
-    ),
-    Mutation(
-        "make pods though a Service failed",
-        "controller/executor.py",
-        "if outcome.error is None:\n            await",
-        "if True:\n            await",
     ),
     Mutation(
         "write the status over whatever is there",
