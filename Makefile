@@ -35,6 +35,10 @@ tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJ
 test: lint ## Check the code and run every test that this machine can run.
 	@$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
+.PHONY: test-airflow
+test-airflow: $(VENV)/.installed ## Run the tests that need a whole Airflow (scheduler, triggerer, API server): minutes.
+	@$(BIN)/pytest -m whole_airflow tests/airflow $(PYTEST_ARGS)
+
 .PHONY: simulate
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
 	@PYTHONPATH=tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))

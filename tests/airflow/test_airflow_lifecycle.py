@@ -14,7 +14,7 @@ from api_gateway import refusal
 
 from mxnet_operator.api.conditions import job_state
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
 
 anywhere = pytest.mark.parametrize(
     "site", ["local", pytest.param("kubernetes", marks=pytest.mark.kubernetes)], indirect=True
