@@ -52,6 +52,18 @@ def ending(form, name):
     return older_job(form, name, pod_template(annotations={EXIT_CODE: "0"}))
 
 
+async def gone(world, path, prefix):
+    """Wait until nothing is left of what there is now with such a name."""
+    listed = (await world.api.get(path)).ok()
+    left = {each["metadata"]["name"] for each in listed["items"] if each["metadata"]["name"].startswith(prefix)}
+    since = listed["metadata"]["resourceVersion"]
+    async with asyncio.timeout(SECONDS), world.api.watch(path, resourceVersion=since) as events:
+        while left:
+            event = await events.next()
+            if event["type"] == "DELETED":
+                left.discard(event["object"]["metadata"]["name"])
+
+
 async def a_life(world, form):
     """A job from its creation to its deletion; returns its last status."""
     kind, name = kind_of_form(form), f"of-{form}"
@@ -75,7 +87,7 @@ async def a_life(world, form):
     over = await world.eventually(path, has_ended)
     (await world.api.delete(f"{path}/{name}", {"propagationPolicy": "Background"})).ok()
     for children in (PODS, SERVICES):
-        await world.eventually(children, lambda found: not own(found))
+        await gone(world, children, f"{name}-")
     return over[name]["status"]
 
 
@@ -126,5 +138,5 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
         refused = {
             each["objectRef"].get("apiGroup") for each in answers if each["responseStatus"]["code"] in {401, 403}
         }
-        # kubectl applies the CRDs a moment before the rights: a controller that looks just then is refused, and looks again.
+        # kubectl applies the CRDs a moment before the rights: who looks just then is refused, and looks again.
         assert refused <= {kind.group for kind in LEGACY}
