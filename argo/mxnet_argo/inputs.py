@@ -1,6 +1,6 @@
 """The parameters among what Hera takes as inputs or arguments: one or many, in many forms."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hera.workflows import Parameter
@@ -29,4 +29,11 @@ def _as(field: str, parameter: Parameter) -> dict[str, Any]:
     return {field: parameter.default} if isinstance(parameter.default, str) else {}
 
 
-__all__ = ["as_argument", "as_input", "parameters"]
+def as_list(given: Any) -> list[Any]:
+    """One, many or none as a list."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+
+
+__all__ = ["as_argument", "as_input", "as_list", "parameters"]
