@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from enum import IntEnum
 
@@ -21,6 +22,12 @@ class Exit(IntEnum):
     """A wrong option, or a manifest that isn't valid."""
     API = 3
     """The API server can't be reached, or refuses."""
+    DELETED = 4
+    """`mxjob run --adopt`: somebody deleted the job."""
+    INTERNAL = 70
+    """A mistake of ours, with a traceback; sysexits.h's EX_SOFTWARE."""
+    TRY_AGAIN = 75
+    """`mxjob run --adopt`: how the job ends isn't known, and the same command finds it again; EX_TEMPFAIL."""
     TIMEOUT = 124
     """`--timeout` passed; timeout(1)'s code."""
     INTERRUPTED = 130
@@ -57,7 +64,10 @@ def extra_needed(extra: str) -> Iterator[None]:
 
 
 def run_app(app: typer.Typer, name: str) -> None:
-    """Run a typer app to its exit; a CommandError becomes its message, a reader that went away ends it quietly."""
+    """Run a typer app to its exit; a CommandError becomes its message, a reader that went away ends it quietly.
+
+    What nobody expected has an exit code of its own.
+    """
     try:
         app(prog_name=name)
     except CommandError as error:
@@ -69,6 +79,9 @@ def run_app(app: typer.Typer, name: str) -> None:
         # As with `mxjob logs a | head`. Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.FAILED)
+    except Exception:  # Python's own 1 would say that a job Failed
+        traceback.print_exc()
+        sys.exit(Exit.INTERNAL)
 
 
 def show_error(error: CommandError) -> None:

@@ -14,7 +14,7 @@ from mxnet_operator.kube.resources import PODS, Resource
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-_PATIENCE: Final = 60.0
+PATIENCE: Final = 60.0
 """Seconds for which a server that can't be reached is asked again before a command gives up."""
 
 
@@ -23,14 +23,14 @@ class DeletedError(Exception):
 
 
 async def collections(
-    client: "Client", path: str, params: dict[str, str] | None = None
+    client: "Client", path: str, params: dict[str, str] | None = None, *, patience: float = PATIENCE
 ) -> AsyncGenerator[dict[str, dict[str, Any]]]:
     """The objects of a list by uid, as they are and as they become; some versions may be left out.
 
     Goes on through short absences of the server. Ends with nothing but an exception.
 
     Raises:
-        ApiUnavailable: the server stayed away for a minute.
+        ApiUnavailable: the server stayed away for longer than `patience`.
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
@@ -58,13 +58,15 @@ async def collections(
         except (ApiUnavailable, ApiError) as error:
             if isinstance(error, ApiError) and not error.is_transient and error.code != 410:
                 raise
-            if loop.time() - reached > _PATIENCE:
+            if loop.time() - reached > patience:
                 raise
             await asyncio.sleep(pause)
             pause = min(pause * 2, 8.0)
 
 
-async def versions(client: "Client", resource: Resource, namespace: str, name: str) -> AsyncGenerator[dict[str, Any]]:
+async def versions(
+    client: "Client", resource: Resource, namespace: str, name: str, *, patience: float = PATIENCE
+) -> AsyncGenerator[dict[str, Any]]:
     """An object as it is and as it becomes, newest last; some versions may be left out.
 
     Goes on through short absences of the server. Ends with nothing but an exception. Another object of the name, if
@@ -72,10 +74,12 @@ async def versions(client: "Client", resource: Resource, namespace: str, name: s
 
     Raises:
         DeletedError: the object isn't there, now or any more.
-        ApiUnavailable: the server stayed away for a minute.
+        ApiUnavailable: the server stayed away for longer than `patience`.
     """
     selector = {"fieldSelector": f"metadata.name={name}"}
-    async with contextlib.aclosing(collections(client, resource.path(namespace), selector)) as changes:
+    async with contextlib.aclosing(
+        collections(client, resource.path(namespace), selector, patience=patience)
+    ) as changes:
         async for found in changes:
             if not found:
                 raise DeletedError(name)
@@ -102,15 +106,17 @@ async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]
     return in_v1_words(await find_job(client, namespace, name))
 
 
-async def job_versions(client: "Client", job: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+async def job_versions(
+    client: "Client", job: dict[str, Any], *, patience: float = PATIENCE
+) -> AsyncGenerator[dict[str, Any]]:
     """A job as it is and as it becomes; as `versions`.
 
     Raises:
         DeletedError: it isn't there any more; a later one of its name may be.
-        ApiUnavailable: the server stayed away for a minute.
+        ApiUnavailable: the server stayed away for longer than `patience`.
     """
     metadata = job["metadata"]
-    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"])
+    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], patience=patience)
     async with contextlib.aclosing(found) as changes:
         async for current in changes:
             if current["metadata"]["uid"] != metadata["uid"]:
@@ -162,6 +168,7 @@ def replicas(job: dict[str, Any]) -> list[str]:
 
 
 __all__ = [
+    "PATIENCE",
     "PODS",
     "DeletedError",
     "collections",

@@ -7,11 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from mxnet_operator.cli.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
-from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.create_job import check_adoptable
+from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.job_kinds import in_v1_words
 from mxnet_operator.cli.jobs import replicas
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.run_job import OnInterrupt, run_job
+from mxnet_operator.cli.part_with_job import OnInterrupt
+from mxnet_operator.cli.run_job import Options, run_job
+from mxnet_operator.cli.run_outputs import Record
 from mxnet_operator.cli.times import duration
 from mxnet_operator.cli.validate import mistakes
 
@@ -24,8 +27,13 @@ EXAMPLES = """
 
   generate-job | mxjob run -f - --no-logs --timeout 2h
 
+  mxjob run -f job.yaml --adopt example.com/run --on-interrupt keep --output-dir out
+
 [bold]Exit codes[/]  0 Succeeded · 1 Failed or deleted · 2 not valid · 3 the API can't be reached or refuses ·
-124 --timeout passed · 130 Ctrl-C
+124 --timeout passed · 130 Ctrl-C · 143 SIGTERM
+
+[bold]With --adopt[/]  1 Failed · 3 the API refuses, or a job of the name is another run's · 4 deleted by somebody ·
+75 the API can't be reached: the same command finds the job again, as it does after 130 and 143 if the job was kept
 """
 
 
@@ -36,8 +44,9 @@ def run(
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     on_interrupt: Annotated[
-        OnInterrupt, typer.Option(help="What Ctrl-C (and --timeout) does with the job.")
-    ] = OnInterrupt.DELETE,
+        OnInterrupt | None,
+        typer.Option(help="What Ctrl-C, SIGTERM and --timeout do with the job; default delete.", show_default=False),
+    ] = None,
     logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.")] = True,
     replica: Annotated[
         str | None,
@@ -51,24 +60,92 @@ def run(
         str | None,
         typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
     ] = None,
+    adopt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="If a job of the name is there already, follow it, provided that it has the manifest's value of this"
+            " label (and its owners).",
+            show_default=False,
+        ),
+    ] = None,
+    output_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the files job, state, message and result there, however the job ends.",
+            show_default=False,
+        ),
+    ] = None,
+    message_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write how it ended there too, 4 kB at most: in a pod /dev/termination-log.",
+            show_default=False,
+        ),
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="As a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
+            " terminated or deleted, or the step's time is over.",
+            show_default=False,
+        ),
+    ] = None,
+    patience: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long to wait for an API that can't be reached.")
+    ] = "1m",
 ) -> None:
     """Create a job, follow it to its end, and exit with 0 only if it Succeeded.
 
     The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C deletes the job and waits until it is gone;
-    a second Ctrl-C leaves at once.
+    a second Ctrl-C leaves at once. What is killed and started again finds its job with --adopt.
     """
-    job = _read_job(file)
+    if workflow is not None and on_interrupt is not None:
+        raise CommandError(
+            "--workflow says what becomes of the job, so --on-interrupt can't: give one of them", code=Exit.USAGE
+        )
+    record = Record(folder=output_dir, message_file=message_file)
+    record.begin()
+    try:
+        job = _read_job(file)
+        record.name = job["metadata"].get("name") or ""
+        options = Options(
+            on_interrupt=on_interrupt or OnInterrupt.DELETE,
+            workflow=workflow,
+            adopt=adopt,
+            logs=logs,
+            replica=replica,
+            report=report,
+            timeout=None if timeout is None else duration(timeout),
+            patience=duration(patience),
+        )
+        _check(job, options)
+        code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
+    except CommandError as error:
+        record.message = error.message
+        try:
+            record.write(error.code)
+        except CommandError as unwritten:
+            show_error(unwritten)
+        raise
+    record.write(Exit.FAILED if adopt is None else Exit.TRY_AGAIN)
+    leave(code)
+
+
+def _check(job: dict[str, Any], options: Options) -> None:
+    """Refuse options that don't go with the job, or with this machine, before anything is created."""
+    if options.adopt is not None:
+        check_adoptable(job, options.adopt)
     there = replicas(in_v1_words(job))
-    if replica is not None and replica.lower() not in there:
-        raise CommandError(f"the job has no replica {replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE)
-    seconds = None if timeout is None else duration(timeout)
-    target = Target(kubeconfig, context, namespace)
-    if report is not None and not report.parent.is_dir():
-        raise CommandError(f"--report {report}: there is no folder {report.parent}", code=Exit.USAGE)
-    followed = run_job(
-        job, target, on_interrupt=on_interrupt, logs=logs, replica=replica, report=report, timeout=seconds
-    )
-    leave(asyncio.run(followed))
+    if options.replica is not None and options.replica.lower() not in there:
+        raise CommandError(
+            f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
+        )
+    if options.report is not None and not options.report.parent.is_dir():
+        raise CommandError(f"--report {options.report}: there is no folder {options.report.parent}", code=Exit.USAGE)
 
 
 def _read_job(file: str) -> dict[str, Any]:

@@ -3,147 +3,171 @@
 import asyncio
 import contextlib
 import time
-from enum import StrEnum
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.connection import Target, connect
+from mxnet_operator.cli.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.follow_logs import LogFollower
 from mxnet_operator.cli.follow_replicas import replicas_shown
 from mxnet_operator.cli.interrupts import first_signal
-from mxnet_operator.cli.job_kinds import in_v1_words, kind_of_job, not_served
 from mxnet_operator.cli.jobs import (
+    PATIENCE,
     PODS,
     DeletedError,
     collections,
-    delete_job,
     job_versions,
     main_replica,
     pod_selector,
-    until_gone,
 )
+from mxnet_operator.cli.part_with_job import OnInterrupt, part, part_as_step
 from mxnet_operator.cli.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.run_outputs import Record
 from mxnet_operator.cli.terminal import say
-from mxnet_operator.kube.resources import Resource
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 
-_REST_OF_PODS = 10.0
+_REST_OF_PODS: Final = 10.0
 """Seconds for which the report waits for replicas that end after their job."""
+_FIRST_REQUEST: Final = 5.0
+"""Seconds that an interrupted run gives the request under way that may make the job, where it could find it later."""
 
 
-class OnInterrupt(StrEnum):
-    """What becomes of the job when its follower is interrupted."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a job is run.
 
-    DELETE = "delete"
-    KEEP = "keep"
+    Args:
+        on_interrupt: what becomes of it then.
+        workflow: an Argo Workflow, of whose going on it depends then instead.
+        adopt: the label by which a job of the manifest's name is known as this run's; None: it is somebody else's.
+        logs: whether to show the log of a replica.
+        replica: whose; None: the main one.
+        report: where to write a page about the job that has ended.
+        timeout: seconds after which it is interrupted.
+        patience: seconds for which a server that can't be reached is waited for.
+    """
+
+    on_interrupt: OnInterrupt = OnInterrupt.DELETE
+    workflow: str | None = None
+    adopt: str | None = None
+    logs: bool = True
+    replica: str | None = None
+    report: Path | None = None
+    timeout: float | None = None
+    patience: float = PATIENCE
 
 
-async def run_job(
-    manifest: dict[str, Any],
-    target: Target,
-    *,
-    on_interrupt: OnInterrupt,
-    logs: bool,
-    replica: str | None,
-    report: Path | None,
-    timeout: float | None,  # noqa: ASYNC109 - the command's option
-) -> Exit:
-    """Create the job and show it until it ends; interrupted, or after `timeout` seconds, part with it as asked.
+async def run_job(manifest: dict[str, Any], target: Target, options: Options, record: Record) -> Exit:
+    """Create the job, or adopt it, and show it until it ends; interrupted, part with it as asked.
 
-    `report` is where to write a page about the job that has ended.
+    `record` learns what there is to know of the job.
 
     Raises:
         CommandError: it can't be created, or the server went away for good.
     """
     with first_signal() as interrupted:
-        async with connect(target) as client:
-            job = await _create(client, manifest, target)
-            following = asyncio.create_task(_follow(client, job, logs, replica, report))
-            await asyncio.wait({following, interrupted}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        async with connect(target) as client, _exits_told_apart(options):
+            beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
+            following = asyncio.create_task(_follow_begun(client, beginning, options, record))
+            await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
                 return await following
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-            if interrupted.done():
-                code, why = interrupted.result(), "interrupted"
-            else:
-                code, why = Exit.TIMEOUT, f"not finished after {elapsed_text(timeout or 0)}"
-            await _part(client, job, on_interrupt, why)
-            return code
+            await asyncio.wait({beginning}, timeout=None if options.adopt is None else _FIRST_REQUEST)
+            for task in (following, beginning):
+                task.cancel()
+            await asyncio.gather(following, beginning, return_exceptions=True)
+            if record.job is None and options.adopt is not None:
+                found = await find_job_of(client, manifest, target)
+                if found is not None and is_own(found, manifest, options.adopt):
+                    record.seen(found)
+            if not interrupted.done():
+                await part(
+                    client, record, options.on_interrupt, f"not finished after {elapsed_text(options.timeout or 0)}"
+                )
+                return Exit.TIMEOUT
+            if options.workflow is not None:
+                return await part_as_step(client, record, options.workflow, interrupted.result())
+            await part(client, record, options.on_interrupt, "interrupted")
+            return interrupted.result()
 
 
-async def _create(client: "Client", manifest: dict[str, Any], target: Target) -> dict[str, Any]:
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+@contextlib.asynccontextmanager
+async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
+    """With `adopt`, a server that is away has an exit code of its own: who starts the same again finds the job."""
+    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
-    metadata = manifest["metadata"]
-    namespace = target.namespace or metadata.get("namespace") or client.namespace
-    if metadata.get("namespace", namespace) != namespace:
-        raise CommandError(
-            f"the manifest names the namespace {metadata['namespace']}, --namespace {namespace}", code=Exit.USAGE
-        )
-    kind = kind_of_job(manifest)
-    served = Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
     try:
-        job = await client.create(
-            served.path(namespace), manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"}
-        )
-    except ApiError as error:
-        if error.code == 409 and error.reason == "AlreadyExists":
-            name = metadata.get("name") or metadata["generateName"]
-            raise CommandError(
-                f"a job {name} is there already in namespace {namespace}",
-                hint=f"follow it: mxjob logs -f {name}; or delete it first: mxjob delete {name};"
-                " or give metadata.generateName instead of a name",
-                code=Exit.API,
-            ) from error
-        if error.code == 404 and not error.details.get("name"):  # else it is the namespace that isn't there
-            raise not_served(kind, client.server) from error
-        raise
-    say(f"{kind.kind} {job['metadata']['name']} created in namespace {job['metadata']['namespace']}")
-    return in_v1_words(job)
+        yield
+    except (ApiUnavailable, ApiError) as error:
+        if options.adopt is None or (isinstance(error, ApiError) and not error.is_transient):
+            raise
+        raise CommandError(
+            f"the API server can't be reached, or doesn't do its work: {error}",
+            hint="the same command follows the job again",
+            code=Exit.TRY_AGAIN,
+        ) from error
 
 
-async def _follow(client: "Client", job: dict[str, Any], logs: bool, replica: str | None, report: Path | None) -> Exit:
+async def _begin(client: "Client", manifest: dict[str, Any], target: Target, options: Options, record: Record) -> None:
+    if options.adopt is None:
+        record.seen(await create_job(client, manifest, target))
+    else:
+        record.seen(await create_or_adopt(client, manifest, target, options.adopt, patience=options.patience))
+
+
+async def _follow_begun(client: "Client", beginning: "asyncio.Task[None]", options: Options, record: Record) -> Exit:
+    await asyncio.shield(beginning)
+    return await _follow(client, options, record)
+
+
+async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     """Show the job until it ends, then say how it did."""
-    name = job["metadata"]["name"]
+    job = record.job or {}
+    name = record.name
     start = time.monotonic()
-    with progress(show_log=logs) as shown:
+    with progress(show_log=options.logs) as shown:
         shown.job(job)
-        follower = LogFollower(client, job, replica or main_replica(job), shown.log_line, on_wait=shown.waiting)
+        replica = options.replica or main_replica(job)
+        follower = LogFollower(client, job, replica, shown.log_line, on_wait=shown.waiting)
         follower.start()
         try:
             async with replicas_shown(client, job, shown):
-                job = await _until_terminal(client, job, shown)
+                await _until_terminal(client, options, record, shown)
                 await _finish(follower, shown)
         except DeletedError:
-            say(f"job {name} was deleted by somebody else before it finished")
-            return Exit.FAILED
+            record.message = f"job {name} was deleted by somebody else before it finished"
+            say(record.message)
+            return Exit.FAILED if options.adopt is None else Exit.DELETED
         finally:
             with contextlib.suppress(Exception):
                 await follower.cancel()
-    if report is not None:
-        await _write_report(client, job, report, shown)
-    message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
+    job = record.job or {}
+    if options.report is not None:
+        await _write_report(client, job, options.report, shown)
+    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if job_state(job) == SUCCEEDED:
-        say(f"{message} ({took})", style="green")
+        say(f"{record.message} ({took})", style="green")
         return Exit.OK
     say(f"job {name} failed after {took}:", style="red")
-    say(message)
+    say(record.message)
     return Exit.FAILED
 
 
-async def _until_terminal(client: "Client", job: dict[str, Any], shown: Progress) -> dict[str, Any]:
-    async with contextlib.aclosing(job_versions(client, job)) as changes:
+async def _until_terminal(client: "Client", options: Options, record: Record, shown: Progress) -> None:
+    versions = job_versions(client, record.job or {}, patience=options.patience)
+    async with contextlib.aclosing(versions) as changes:
         async for current in changes:
+            record.seen(current)
             shown.job(current)
             if job_state(current) in TERMINAL:
-                return current
-    raise DeletedError(job["metadata"]["name"])
+                return
 
 
 async def _finish(follower: LogFollower, shown: Progress) -> None:
@@ -176,16 +200,3 @@ async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown
 
 def _has_ended(pod: dict[str, Any]) -> bool:
     return pod["status"].get("phase") in {"Succeeded", "Failed"}
-
-
-async def _part(client: "Client", job: dict[str, Any], on_interrupt: OnInterrupt, why: str) -> None:
-    """Leave a job that still runs, in the way that was asked for."""
-    name, namespace = (job["metadata"][key] for key in ("name", "namespace"))
-    if on_interrupt is OnInterrupt.KEEP:
-        say(f"{why}: job {name} goes on; follow it with: mxjob logs -f {name} -n {namespace}")
-        return
-    say(f"{why}: deleting job {name}")
-    if await delete_job(client, job):
-        say("waiting until it is gone; Ctrl-C leaves now")
-        await until_gone(client, job)
-    say(f"job {name} is gone")
