@@ -4,10 +4,12 @@ from mxnet_argo.cleanup import delete_jobs_on_exit
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.pipelines import sweep, tune_then_train
 from mxnet_argo.reference import mxjob_ref
+from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
 from mxnet_argo.values import Value, data, expression, integer, number, text
 
 __all__ = [
+    "MXJobRunner",
     "MXJobSpec",
     "MXJobStep",
     "Value",

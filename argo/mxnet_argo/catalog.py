@@ -13,12 +13,15 @@ from mxnet_argo.cleanup import delete_jobs_on_exit
 from mxnet_argo.inputs import as_argument, as_input, parameters
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.pipelines import sweep, tune_then_train
+from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
 from mxnet_argo.values import data, integer, text
 from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
-"""What the steps run as: argo/templates/rbac.yaml makes it."""
+"""What workflows run as: argo/templates/rbac.yaml makes it."""
+RUNNER_ACCOUNT: Final = "mxjob-runner"
+"""What the pods of runners run as, which read pods and workflows besides: in the same file."""
 Kind = type[WorkflowTemplate] | type[ClusterWorkflowTemplate]
 
 _IMAGE = Parameter(name="image", description="the image of all replicas")
@@ -39,6 +42,9 @@ _TUNING = (
     Parameter(name="tune-servers", default="1", description="how many measure"),
     Parameter(name="tune-deadline", default="86400", description="seconds for which the tuning may be active"),
 )
+_RUNNER_IMAGE = Parameter(
+    name="runner-image", default="mxnet-operator:0.1.0", description="an image with mxjob: operator/Dockerfile makes it"
+)
 _TRAINING = (_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES, _BACKOFF_LIMIT, _DEADLINE)
 
 
@@ -50,7 +56,25 @@ def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
     """
     env: Any = data("env") if variable is None else {str(variable.name).upper(): text(str(variable.name))}
     others = _TRAINING if variable is None else (variable, *(each for each in _TRAINING if each is not _ENV))
-    spec = MXJobSpec(
+    return MXJobStep(
+        name=name, inputs=[as_input(each) for each in others], spec=_training(env), deadline=integer("deadline")
+    )
+
+
+def run(name: str = "run") -> MXJobRunner:
+    """The same, followed by our own command line in a pod with rights of its own."""
+    return MXJobRunner(
+        name=name,
+        image="{{inputs.parameters.runner-image}}",
+        service_account_name=RUNNER_ACCOUNT,
+        inputs=[as_input(each) for each in (*_TRAINING, _RUNNER_IMAGE)],
+        spec=_training(data("env")),
+        deadline=integer("deadline"),
+    )
+
+
+def _training(env: Any) -> MXJobSpec:
+    return MXJobSpec(
         image=text("image"),
         command=data("command"),
         args=data("args"),
@@ -60,7 +84,6 @@ def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
         resources=data("resources"),
         run_policy={"backoffLimit": integer("backoff-limit")},
     )
-    return MXJobStep(name=name, inputs=[as_input(each) for each in others], spec=spec, deadline=integer("deadline"))
 
 
 def tune(name: str = "tune") -> MXJobStep:
@@ -92,7 +115,7 @@ def tune(name: str = "tune") -> MXJobStep:
     )
 
 
-def _workflow(kind: Kind, name: str, entrypoint: MXJobStep | DAG, *others: MXJobStep) -> WorkflowTemplate:
+def _workflow(kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep) -> WorkflowTemplate:
     inputs = parameters(entrypoint.inputs).values()
     workflow = kind(
         name=name,
@@ -111,6 +134,11 @@ def mxjob_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
     return _workflow(kind, "mxjob-train", train())
 
 
+def mxjob_runner(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+    """One training, with its log in the step's, which ends with a workflow that is terminated."""
+    return _workflow(kind, "mxjob-runner", run())
+
+
 def mxjob_sweep(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
     """A training for each trial, whose settings are JSON in the variable TRIAL; the most accurate is chosen."""
     step = train(variable=Parameter(name="trial", description="the trial's settings"))
@@ -127,9 +155,21 @@ def mxjob_tune_then_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
 
 CATALOG: Final[dict[str, Callable[[Kind], WorkflowTemplate]]] = {
     "mxjob-train": mxjob_train,
+    "mxjob-runner": mxjob_runner,
     "mxjob-sweep": mxjob_sweep,
     "mxjob-tune-then-train": mxjob_tune_then_train,
 }
 
 
-__all__ = ["CATALOG", "SERVICE_ACCOUNT", "mxjob_sweep", "mxjob_train", "mxjob_tune_then_train", "train", "tune"]
+__all__ = [
+    "CATALOG",
+    "RUNNER_ACCOUNT",
+    "SERVICE_ACCOUNT",
+    "mxjob_runner",
+    "mxjob_sweep",
+    "mxjob_train",
+    "mxjob_tune_then_train",
+    "run",
+    "train",
+    "tune",
+]

@@ -34,7 +34,7 @@ def mxjob_ref(
 
     Args:
         name: the task's name.
-        template: `mxjob-train`, `mxjob-sweep` or `mxjob-tune-then-train`.
+        template: `mxjob-train`, `mxjob-runner`, `mxjob-sweep` or `mxjob-tune-then-train`.
         arguments: by input; what isn't text becomes JSON. Argo's tags (`{{inputs.parameters.x}}`) are text.
         kind: a task of a DAG, or a step of Steps.
         cluster_scope: refer to the ClusterWorkflowTemplate of that name.

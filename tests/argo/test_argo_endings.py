@@ -10,15 +10,10 @@ pytestmark = [
 ]
 
 
-async def shut_down(argo, name, how):
-    await argo.poller(name)
-    (await argo.api.merge(argo.path("workflows", name), {"spec": {"shutdown": how}})).ok()
-
-
 async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
     name = await argo.submit(one_training())
     await argo.job(name)
-    await shut_down(argo, name, "Stop")
+    await argo.shut_down(name, "Stop")
     await argo.no_jobs(name)
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
@@ -26,7 +21,7 @@ async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
 async def test_a_workflow_that_is_terminated_leaves_its_job_until_it_is_deleted(argo):
     name = await argo.submit(one_training(deadline=3600))
     job = await argo.job(name)
-    await shut_down(argo, name, "Terminate")
+    await argo.shut_down(name, "Terminate")
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
     left = await argo.jobs(name)
     assert uids(left) == [job["metadata"]["uid"]]

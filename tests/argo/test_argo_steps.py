@@ -5,6 +5,7 @@ import json
 
 import pytest
 from argo_fixtures import COMMAND, messages_of, node_of, one_training, outputs_of, uids
+from argo_values import HOSTILE
 from hera.workflows import Parameter, Workflow
 
 from mxnet_argo import MXJobSpec, MXJobStep, text
@@ -16,13 +17,6 @@ pytestmark = [
 ]
 
 RESULT = '{"accuracy": 0.99, "note": "a \\"quoted\\" word"}'
-HOSTILE = [
-    "quotes \" and ' and `",
-    "two\nlines: {yaml: true}\n- item",
-    "${HOME} $(HOME) {{{ }}} {",
-    '}}\\"\t\u2028 é 漢 </script>',
-    '"], "hostPID": true, "x": ["',
-]
 
 
 async def test_a_step_succeeds_with_its_job_and_reports_state_message_and_result(argo):

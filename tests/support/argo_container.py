@@ -1,7 +1,7 @@
 """Runs one container of an Argo pod as a child of its own: own root, mounts, process ids and user; needs root.
 
 Started as a program, with a JSON description on the command line; ends as the container does (128 + n for signal n).
-Only what argoexec needs: it is static, so its root has nothing but the pod's volumes and the program itself.
+Its root has nothing but what is mounted: the pod's volumes, and what stands for its image.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ def bind(source, target, *, read_only=False):
         mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
 
 
-def make_root(root, mounts):
+def make_root(root, mounts, read_only):
     checked(libc.unshare(CLONE_NEWNS | CLONE_NEWPID), "unshare")
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", 0)
@@ -51,6 +51,8 @@ def make_root(root, mounts):
     (root / "tmp").chmod(0o1777)
     for each in mounts:
         bind(each["source"], root / each["target"].lstrip("/"), read_only=each.get("read_only", False))
+    if read_only:
+        mount(None, root, None, MS_REMOUNT | MS_RDONLY)
 
 
 def become(root, container):
@@ -69,7 +71,7 @@ def main():
     container = json.loads(sys.argv[1])
     root = Path(container["root"])
     root.mkdir(parents=True, exist_ok=True)
-    make_root(root, container["mounts"])
+    make_root(root, container["mounts"], container["read_only"])
     child = os.fork()
     if child == 0:
         try:

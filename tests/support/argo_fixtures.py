@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 import tenacity
 import yaml
-from argo_pods import SCHEDULER_NAME, ArgoPods, why_not
+from argo_pods import ARGOEXEC_IMAGE, SCHEDULER_NAME, ArgoPods, why_not
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import RecordingClient, World
@@ -25,7 +25,7 @@ from hera.workflows import Workflow
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 
-from mxnet_argo import MXJobSpec, MXJobStep, delete_jobs_on_exit
+from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -104,7 +104,7 @@ def workflow_controller(server, paths):
             namespaced="true",
             namespace=NAMESPACE,
             managed_namespace=NAMESPACE,
-            executor_image="argoexec:test",
+            executor_image=ARGOEXEC_IMAGE,
             loglevel="info",
         )
         yield programs
@@ -233,6 +233,13 @@ class Argo:
         """End a poller as the kernel does that has no memory left: with everything in its container."""
         os.kill(self.pods.process(poller), signal.SIGKILL)
 
+    def kill_command(self, poller):
+        """The same with the command alone, which argoexec has started and outlives."""
+        emissary = self.pods.process(poller)
+        children = [path.read_text().split() for path in Path(f"/proc/{emissary}/task").glob("*/children")]
+        (command,) = (int(child) for of_thread in children for child in of_thread)
+        os.kill(command, signal.SIGKILL)
+
     async def rerun(self, how, workflow):
         """What `argo retry` and `argo resubmit` do; the name of the workflow that runs then."""
         found = (await self.api.get(self.path("workflows", workflow))).ok()
@@ -250,12 +257,18 @@ class Argo:
         (await self.api.put(self.path("workflows", workflow), made["workflow"])).ok()
         return workflow
 
-    async def account(self, name, job_verbs):
+    async def shut_down(self, workflow, how):
+        """What `argo stop` and `argo terminate` do, while the step runs."""
+        await self.poller(workflow)
+        (await self.api.merge(self.path("workflows", workflow), {"spec": {"shutdown": how}})).ok()
+
+    async def account(self, name, job_verbs, *more_rules):
         """A ServiceAccount for workflows that may do this with MXJobs, and report what its steps came to."""
         rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
         rules = [
             {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
             {"apiGroups": ["kubeflow.org"], "resources": ["mxjobs"], "verbs": job_verbs},
+            *more_rules,
         ]
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
         subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
@@ -283,10 +296,14 @@ def node_of(workflow, template):
     return found
 
 
+def attempts_at(workflow, template):
+    """The node of each attempt at a step, the first one first."""
+    return [workflow["status"]["nodes"][child] for child in node_of(workflow, template)["children"]]
+
+
 def messages_of(workflow, template):
     """What each attempt at a step ended with, the first one first."""
-    children = node_of(workflow, template)["children"]
-    return [workflow["status"]["nodes"][child].get("message", "") for child in children]
+    return [attempt.get("message", "") for attempt in attempts_at(workflow, template)]
 
 
 def outputs_of(node):
@@ -305,6 +322,18 @@ def one_training(**fields):
         step = MXJobStep(**{"name": "train", "spec": MXJobSpec(image="i", command=COMMAND, servers=0), **fields})
     step.retry_strategy.backoff.duration = "1s"
     delete_jobs_on_exit(made)
+    return made
+
+
+def one_runner(*, cleanup=True, **fields):
+    """The same by a runner."""
+    spec = MXJobSpec(image="i", command=COMMAND, servers=0)
+    account = {"service_account_name": "mxjob-runner"}
+    with Workflow(generate_name="runner-", entrypoint="train", service_account_name="mxjob-workflow") as made:
+        step = MXJobRunner(**{"name": "train", "image": "mxjob:test", "spec": spec, **account, **fields})
+    step.retry_strategy.backoff.duration = "1s"
+    if cleanup:
+        delete_jobs_on_exit(made)
     return made
 
 

@@ -1,8 +1,9 @@
-"""A node that runs Argo's own pods (argoexec), and no others, for tests on a real API server; needs root.
+"""A node that runs Argo's own pods, and no others, for tests on a real API server; needs root.
 
-What a kubelet does for such a pod: the ServiceAccount's token, emptyDirs, init container and main, exit codes and
-termination messages, deletion with its grace period, activeDeadlineSeconds, and `exec`, by which the controller stops
-a poller. No images (argoexec is a program on this machine), no cgroups, no probes (`facts/argo-e2e.md`, section 2).
+What a kubelet does for such a pod: the ServiceAccount's token, emptyDirs, init container, then the others side by side,
+exit codes and termination messages, logs, deletion with its grace period, activeDeadlineSeconds, and `exec`, by which
+the controller stops a step. No images, no cgroups, no probes (`facts/argo-e2e.md`, section 2): argoexec is a program on
+this machine, and of any other image the containers have the `mxjob` of this checkout, with this Python.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+import mxnet_operator
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
 from mxnet_operator.local.kubelet.lease import keep_lease
@@ -29,6 +31,11 @@ SCHEDULER_NAME = "argo-test-runner"
 _SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _USER = 8737
 _CONTAINER_PROGRAM = Path(__file__).with_name("argo_container.py")
+ARGOEXEC_IMAGE = "argoexec:test"
+_PACKAGES = Path(mxnet_operator.__file__).parents[1]
+_PYTHON = ("/usr", "/lib", "/lib64", sys.base_prefix, sys.prefix, str(_PACKAGES))
+"""What `mxjob` needs in its root: this Python, the libraries of this machine, and the package."""
+_MXJOB = f"#!{sys.executable}\nfrom mxnet_operator.cli.mxjob import main\nmain()\n"
 
 
 def why_not():
@@ -112,7 +119,22 @@ class ArgoPods:
     def _kubelet_api(self):
         app = web.Application()
         app.router.add_route("*", "/exec/{namespace}/{pod}/{container}", self._exec)
+        app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._log)
         return app
+
+    async def _log(self, request):
+        """What a container has written; with `follow`, until its pod is over."""
+        (path,) = self._folder.glob(f"{request.match_info['pod']}-*/{request.match_info['container']}.log")
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with path.open("rb") as log:
+            while True:
+                over = not path.exists()
+                while chunk := log.read(65536):
+                    await response.write(chunk)
+                if over or request.query.get("follow") != "true":
+                    return response
+                await asyncio.sleep(0.1)
 
     async def _exec(self, request):
         """Runs the command beside the container, as `kubectl exec` would; nobody reads its output."""
@@ -139,8 +161,11 @@ class _Pod:
         self._folder = folder
         meta = manifest["metadata"]
         self._path = PODS.path(meta["namespace"], meta["name"])
-        self._process = None
+        self._processes = []
         self._message = ""
+        self._started = now()
+        self._states = {}
+        self._reporting = asyncio.Lock()
         self.task = asyncio.create_task(self._live())
 
     async def _live(self):
@@ -158,52 +183,74 @@ class _Pod:
             if error.code != 404:
                 raise
         finally:
-            if self._process is not None and self._process.returncode is None:
-                self._process.kill()
-                await self._process.wait()
+            for process in self._processes:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _run(self):
         volumes = await self._volumes()
-        started = now()
-        ended = {}
-        for kind in ("initContainers", "containers"):
-            for container in self._manifest["spec"].get(kind, []):
-                await self._report("Pending" if kind == "initContainers" else "Running", ended, started, container)
-                code = await self._contain(container, volumes)
-                ended[container["name"]] = (code, self._termination(container), started, now())
-                if code != 0:
-                    await self._report("Failed", ended, started)
-                    return
-        await self._report("Succeeded", ended, started)
+        for container in self._manifest["spec"].get("initContainers", []):
+            if await self._contain(container, volumes, "Pending") != 0:
+                await self._report("Failed")
+                return
+        together = [self._contain(each, volumes, "Running") for each in self._manifest["spec"]["containers"]]
+        codes = await asyncio.gather(*together)
+        await self._report("Failed" if any(codes) else "Succeeded")
 
-    async def _contain(self, container, volumes):
+    async def _contain(self, container, volumes, phase):
         """Run one container; its exit code. Deletion and the pod's deadline end it."""
-        name = container["name"]
+        name, started = container["name"], now()
         log = self._folder / f"{name}.termination"
         log.touch()
         log.chmod(0o666)
-        mounts = [{"source": str(self._argoexec), "target": "/bin/argoexec", "read_only": True}]
-        for mount in container.get("volumeMounts", []):
-            source = volumes[mount["name"]] / mount.get("subPath", "")
-            source.mkdir(exist_ok=True)
-            source.chmod(0o777)
-            mounts.append({"source": str(source), "target": mount["mountPath"], "read_only": mount.get("readOnly")})
+        mounts = [*self._image(container), *self._mounts(container, volumes)]
         mounts.append({"source": str(log), "target": "/dev/termination-log"})
         command = [*container["command"], *container.get("args", [])]
         description = {
             "root": str(self._folder / f"{name}.root"),
             "mounts": mounts,
+            "read_only": container.get("securityContext", {}).get("readOnlyRootFilesystem", False),
             "user": _USER,
             "command": ["/bin/argoexec" if command[0] == "argoexec" else command[0], *command[1:]],
             "env": self._environment(container),
             "pid_file": str(self._folder / f"{name}.pid"),
         }
         with (self._folder / f"{name}.log").open("wb") as output:
-            self._process = await asyncio.create_subprocess_exec(
+            process = await asyncio.create_subprocess_exec(
                 sys.executable, str(_CONTAINER_PROGRAM), json.dumps(description), stdout=output, stderr=output
             )
-        return await self._outlive(self._process)
+        self._processes.append(process)
+        self._states[name] = {"running": {"startedAt": started}}
+        await self._report(phase)
+        code = await self._outlive(process)
+        times = {"startedAt": started, "finishedAt": now()}
+        reason, message = "Error" if code else "Completed", log.read_text(errors="replace")[:4096]
+        self._states[name] = {"terminated": {"exitCode": code, "reason": reason, "message": message, **times}}
+        if phase == "Running" and any("running" in state for state in self._states.values()):
+            await self._report(phase)
+        return code
+
+    def _image(self, container):
+        """The mounts that stand for a container's image."""
+        if container["image"] == ARGOEXEC_IMAGE:
+            return [{"source": str(self._argoexec), "target": "/bin/argoexec", "read_only": True}]
+        program = self._folder / "mxjob"
+        program.write_text(_MXJOB)
+        program.chmod(0o755)
+        mounts = {str(program): "/bin/mxjob", **{folder: folder for folder in _PYTHON}}
+        return [{"source": source, "target": target, "read_only": True} for source, target in mounts.items()]
+
+    def _mounts(self, container, volumes):
+        mounts = []
+        for mount in container.get("volumeMounts", []):
+            source = volumes[mount["name"]] / mount.get("subPath", "")
+            if not source.exists():
+                source.mkdir()
+                source.chmod(0o777)
+            mounts.append({"source": str(source), "target": mount["mountPath"], "read_only": mount.get("readOnly")})
+        return sorted(mounts, key=lambda each: each["target"])  # what is within another comes after it
 
     async def _outlive(self, process):
         ending = asyncio.create_task(process.wait())
@@ -228,13 +275,12 @@ class _Pod:
         fields = {"metadata.name": meta["name"], "metadata.uid": meta["uid"], "metadata.namespace": meta["namespace"]}
         address, _, port = self._url.removeprefix("https://").partition(":")
         environment = {"PATH": "/bin", "KUBERNETES_SERVICE_HOST": address, "KUBERNETES_SERVICE_PORT": port}
+        if container["image"] != ARGOEXEC_IMAGE:
+            environment["PYTHONPATH"] = str(_PACKAGES)
         for each in container.get("env", []):
             reference = each.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
             environment[each["name"]] = fields[reference] if reference else each.get("value", "")
         return environment
-
-    def _termination(self, container):
-        return (self._folder / f"{container['name']}.termination").read_text(errors="replace")[:4096]
 
     async def _volumes(self):
         folders = {}
@@ -263,26 +309,21 @@ class _Pod:
             return {item["path"]: found["data"][item["key"]] for item in config_map["items"]}
         return {item["path"]: meta["namespace"] for item in source.get("downwardAPI", {}).get("items", [])}
 
-    async def _report(self, phase, ended, started, running=None):
-        def state(container):
-            if container["name"] in ended:
-                code, message, began, finished = ended[container["name"]]
-                reason = "Completed" if code == 0 else "Error"
-                times = {"startedAt": began, "finishedAt": finished}
-                return {"terminated": {"exitCode": code, "reason": reason, "message": message, **times}}
-            if container is running:
-                return {"running": {"startedAt": now()}}
-            return {"waiting": {"reason": "PodInitializing"}}
+    async def _report(self, phase):
+        async with self._reporting:
+            await self._client.patch(f"{self._path}/status", {"status": self._status(phase)})
 
+    def _status(self, phase):
         def statuses(containers):
+            waiting = {"waiting": {"reason": "PodInitializing"}}
             return [
                 {
                     "name": each["name"],
                     "image": each["image"],
                     "imageID": "",
-                    "ready": each is running,
+                    "ready": "running" in self._states.get(each["name"], ()),
                     "restartCount": 0,
-                    "state": state(each),
+                    "state": self._states.get(each["name"], waiting),
                 }
                 for each in containers
             ]
@@ -290,11 +331,11 @@ class _Pod:
         spec = self._manifest["spec"]
         status = {
             "phase": phase,
-            "startTime": started,
+            "startTime": self._started,
             "podIP": "127.0.0.1",
             "initContainerStatuses": statuses(spec.get("initContainers", [])),
             "containerStatuses": statuses(spec["containers"]),
         }
         if self._message:
             status |= {"reason": "DeadlineExceeded", "message": self._message}
-        await self._client.patch(f"{self._path}/status", {"status": status})
+        return status

@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.kube.resources import Resource
+from mxnet_operator.cli.times import moment
+from mxnet_operator.kube.resources import PODS, Resource
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-WORKFLOWS: Final = Resource("argoproj.io", "v1alpha1", "workflows")
-KIND: Final = "Workflow"
+_WORKFLOWS: Final = Resource("argoproj.io", "v1alpha1", "workflows")
+_KIND: Final = "Workflow"
+_POD_NAME: Final = "POD_NAME"
+"""The variable in which the step's container finds its pod's name."""
 _DEADLINE: Final = "ARGO_DEADLINE"
-"""When Argo ends the step, in each container of its pods; the year 1 where it doesn't."""
+"""When Argo ends the step because of the workflow's deadline; the year 1 where it has none."""
 _EARLY: Final = timedelta(seconds=5)
-"""How much sooner than that a pod may be stopped: its own deadline is in whole seconds."""
+"""How much sooner a pod may be stopped: its own deadline is in whole seconds."""
 _ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 
 
@@ -24,15 +27,14 @@ async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
     Raises:
         ApiError, ApiUnavailable: the server doesn't tell.
     """
-    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+    return why_over(await _find(client, _WORKFLOWS.path(job["metadata"]["namespace"], name)), job)
 
-    try:
-        workflow = await client.get(WORKFLOWS.path(job["metadata"]["namespace"], name))
-    except ApiError as error:
-        if error.code != 404:
-            raise
+
+def why_over(workflow: dict[str, Any] | None, job: dict[str, Any]) -> str:
+    """Why a workflow, or None for one that isn't there, is at its end; empty where it goes on."""
+    if workflow is None:
         return "is gone"
-    owners = {ref["uid"] for ref in job["metadata"].get("ownerReferences") or () if ref["kind"] == KIND}
+    owners = {ref["uid"] for ref in job["metadata"].get("ownerReferences") or () if ref["kind"] == _KIND}
     if owners and workflow["metadata"]["uid"] not in owners:
         return "is gone, and another has its name"
     if "deletionTimestamp" in workflow["metadata"]:
@@ -43,12 +45,34 @@ async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
     return f"is over ({phase})" if phase in _ENDED else ""
 
 
-def deadline_is_over(environment: Mapping[str, str], now: datetime | None = None) -> bool:
-    """Whether the time that the workflow gives this step has run out; False where it gives it no limit."""
+async def step_time_is_over(client: "Client", namespace: str, environment: Mapping[str, str]) -> bool:
+    """Whether the time has run out that the workflow, or the step's `timeout`, gives the pod that this runs in.
+
+    Raises:
+        ApiError, ApiUnavailable: the server doesn't tell.
+    """
+    name = environment.get(_POD_NAME)
+    pod = await _find(client, PODS.path(namespace, name)) if name else None
+    return time_is_over(environment, pod, datetime.now(UTC))
+
+
+def time_is_over(environment: Mapping[str, str], pod: dict[str, Any] | None, now: datetime) -> bool:
+    """Whether a container's environment, or its pod, where it is known, says that its time has run out."""
+    now += _EARLY
+    deadline = moment(environment.get(_DEADLINE))
+    if deadline is not None and deadline.year > 1 and now >= deadline:
+        return True
+    seconds = ((pod or {}).get("spec") or {}).get("activeDeadlineSeconds")
+    started = moment(((pod or {}).get("status") or {}).get("startTime"))
+    return seconds is not None and started is not None and now >= started + timedelta(seconds=seconds)
+
+
+async def _find(client: "Client", path: str) -> dict[str, Any] | None:
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
     try:
-        deadline = datetime.fromisoformat(environment[_DEADLINE])
-    except (KeyError, ValueError):
-        return False
-    if deadline.year == 1:
-        return False
-    return (now or datetime.now(UTC)) + _EARLY >= deadline
+        return await client.get(path)
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        return None

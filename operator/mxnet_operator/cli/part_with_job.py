@@ -5,7 +5,7 @@ import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from mxnet_operator.cli.argo_workflow import deadline_is_over, why_unwanted
+from mxnet_operator.cli.argo_workflow import step_time_is_over, why_unwanted
 from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.jobs import delete_job, until_gone
 from mxnet_operator.cli.run_outputs import Record
@@ -60,10 +60,10 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
     why = ""
     try:
         async with asyncio.timeout(_GRACE):
-            if deadline_is_over(os.environ):
-                why, code = "the step's time is over", Exit.TIMEOUT
-            elif over := await why_unwanted(client, job, workflow):
+            if over := await why_unwanted(client, job, workflow):
                 why = f"workflow {workflow} {over}"
+            elif await step_time_is_over(client, job["metadata"]["namespace"], os.environ):
+                why, code = "the step's time is over", Exit.TIMEOUT
             if why:
                 await delete_job(client, job)
     except (KubeError, TimeoutError) as error:

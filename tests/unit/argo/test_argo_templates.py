@@ -25,11 +25,9 @@ def test_every_file_is_part_of_what_kubectl_applies(folder: Path) -> None:
     assert templates == {file.stem for file in folder.glob("mxjob-*.yaml")}
 
 
-def test_every_template_runs_as_the_account_that_is_shipped() -> None:
+def test_every_template_runs_as_an_account_that_is_shipped() -> None:
     accounts = {each["metadata"]["name"] for each in rendered(TEMPLATES) if each["kind"] == "ServiceAccount"}
-    users = {
-        yaml.safe_load(text)["spec"]["serviceAccountName"]
-        for path, text in FILES.items()
-        if path.is_relative_to(TEMPLATES)
-    }
-    assert accounts == users
+    specs = [yaml.safe_load(text)["spec"] for path, text in FILES.items() if path.is_relative_to(TEMPLATES)]
+    named = [each.get("serviceAccountName") for spec in specs for each in (spec, *spec["templates"])]
+    assert accounts == set(filter(None, named))
+    assert all("serviceAccountName" in spec for spec in specs)

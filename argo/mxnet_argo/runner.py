@@ -1,0 +1,123 @@
+"""A workflow step that is one MXJob, followed by our command line: a live log, and `argo terminate` ends the job."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hera.workflows import Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
+from hera.workflows.models import Capabilities, SeccompProfile, SecurityContext, ValueFrom
+
+from mxnet_argo.inputs import as_list
+from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
+from mxnet_argo.retries import retry_unless
+from mxnet_argo.step import OUTPUTS
+from mxnet_argo.template_job import TemplateJob
+from mxnet_argo.values import Value
+
+FINAL_CODES: Final = (1, 2, 3, 4, 124)
+"""The exit codes of `mxjob run` after which another attempt would end the same way: the job Failed, isn't valid, is
+refused, was deleted by somebody, or the step's time is over. Whatever else ends a runner, the next finds the job."""
+FINAL_MESSAGES: Final = "exceeded its deadline|longer than the specified deadline"
+"""What Argo, or the kubelet, says of a step whose time is over before the runner can."""
+
+_MANIFEST: Final = "/mxjob/job.yaml"
+_OUTPUTS: Final = "/mxjob/outputs"
+_PATIENCE: Final = "10m"
+
+
+@dataclass(kw_only=True)
+class MXJobRunner(Container):
+    """A template whose step runs `mxjob run` for an MXJob: what `MXJobStep` does, and more, by an image of ours.
+
+    The step's log is that of Worker 0 while it trains, and its message says why the job failed. A workflow that is
+    stopped or terminated, and a step whose `timeout` is over, delete the job; a runner that is evicted or killed leaves
+    it to the next one. The outputs `job`, `state`, `message` and `result` are there after a failure, too.
+
+    Job, name, inputs and checks are those of `MXJobStep`. The account needs the rights of `mxjob-runner` in
+    argo/templates/rbac.yaml.
+
+    Args:
+        image: with `mxjob` on its PATH: that of operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
+        spec: image, command, numbers of replicas and the like.
+        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
+        prefix: what the job's name begins with, a DNS label.
+        deadline: seconds for which the job may be active; where the manifest has activeDeadlineSeconds that stands.
+        timeout: how long each attempt at the step may take, in Argo's notation (`2h`). None: no limit.
+        options: further ones of `mxjob run`: `["--replica", "server-0"]`.
+
+    Raises:
+        ValueError: what Argo or the API server would refuse only once the workflow runs.
+    """
+
+    spec: MXJobSpec | None = None
+    manifest: Mapping[str, Any] | None = None
+    prefix: str | None = None
+    deadline: int | Value = 24 * 3600
+    options: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Build the manifest and the command, and check them."""
+        self._refuse_what_breaks_the_step()  # before Hera gives it an image of Python's
+        super().__post_init__()  # type: ignore[no-untyped-call]
+        job = TemplateJob(
+            template=self.name or "",
+            spec=self.spec,
+            manifest=self.manifest,
+            prefix=self.prefix,
+            deadline=self.deadline,
+            inputs=self.inputs,
+        )
+        self.command = ["mxjob", "run"]
+        self.args = [
+            *("--filename", _MANIFEST),
+            *("--adopt", WORKFLOW_UID_LABEL),
+            *("--workflow", "{{workflow.name}}"),
+            *("--patience", _PATIENCE),
+            *("--output-dir", _OUTPUTS),
+            *("--message-file", "/dev/termination-log"),
+            *self.options,
+        ]
+        text = job.text(job.given())
+        self.inputs = [
+            *as_list(self.inputs),
+            RawArtifact(name="mxjob", path=_MANIFEST, data=text, archive=NoneArchiveStrategy()),
+        ]
+        self.outputs = [*as_list(self.outputs), *map(_output, OUTPUTS)]
+        self.env = [*as_list(self.env), FieldEnv(name="POD_NAME", field_path="metadata.name")]
+        # A volume, so that they outlive the container, and nothing else has to be writable.
+        self.volumes = [*as_list(self.volumes), EmptyDirVolume(name="mxjob-outputs", mount_path=_OUTPUTS)]
+        self.security_context = self.security_context or _restricted()
+        codes = [str(code) for code in FINAL_CODES]
+        self.retry_strategy = self.retry_strategy or retry_unless(
+            f"lastRetry.exitCode in {codes} or lastRetry.message matches '{FINAL_MESSAGES}'"
+        )
+
+    def _refuse_what_breaks_the_step(self) -> None:
+        if not self.image:
+            raise ValueError(f"{self.name}: image: give one with mxjob in it, which operator/Dockerfile makes")
+        if self.command is not None or self.args is not None:
+            raise ValueError(f"{self.name}: the command is mxjob run: give its further options as options")
+        if self.active_deadline_seconds is not None:
+            raise ValueError(
+                f"{self.name}: active_deadline_seconds would end the runner once, not the step: use deadline (the"
+                " job's) or timeout (the step's)"
+            )
+
+
+def _output(name: str) -> Parameter:
+    """A runner that was killed has left none: then there is nothing to tell, and no error of Argo's about it."""
+    return Parameter(name=name, value_from=ValueFrom(path=f"{_OUTPUTS}/{name}", default=""))
+
+
+def _restricted() -> SecurityContext:
+    """What Pod Security's level `restricted` asks for."""
+    return SecurityContext(
+        allow_privilege_escalation=False,
+        capabilities=Capabilities(drop=["ALL"]),
+        read_only_root_filesystem=True,
+        run_as_non_root=True,
+        seccomp_profile=SeccompProfile(type="RuntimeDefault"),
+    )
+
+
+__all__ = ["MXJobRunner"]

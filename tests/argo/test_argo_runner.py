@@ -1,0 +1,242 @@
+"""A step that our own command line follows: what it tells, and what becomes of its job when it is ended."""
+
+import hashlib
+import json
+
+import pytest
+from argo_fixtures import COMMAND, attempts_at, messages_of, node_of, one_runner, outputs_of, uids
+from argo_lost_reply import LosesReply
+from argo_outage import Outage
+from argo_values import HOSTILE
+from hera.workflows import Parameter
+
+from mxnet_argo import MXJobSpec, text
+
+pytestmark = [
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
+]
+
+RESULT = '{"accuracy": 0.99, "note": "a \\"quoted\\" word"}'
+
+
+def exit_codes(workflow):
+    return [attempt["outputs"]["exitCode"] for attempt in attempts_at(workflow, "train")]
+
+
+async def succeeds_with(argo, name, job):
+    """The run ends well with this very job and no other."""
+    await argo.end(job)
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded", messages_of(done, "train")
+    assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+    return done
+
+
+class TestEndsOfTheJob:
+    async def test_a_runner_succeeds_with_its_job_and_reports_state_message_and_result(self, argo):
+        name = await argo.submit(one_runner())
+        job = await argo.job(name)
+        await argo.end(job, message=RESULT)
+        done = await argo.finished(name)
+        assert done["status"]["phase"] == "Succeeded"
+        outputs = outputs_of(node_of(done, "train"))
+        assert outputs["job"] == job["metadata"]["name"]
+        assert outputs["state"] == "Succeeded"
+        assert outputs["message"] == f"MXJob {outputs['job']} is successfully completed."
+        assert json.loads(outputs["result"]) == json.loads(RESULT)
+        assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+
+    async def test_a_job_that_fails_fails_the_runner_once_which_says_why_and_has_outputs(self, argo):
+        name = await argo.submit(one_runner())
+        job = await argo.job(name)
+        await argo.end(job, exit_code=1, message="ValueError: boom")
+        done = await argo.finished(name)
+        assert done["status"]["phase"] == "Failed"
+        (attempt,) = attempts_at(done, "train")
+        assert attempt["outputs"]["exitCode"] == "1"
+        assert "ValueError: boom" in attempt["message"]
+        outputs = outputs_of(attempt)
+        assert (outputs["job"], outputs["state"]) == (job["metadata"]["name"], "Failed")
+        assert "ValueError: boom" in outputs["message"]
+        await argo.no_jobs(name)
+
+    async def test_a_job_that_is_deleted_by_hand_fails_the_runner_and_is_not_made_again(self, argo):
+        name = await argo.submit(one_runner())
+        job = await argo.job(name)
+        (await argo.api.delete(argo.path("mxjobs", job["metadata"]["name"]))).ok()
+        done = await argo.finished(name)
+        assert done["status"]["phase"] == "Failed"
+        assert exit_codes(done) == ["4"]
+        assert "was deleted by somebody else" in messages_of(done, "train")[0]
+        await argo.no_jobs(name)
+
+    async def test_a_suspended_job_is_waited_for(self, argo):
+        name = await argo.submit(one_runner(spec=MXJobSpec(**lone(), run_policy={"suspend": True})))
+        job = await argo.job(name)
+        assert job["status"]["state"] == "Suspended"
+        path = argo.path("mxjobs", job["metadata"]["name"])
+        (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": False}}})).ok()
+        await succeeds_with(argo, name, job)
+
+    async def test_no_parameter_breaks_out_of_its_place(self, argo):
+        values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
+        spec = MXJobSpec(**lone(), args=["--all=" + text("p0"), *map(text, values)])
+        made = one_runner(spec=spec, inputs=[Parameter(name=name) for name in values])
+        made.arguments = [Parameter(name=name, value=value) for name, value in values.items()]
+        job = await argo.job(await argo.submit(made))
+        (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        assert container["args"] == [f"--all={HOSTILE[0]}", *HOSTILE]
+        assert set(job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]) == {"containers"}
+
+
+class TestEndsOfTheRunner:
+    @pytest.mark.parametrize("kill", ["kill", "kill_command"])
+    async def test_a_runner_that_is_killed_finds_its_job_again(self, argo, kill):
+        name = await argo.submit(one_runner())
+        job = await argo.job(name)
+        first = await argo.poller(name)
+        getattr(argo, kill)(first)
+        assert await argo.poller(name, other_than=first)
+        done = await succeeds_with(argo, name, job)
+        assert exit_codes(done) == ["137", "0"]
+
+    async def test_a_runner_whose_pod_is_evicted_leaves_its_job_to_the_next(self, argo):
+        name = await argo.submit(one_runner())
+        job = await argo.job(name)
+        first = await argo.poller(name)
+        ended = uids({first: (await argo.api.get(argo.path("pods", first))).ok()})
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": first}}
+        (await argo.api.post(argo.path("pods", first) + "/eviction", eviction)).ok()
+        label = {"labelSelector": f"workflows.argoproj.io/workflow={name},!training.kubeflow.org/job-name"}
+        await argo.until(
+            "pods",
+            lambda pods: any(p["status"]["phase"] == "Running" and uids({"": p}) != ended for p in pods.values()),
+            **label,
+        )
+        await succeeds_with(argo, name, job)
+
+    async def test_an_api_server_that_goes_away_and_comes_back_ends_neither_runner_nor_job(self, argo):
+        manifest = one_runner().to_dict()
+        manifest["metadata"] = {"name": "sees-an-outage"}
+        async with Outage(argo.server).served() as front:
+            argo.pods.servers["sees-an-outage"] = front.url
+            name = await argo.submit(manifest)
+            job = await argo.job(name)
+            await argo.poller(name)
+            await front.go()
+            await argo.end(job)
+            await front.come_back()
+            done = await argo.finished(name)
+        assert done["status"]["phase"] == "Succeeded"
+        assert exit_codes(done) == ["0"]
+        assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+
+    async def test_a_create_whose_reply_is_lost_is_no_second_job(self, argo):
+        manifest = one_runner().to_dict()
+        manifest["metadata"] = {"name": "runner-loses-a-reply"}
+        async with LosesReply(argo.server, argo.api).served() as front:
+            argo.pods.servers["runner-loses-a-reply"] = front.url
+            name = await argo.submit(manifest)
+            job = await argo.job(name)
+            await argo.end(job)
+            done = await argo.finished(name)
+            assert len(front.lost) == 1
+        assert exit_codes(done) == ["0"]
+        assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+
+    async def test_a_job_of_the_runners_name_that_is_not_its_own_is_left_alone(self, argo):
+        manifest = one_runner().to_dict()
+        manifest["spec"]["suspend"] = True
+        name = await argo.submit(manifest)
+        uid = (await argo.api.get(argo.path("workflows", name))).ok()["metadata"]["uid"]
+        taken = f"train-{hashlib.sha256(f'{uid}/{name}'.encode()).hexdigest()[:12]}"
+        stranger = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": {"name": taken}}
+        stranger["spec"] = MXJobSpec(**lone()).to_dict()
+        before = (await argo.api.post(argo.path("mxjobs"), stranger)).ok()
+
+        (await argo.api.merge(argo.path("workflows", name), {"spec": {"suspend": None}})).ok()
+
+        done = await argo.finished(name)
+        assert exit_codes(done) == ["3"]
+        assert f"a job {taken} is there already, and isn't this run's" in messages_of(done, "train")[0]
+        after = (await argo.api.get(argo.path("mxjobs", taken))).ok()
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert "deletionTimestamp" not in after["metadata"]
+
+
+class TestEndsOfTheWorkflow:
+    """Without the exit handler: what deletes the job is the runner."""
+
+    @pytest.mark.parametrize("how", ["Terminate", "Stop"])
+    async def test_a_workflow_that_is_shut_down_deletes_its_job(self, argo, how):
+        name = await argo.submit(one_runner(cleanup=False))
+        await argo.job(name)
+        await argo.shut_down(name, how)
+        await argo.no_jobs(name)
+        assert (await argo.finished(name))["status"]["phase"] == "Failed"
+
+    async def test_a_step_whose_time_is_over_deletes_its_job_and_is_not_tried_again(self, argo):
+        name = await argo.submit(one_runner(cleanup=False, timeout="15s"))
+        await argo.job(name)
+        await argo.no_jobs(name)
+        done = await argo.finished(name)
+        assert done["status"]["phase"] == "Failed"
+        assert exit_codes(done) == ["124"]
+        assert "longer than the specified deadline" in messages_of(done, "train")[0]
+
+    async def test_a_job_goes_with_its_workflow(self, argo):
+        name = await argo.submit(one_runner(cleanup=False))
+        await argo.job(name)
+        (await argo.api.delete(argo.path("workflows", name))).ok()
+        await argo.no_jobs(name)
+
+    async def test_a_failed_runner_that_is_retried_by_hand_makes_a_new_job(self, argo):
+        name = await argo.submit(one_runner())
+        failed = await argo.job(name)
+        await argo.end(failed, exit_code=1)
+        await argo.finished(name)
+        await argo.no_jobs(name)
+
+        await argo.rerun("retry", name)
+
+        job = await argo.job(name)
+        assert job["metadata"]["name"] == failed["metadata"]["name"]
+        assert job["metadata"]["uid"] != failed["metadata"]["uid"]
+        await argo.end(job)
+        assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+
+
+class TestRights:
+    async def test_a_runner_that_may_not_make_jobs_fails_with_the_right_that_it_lacks(self, argo):
+        account = await argo.account("runner-cannot-create", ["get", "list", "watch", "delete"])
+        name = await argo.submit(one_runner(service_account_name=account))
+        done = await argo.finished(name)
+        assert exit_codes(done) == ["3"]
+        assert 'cannot create resource "mxjobs"' in messages_of(done, "train")[0]
+
+    async def test_a_runner_that_may_not_see_pods_follows_its_job_without_a_log(self, argo):
+        account = await argo.account("runner-sees-no-pods", ["get", "list", "watch", "create"])
+        name = await argo.submit(one_runner(service_account_name=account))
+        await succeeds_with(argo, name, await argo.job(name))
+
+    async def test_a_runner_that_may_not_see_workflows_leaves_its_job_when_it_is_stopped(self, argo):
+        account = await argo.account("runner-sees-no-workflows", ["get", "list", "watch", "create", "delete"])
+        name = await argo.submit(one_runner(cleanup=False, service_account_name=account))
+        job = await argo.job(name)
+        poller = await argo.poller(name)
+        await argo.shut_down(name, "Terminate")
+        ended = await argo.until("pods", lambda pods: code_of(pods.get(poller)) is not None)
+        assert code_of(ended[poller]) == 143
+        assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+
+
+def lone():
+    return {"image": "i", "command": COMMAND, "servers": 0}
+
+
+def code_of(pod):
+    """What a pod's main container has ended with."""
+    statuses = (pod or {}).get("status", {}).get("containerStatuses", [])
+    return next((s["state"].get("terminated", {}).get("exitCode") for s in statuses if s["name"] == "main"), None)

@@ -1,0 +1,62 @@
+"""A front of an API server for Argo's pods that can go away and come back, as a server that is restarted does."""
+
+import asyncio
+import contextlib
+
+
+class Outage:
+    """Passes connections on to `server`, byte by byte; gone, it breaks them all and takes no new ones."""
+
+    def __init__(self, server):
+        self._server = server
+        self._tasks = set()
+        self._listening = None
+        self._port = 0
+
+    @property
+    def url(self):
+        return f"https://127.0.0.1:{self._port}"
+
+    @contextlib.asynccontextmanager
+    async def served(self):
+        """The front with an address of its own."""
+        await self.come_back()
+        try:
+            yield self
+        finally:
+            await self.go()
+
+    async def come_back(self):
+        self._listening = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._port = self._listening.sockets[0].getsockname()[1]
+
+    async def go(self):
+        self._listening.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader, writer):
+        task = asyncio.current_task()
+        self._tasks.add(task)
+        try:
+            address, _, port = self._server.url.removeprefix("https://").partition(":")
+            there, back = await asyncio.open_connection(address, int(port))
+            try:
+                async with asyncio.TaskGroup() as both:
+                    both.create_task(self._copy(reader, back))
+                    both.create_task(self._copy(there, writer))
+            finally:
+                back.transport.abort()
+        except (OSError, ExceptionGroup):
+            pass
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    @staticmethod
+    async def _copy(reader, writer):
+        while chunk := await reader.read(65536):
+            writer.write(chunk)
+            await writer.drain()
+        writer.close()

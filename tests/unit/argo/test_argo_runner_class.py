@@ -1,0 +1,108 @@
+"""What an MXJobRunner becomes, and what it refuses before a workflow is submitted."""
+
+from typing import Any
+
+import pytest
+from hera.workflows import Parameter
+
+from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, text
+from mxnet_argo.runner import FINAL_CODES
+from mxnet_operator.cli.errors import Exit
+
+SPEC = MXJobSpec(image="a:1", command=["python", "train.py"])
+MANIFEST = {"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {}}}
+
+
+def runner(**fields: Any) -> MXJobRunner:
+    return MXJobRunner(**{"name": "train", "image": "mxjob:1", "spec": SPEC, **fields})
+
+
+def template(**fields: Any) -> dict[str, Any]:
+    built: dict[str, Any] = runner(**fields)._build_template().model_dump(by_alias=True, exclude_none=True, mode="json")
+    return built
+
+
+def test_its_job_is_the_one_that_a_step_would_make() -> None:
+    """Its name included: who changes from one to the other finds the job of a workflow that is retried."""
+    inputs = [Parameter(name="lr")]
+    spec = MXJobSpec(image="a", command=["python"], args=["--lr=" + text("lr")])
+    (artifact,) = template(spec=spec, inputs=inputs)["inputs"]["artifacts"]
+    assert artifact["raw"]["data"] == MXJobStep(name="train", spec=spec, inputs=inputs).manifest
+
+
+def test_the_manifest_is_a_file_of_the_command_which_is_told_whose_it_is() -> None:
+    made = template()
+    (artifact,) = made["inputs"]["artifacts"]
+    container = made["container"]
+    assert container["command"] == ["mxjob", "run"]
+    options = dict(zip(container["args"][::2], container["args"][1::2], strict=True))
+    assert options["--filename"] == artifact["path"]
+    assert options["--workflow"] == "{{workflow.name}}"
+    assert f"{options['--adopt']}: {{{{=toJson(workflow.uid)}}}}" in artifact["raw"]["data"]
+
+
+def test_its_outputs_are_files_that_may_be_missing() -> None:
+    made = template()
+    (volume,) = made["container"]["volumeMounts"]
+    outputs = {each["name"]: each["valueFrom"] for each in made["outputs"]["parameters"]}
+    assert list(outputs) == ["job", "state", "message", "result"]
+    for name, source in outputs.items():
+        assert source == {"path": f"{volume['mountPath']}/{name}", "default": ""}
+
+
+def test_it_is_tried_again_unless_the_exit_code_says_that_it_would_end_the_same_way() -> None:
+    again = {Exit.TRY_AGAIN, Exit.INTERNAL, Exit.TERMINATED, Exit.INTERRUPTED}
+    assert set(FINAL_CODES) == set(Exit) - again - {Exit.OK}
+    expression = template()["retryStrategy"]["expression"]
+    assert all(f"'{int(code)}'" in expression for code in FINAL_CODES)
+    assert "maxDuration" not in template()["retryStrategy"]["backoff"]
+
+
+def test_its_pod_is_fit_for_a_restricted_namespace() -> None:
+    security = template()["container"]["securityContext"]
+    assert security["runAsNonRoot"]
+    assert security["readOnlyRootFilesystem"]
+    assert not security["allowPrivilegeEscalation"]
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+
+
+def test_what_is_given_besides_is_kept() -> None:
+    made = template(
+        inputs=[Parameter(name="lr")], outputs=[Parameter(name="mine")], options=["--replica", "server-0"], timeout="1h"
+    )
+    assert [each["name"] for each in made["inputs"]["parameters"]] == ["lr"]
+    assert made["outputs"]["parameters"][0]["name"] == "mine"
+    assert made["container"]["args"][-2:] == ["--replica", "server-0"]
+    assert made["timeout"] == "1h"
+
+
+def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
+    spec = MXJobSpec(image="a", command=["python"], run_policy={"suspend": True})
+    (artifact,) = template(spec=spec)["inputs"]["artifacts"]
+    assert "suspend: true" in artifact["raw"]["data"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"image": None}, "image: give one with mxjob in it"),
+        ({"command": ["sh"]}, "the command is mxjob run"),
+        ({"args": ["--no-logs"]}, "give its further options as options"),
+        ({"active_deadline_seconds": 5}, "would end the runner once, not the step"),
+        ({"spec": None}, "give either spec or manifest"),
+        ({"manifest": MANIFEST}, "give either spec or manifest"),
+        ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
+        ({"spec": MXJobSpec(image="{{x}}", command=["a"])}, "use mxnet_argo.text"),
+        ({"spec": MXJobSpec(image="a", command=["a"], run_policy={"ttlSecondsAfterFinished": 10})}, "300 at least"),
+        (
+            {"spec": MXJobSpec(image="a", command=["a"], args=[text("lr")])},
+            "the manifest uses lr: declare it in inputs",
+        ),
+        ({"spec": None, "manifest": {"metadata": {"generateName": "x-"}, **MANIFEST}}, "generateName: leave it out"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_would_break_the_step_is_refused_when_it_is_built(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        runner(**fields)

@@ -1,0 +1,72 @@
+"""When an Argo Workflow has no use for its job any more, and when a step's time is over."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mxnet_operator.cli.argo_workflow import time_is_over, why_over
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+JOB = {"metadata": {"name": "j", "ownerReferences": [{"kind": "Workflow", "uid": "w"}]}}
+
+
+def workflow(uid="w", spec=None, status=None, **metadata):
+    return {"metadata": {"uid": uid, **metadata}, "spec": spec or {}, "status": status or {}}
+
+
+@pytest.mark.parametrize(
+    "goes_on",
+    [
+        workflow(),
+        workflow(status={"phase": "Running"}),
+        workflow(spec={"suspend": True}),
+        {**workflow(), "status": None},
+    ],
+    ids=["new", "running", "suspended", "no status"],
+)
+def test_a_workflow_that_goes_on_wants_its_job(goes_on):
+    assert why_over(goes_on, JOB) == ""
+
+
+@pytest.mark.parametrize(
+    ("over", "why"),
+    [
+        (None, "is gone"),
+        (workflow(uid="later"), "is gone, and another has its name"),
+        (workflow(deletionTimestamp="2026-01-01T12:00:00Z"), "is being deleted"),
+        (workflow(spec={"shutdown": "Terminate"}), "is being shut down (Terminate)"),
+        (workflow(spec={"shutdown": "Stop"}), "is being shut down (Stop)"),
+        (workflow(status={"phase": "Failed"}), "is over (Failed)"),
+        (workflow(status={"phase": "Error"}), "is over (Error)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_workflow_that_is_at_its_end_does_not(over, why):
+    assert why_over(over, JOB) == why
+
+
+def test_a_job_without_an_owner_is_asked_for_by_the_workflows_name_alone():
+    assert why_over(workflow(uid="any"), {"metadata": {"name": "j"}}) == ""
+
+
+def pod(seconds, started="2026-01-01T11:00:00Z"):
+    return {"spec": {"activeDeadlineSeconds": seconds}, "status": {"startTime": started}}
+
+
+@pytest.mark.parametrize(
+    ("environment", "own_pod", "over"),
+    [
+        ({}, None, False),
+        ({"ARGO_DEADLINE": "0001-01-01T00:00:00Z"}, None, False),
+        ({"ARGO_DEADLINE": "2026-01-01T13:00:00Z"}, None, False),
+        ({"ARGO_DEADLINE": "2026-01-01T12:00:00Z"}, None, True),
+        ({"ARGO_DEADLINE": "2026-01-01T13:00:00+01:00"}, None, True),
+        ({}, {"spec": {}, "status": {}}, False),
+        ({}, pod(7200), False),
+        ({}, pod(3600), True),
+        ({}, pod(3601), True),
+        ({}, {**pod(3600), "status": {}}, False),
+    ],
+)
+def test_a_steps_time_is_what_its_workflow_and_its_pod_say(environment, own_pod, over):
+    assert time_is_over(environment, own_pod, NOW) is over
