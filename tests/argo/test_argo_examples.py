@@ -26,8 +26,9 @@ def arguments(job):
     return container["args"]
 
 
-async def test_the_training_is_one_gang_with_the_epochs_of_the_workflow(argo):
-    manifest = example("train")
+@pytest.mark.parametrize("name_of_example", ["train", "runner"])
+async def test_the_training_is_one_gang_with_the_epochs_of_the_workflow(argo, name_of_example):
+    manifest = example(name_of_example)
     manifest["spec"]["arguments"]["parameters"][0]["value"] = "3"
     name = await argo.submit(manifest)
     job = await argo.job(name)

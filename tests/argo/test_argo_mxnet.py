@@ -1,22 +1,23 @@
 """The example workflow with real MXNet: Argo, our controller, Kubernetes' scheduler, and our kubelet's processes."""
 
 import asyncio
+import contextlib
 import json
 import tempfile
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import yaml
-from argo_fixtures import node_of, outputs_of
+from argo_fixtures import node_of, one_runner, outputs_of
 from cluster_fixtures import DIGITS, DIGITS_IMAGE
 from images_fixtures import SHARED_HOME
 
+from mxnet_argo import MXJobSpec
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.kube.resources import NODES
+from mxnet_operator.kube.resources import NODES, PODS
 from mxnet_operator.local.claims import claim_subnet
-from mxnet_operator.local.images import ImageStore
+from mxnet_operator.local.images import BASE_IMAGE, ImageStore
 from mxnet_operator.local.kubelet import Kubelet
 
 pytestmark = [
@@ -28,7 +29,7 @@ pytestmark = [
 TRAIN = Path(__file__).parents[2] / "argo" / "examples" / "train.yaml"
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def kubelet(server):
     """Our kubelet as a node of the cluster; it has the image of examples/digits."""
     with tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder:
@@ -61,3 +62,24 @@ async def test_the_example_trains_and_its_accuracy_is_the_steps_result(argo, mxn
     result = json.loads(outputs_of(node_of(done, "digits"))["result"])
     assert result["epochs"] == 2
     assert 0.5 < result["accuracy"] <= 1
+
+
+async def test_the_log_of_a_training_is_the_runners_while_it_trains(argo, mxnet_python, tmp_path):
+    goes_on = tmp_path / "goes-on"
+    program = f"import os, time\nprint('begun', flush=True)\nwhile not os.path.exists('{goes_on}'): time.sleep(0.1)\n"
+    command = ["python", "-c", program + "print('ended')"]
+    async with kubelet(argo.server), Client(load_credentials(str(argo.server.kubeconfig()))) as client:
+        name = await argo.submit(one_runner(spec=MXJobSpec(image=BASE_IMAGE, command=command, servers=0)))
+        job = await argo.job(name)
+        path = PODS.path(job["metadata"]["namespace"], await argo.poller(name), "log")
+        said = b""
+        async with contextlib.aclosing(client.stream(path, {"container": "main", "follow": True})) as log:
+            async for chunk in log:
+                said += chunk
+                if b"begun\n" in said and not goes_on.exists():
+                    current = (await argo.api.get(argo.path("mxjobs", job["metadata"]["name"]))).ok()
+                    assert current["status"]["state"] == "Running"
+                    assert b"ended" not in said
+                    goes_on.touch()
+        assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+    assert said.count(b"begun\n") == said.count(b"ended\n") == 1

@@ -4,6 +4,9 @@ import json
 
 import pytest
 from argo_fixtures import COMMAND, node_of, outputs_of
+from hera.workflows import DAG, Workflow
+
+from mxnet_argo import mxjob_ref
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
@@ -16,14 +19,14 @@ DIVERGES = TRIALS[7]
 PARALLELISM = 4
 
 
-def by_template(name, **parameters):
-    """A workflow that refers to a template that `kubectl apply -k argo/templates` has made."""
+def by_template(name, *, cluster=False, **parameters):
+    """A workflow by a template that `kubectl apply -k` has made, of argo/templates or of its folder `cluster`."""
     given = [{"name": key.replace("_", "-"), "value": value} for key, value in parameters.items()]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
         "metadata": {"generateName": f"{name}-"},
-        "spec": {"workflowTemplateRef": {"name": name}, "arguments": {"parameters": given}},
+        "spec": {"workflowTemplateRef": {"name": name, "clusterScope": cluster}, "arguments": {"parameters": given}},
     }
 
 
@@ -77,17 +80,21 @@ async def test_what_a_tuning_found_reaches_the_training(argo):
     assert json.loads(outputs_of(node_of(done, "tune-then-train"))["result"]) == {"accuracy": 0.5}
 
 
-async def test_the_training_template_takes_lists_numbers_and_resources_as_text(argo):
-    parameters = {
-        "image": "i",
-        "command": json.dumps(COMMAND),
-        "args": '["--note", "a \\"quoted\\" one"]',
-        "env": '[{"name": "A", "value": "b: {c}"}]',
-        "workers": "2",
-        "servers": "3",
-        "resources": '{"requests": {"cpu": "2"}}',
-    }
-    name = await argo.submit(by_template("mxjob-train", **parameters))
+TRAINING = {
+    "image": "i",
+    "command": json.dumps(COMMAND),
+    "args": '["--note", "a \\"quoted\\" one"]',
+    "env": '[{"name": "A", "value": "b: {c}"}]',
+    "workers": "2",
+    "servers": "3",
+    "resources": '{"requests": {"cpu": "2"}}',
+}
+
+
+@pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner"])
+@pytest.mark.parametrize("cluster", [False, True], ids=["namespace", "cluster"])
+async def test_a_training_template_takes_lists_numbers_and_resources_as_text(argo, template, cluster):
+    name = await argo.submit(by_template(template, cluster=cluster, **TRAINING))
     job = await argo.job(name)
     replicas = job["spec"]["mxReplicaSpecs"]
     assert {kind: spec["replicas"] for kind, spec in replicas.items()} == {"Scheduler": 1, "Server": 3, "Worker": 2}
@@ -95,5 +102,21 @@ async def test_the_training_template_takes_lists_numbers_and_resources_as_text(a
     assert container["args"] == ["--note", 'a "quoted" one']
     assert container["env"] == [{"name": "A", "value": "b: {c}"}]
     assert container["resources"] == {"requests": {"cpu": "2"}}
-    await argo.end(job)
+    await argo.end(job, message="0.5")
+    done = await argo.finished(name)
+    assert done["status"]["phase"] == "Succeeded"
+    assert outputs_of(node_of(done, "train" if template == "mxjob-train" else "run"))["result"] == "0.5"
+
+
+async def test_a_workflow_of_ones_own_refers_to_templates_of_the_cluster(argo):
+    """The runner's account is its template's: the workflow runs as one that may not see pods."""
+    arguments = {"image": "i", "command": COMMAND, "servers": 0}
+    account = {"service_account_name": "mxjob-workflow"}
+    with Workflow(generate_name="refers-", entrypoint="both", **account) as made, DAG(name="both"):
+        first = mxjob_ref("first", "mxjob-train", arguments, cluster_scope=True)
+        first >> mxjob_ref("second", "mxjob-runner", arguments, cluster_scope=True)
+    name = await argo.submit(made)
+
+    await argo.end_each(name, 2, argo.end)
+
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"

@@ -4,11 +4,24 @@ import hashlib
 import json
 
 import pytest
-from argo_fixtures import COMMAND, attempts_at, messages_of, node_of, one_runner, outputs_of, uids
+from argo_fixtures import (
+    COMMAND,
+    NAMESPACE,
+    TEMPLATES,
+    attempts_at,
+    messages_of,
+    node_of,
+    one_runner,
+    outputs_of,
+    uids,
+)
 from argo_lost_reply import LosesReply
 from argo_outage import Outage
 from argo_values import HOSTILE
+from audit import Right, granted, requests_of
+from deployment import rendered
 from hera.workflows import Parameter
+from waiting import until
 
 from mxnet_argo import MXJobSpec, text
 
@@ -18,6 +31,8 @@ pytestmark = [
     pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
+RUNNER = "mxjob-runner"
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{RUNNER}"
 RESULT = '{"accuracy": 0.99, "note": "a \\"quoted\\" word"}'
 
 
@@ -105,16 +120,7 @@ class TestEndsOfTheRunner:
     async def test_a_runner_whose_pod_is_evicted_leaves_its_job_to_the_next(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)
-        first = await argo.poller(name)
-        ended = uids({first: (await argo.api.get(argo.path("pods", first))).ok()})
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": first}}
-        (await argo.api.post(argo.path("pods", first) + "/eviction", eviction)).ok()
-        label = {"labelSelector": f"workflows.argoproj.io/workflow={name},!training.kubeflow.org/job-name"}
-        await argo.until(
-            "pods",
-            lambda pods: any(p["status"]["phase"] == "Running" and uids({"": p}) != ended for p in pods.values()),
-            **label,
-        )
+        assert await argo.evict(await argo.poller(name))
         await succeeds_with(argo, name, job)
 
     async def test_an_api_server_that_goes_away_and_comes_back_ends_neither_runner_nor_job(self, argo):
@@ -230,6 +236,23 @@ class TestRights:
         ended = await argo.until("pods", lambda pods: code_of(pods.get(poller)) is not None)
         assert code_of(ended[poller]) == 143
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
+
+    async def test_its_account_may_do_what_a_runner_asks_for_and_nothing_else(self, argo):
+        """Made, evicted, found again and terminated: all that a runner does, from the server's audit log."""
+        name = await argo.submit(one_runner(cleanup=False))
+        job = await argo.job(name)
+        await argo.jobs_world.move([f"{job['metadata']['name']}-worker-0"], "Running")
+        await argo.evict(await argo.poller(name))
+        await until(lambda: Right("", "pods/log", "get") in rights_asked_for(argo))
+        await argo.shut_down(name, "Terminate")
+        await argo.no_jobs(name)
+        (role,) = (each for each in rendered(TEMPLATES) if (each["kind"], each["metadata"]["name"]) == ("Role", RUNNER))
+        assert rights_asked_for(argo) == granted([role])
+        assert [each for each in requests_of(argo.server, ACCOUNT) if each.code == 403] == []
+
+
+def rights_asked_for(argo):
+    return {request.right for request in requests_of(argo.server, ACCOUNT)}
 
 
 def lone():

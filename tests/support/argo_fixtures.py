@@ -26,6 +26,7 @@ from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
+from mxnet_argo.job import WORKFLOW_LABEL
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -81,9 +82,22 @@ def install_argo(server):
     for kind in ("role", "rolebinding"):
         made = yaml.safe_load((rbac / f"workflow-controller-{kind}.yaml").read_text())
         server.ask("POST", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/{kind}s", made)
+    may_see_cluster_templates(server)
     # again, as long as the server's discovery lags behind the new CRDs
     retrying = tenacity.Retrying(stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.5), reraise=True)
     retrying(ctl, server, "-n", NAMESPACE, "apply", "-k", str(TEMPLATES))
+    retrying(ctl, server, "apply", "-k", str(TEMPLATES / "cluster"))
+
+
+def may_see_cluster_templates(server):
+    """Argo's own rule, which a controller of one namespace lacks, and one of a whole cluster has."""
+    manifests = source_of("workflow-controller") / "manifests" / "quick-start" / "base"
+    made = list(yaml.safe_load_all((manifests / "cluster-workflow-template-rbac.yaml").read_text()))
+    for each in made:
+        if "server" not in each["metadata"]["name"]:
+            for subject in each.get("subjects", ()):
+                subject["namespace"] = NAMESPACE
+            server.ask("POST", f"/apis/rbac.authorization.k8s.io/v1/{each['kind'].lower()}s", each)
 
 
 @contextlib.contextmanager
@@ -228,6 +242,23 @@ class Argo:
 
         label = {"labelSelector": f"workflows.argoproj.io/workflow={workflow},workflows.argoproj.io/completed=false"}
         return running(await self.until("pods", running, **label))[0]
+
+    async def evict(self, poller):
+        """What `kubectl drain` does with a poller's pod; the name of the pod of the next attempt, once that runs.
+
+        It may be the same name, where Argo thinks that it never came to make the first.
+        """
+        evicted = (await self.api.get(self.path("pods", poller))).ok()["metadata"]
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": poller}}
+        (await self.api.post(f"{self.path('pods', poller)}/eviction", eviction)).ok()
+
+        def next_one(found):
+            pods = [pod for pod in found.values() if pod["metadata"]["uid"] != evicted["uid"]]
+            return [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
+
+        of_workflow = f"{WORKFLOW_LABEL}={evicted['labels'][WORKFLOW_LABEL]}"
+        label = {"labelSelector": f"{of_workflow},workflows.argoproj.io/completed=false"}
+        return next_one(await self.until("pods", next_one, **label))[0]
 
     def kill(self, poller):
         """End a poller as the kernel does that has no memory left: with everything in its container."""
