@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import msgspec
@@ -17,6 +16,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_provider import api_errors, event, identity, kill, replicas
 from mxnet_provider import manifest as manifests
+from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.event import Event
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
@@ -42,14 +42,13 @@ if TYPE_CHECKING:
     import jinja2
     from airflow.sdk import Context
 
-    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 _REDEFERRALS = 3
 _DID = {"delete": "Deleted", "suspend": "Suspended"}
 _XCOMS = ("job_name", "job_namespace", "job_uid")
 
 
-class MXNetJobOperator(BaseOperator):
+class MXNetJobOperator(ReachesCluster, BaseOperator):
     """Run an MXJob to its end and return what it came to.
 
     The job is given either as a `manifest` or by `image` and the other builder arguments. It is validated before it is
@@ -240,18 +239,6 @@ class MXNetJobOperator(BaseOperator):
         self._killed = threading.Event()
         self._cursors: dict[str, list[Any]] = {}
         self._deferred_at: float | None = None
-
-    @cached_property
-    def hook(self) -> "MXNetJobHook":
-        """The hook for the cluster that the job runs in."""
-        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
-
-        return MXNetJobHook(
-            kubernetes_conn_id=self.kubernetes_conn_id,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
-        )
 
     def execute(self, context: "Context") -> dict[str, Any]:
         """Create the job, or find the one of an earlier try, wait for it, and return what it came to.
