@@ -1,55 +1,46 @@
 """The Airflow task that is one MXJob: it creates it, shows its log, waits for it, and returns its result."""
 
-import threading
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import msgspec
 import yaml
-from airflow.sdk import BaseOperator, conf
+from airflow.sdk import conf
 from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDeferralTimeout
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
-from mxnet_provider import api_errors, event, identity, kill, replicas
+from mxnet_provider import api_errors, identity, kill, replicas
+from mxnet_provider import event as events
 from mxnet_provider import manifest as manifests
+from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.event import Event
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
     MXNetJobFailedError,
-    MXNetJobNameTakenError,
     MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
     MXNetManifestError,
-    MXNetPermissionError,
 )
-from mxnet_provider.identity import Record
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink, job_url
-from mxnet_provider.metrics import Metrics
+from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.failure_logs import show_events, show_failed
-from mxnet_provider.operators.replica_logs import ReplicaLogs
+from mxnet_provider.operators.manifest_file import ReadsManifestFile
+from mxnet_provider.operators.task_job import TaskJob
+from mxnet_provider.operators.waiting import end_of_waiting, wait
 from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, FinishAction, LogOptions, Propagation, WaitOptions
-from mxnet_provider.summary import counts, summary
-from mxnet_provider.verdict import Verdict, verdict
+from mxnet_provider.summary import summary
+from mxnet_provider.verdict import verdict
 
 if TYPE_CHECKING:
-    import jinja2
     from airflow.sdk import Context
 
-    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
-_REDEFERRALS = 3
-_DID = {"delete": "Deleted", "suspend": "Suspended"}
-_XCOMS = ("job_name", "job_namespace", "job_uid")
-
-
-class MXNetJobOperator(BaseOperator):
+class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
     """Run an MXJob to its end and return what it came to.
 
     The job is given either as a `manifest` or by `image` and the other builder arguments. It is validated before it is
@@ -235,23 +226,10 @@ class MXNetJobOperator(BaseOperator):
             propagation_policy=propagation_policy,
             termination_grace_period=termination_grace_period,
         )
-        self.job_ref: JobRef | None = None
-        self._record: Record | None = None
-        self._killed = threading.Event()
+        self._job: TaskJob | None = None
+        self._killed = False
         self._cursors: dict[str, list[Any]] = {}
         self._deferred_at: float | None = None
-
-    @cached_property
-    def hook(self) -> "MXNetJobHook":
-        """The hook for the cluster that the job runs in."""
-        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
-
-        return MXNetJobHook(
-            kubernetes_conn_id=self.kubernetes_conn_id,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
-        )
 
     def execute(self, context: "Context") -> dict[str, Any]:
         """Create the job, or find the one of an earlier try, wait for it, and return what it came to.
@@ -265,33 +243,46 @@ class MXNetJobOperator(BaseOperator):
             MXNetJobStartupTimeoutError: the job's pods did not run in time.
             MXNetJobUnreachableError: the API server was away for too long; the job may be running.
         """
-        try:
-            return self._execute(context)
-        except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
-            self.on_kill()
-            raise
-        except Exception as e:
-            self._refused(e)
-            raise
-
-    def _execute(self, context: "Context") -> dict[str, Any]:
-        timeout = self.execution_timeout
-        deadline = None if timeout is None else time.time() + timeout.total_seconds()
-        job = self._begin(context, deadline)
-        self._stop_if_killed()
-        self._push_job(context)
-        if job is None:
-            self.log.info("%s has succeeded in an earlier try; that is the result.", self._ref.title)
-            return self._return(context, event.read(self._remembered.outcome))
-        if not self.wait_for_completion:
-            return summary(job, [], result_of=None)
-        if job_state(job) not in TERMINAL and self.deferrable:
-            self._defer(deadline)
-        return self._complete(context, self._wait())
+        with self._one_try(context) as ours:
+            timeout = self.execution_timeout
+            deadline = None if timeout is None else time.time() + timeout.total_seconds()
+            job = ours.begin(
+                lambda token: self.manifest_to_create(context, token),
+                deadline,
+                reuse_succeeded=self.reuse_succeeded_on_retry,
+            )
+            if job is None:
+                self.log.info("%s has succeeded in an earlier try; that is the result.", ours.title)
+                return self._return(context, ours.outcome)
+            if not self.wait_for_completion:
+                return summary(job, [], result_of=None)
+            if job_state(job) not in TERMINAL and self.deferrable:
+                self._defer(ours, deadline)
+            ended = wait(
+                self.hook,
+                ours.ref,
+                self._wait_options,
+                self._log_options,
+                result_of=self._result_of,
+                stats_tags=self._stats_tags,
+                log=self.log,
+                stop=ours.killed,
+            )
+            return self._complete(context, ours, ended)
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Go on where the trigger ended; the arguments are Airflow's."""
-        return self._resumed(context, lambda: self._after(context, _read_event(event)))
+        with self._one_try(context) as ours:
+            ours.recall()
+            ours.stop_if_killed()
+            received, ref = events.read(event), ours.ref
+            if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
+                raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
+            if received.status in ("error", "refused"):
+                self._cursors = received.log_cursors
+                self.log.warning("The trigger gave up on the API server: %s", received.message)
+                return self._look_again(context, ours)
+            return self._complete(context, ours, received)
 
     def resume_execution(
         self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context"
@@ -303,16 +294,18 @@ class MXNetJobOperator(BaseOperator):
         except (TaskDeferralError, TaskDeferralTimeout) as e:
             # Two classes, and neither is the other's parent.
             failure = e
-        return self._resumed(context, lambda: self._after_failure(context, failure))
+        with self._one_try(context) as ours:
+            ours.recall()
+            ours.stop_if_killed()
+            self.log.warning("The trigger ended without an event: %s", failure)
+            self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
+            return self._look_again(context, ours, out_of_time=isinstance(failure, TaskDeferralTimeout))
 
     def on_kill(self) -> None:
         """Delete, suspend or keep the unfinished job of this try; another that has its name by now is left alone."""
-        self._killed.set()
-        if self.job_ref is None:
-            return
-        action, ref = self._end_options.on_kill_action, self.job_ref
-        if self.hook.kill_job(ref, action, propagation_policy=self._end_options.propagation_policy):
-            self.log.info("%s %s, because the task was killed.", _DID[action], ref.title)
+        self._killed = True
+        if self._job is not None:
+            self._job.kill()
 
     def dry_run(self) -> None:
         """Print the MXJob that would be created; nothing is sent."""
@@ -346,31 +339,6 @@ class MXNetJobOperator(BaseOperator):
         if self.queue_name:
             manifests.enqueue(manifest, self.queue_name)
         return manifest
-
-    def render_template(
-        self,
-        content: Any,
-        context: "Context",
-        jinja_env: "jinja2.Environment | None" = None,
-        seen_oids: set[int] | None = None,
-    ) -> Any:
-        """As every operator, except that only `manifest` itself can name a file.
-
-        Airflow takes any string that ends in `.yaml` for one, so that `args=["--config", "conf.yaml"]` would not work.
-        """
-        if isinstance(content, str) and content is not self.manifest:
-            template = (jinja_env or self.get_template_env()).from_string(content)
-            return self._render(template, context)
-        return super().render_template(content, context, jinja_env, seen_oids)
-
-    def resolve_template_files(self) -> None:
-        """Read the manifest's file, and none that an argument happens to name."""
-        lists = {field: value for field in ("command", "args") if (value := getattr(self, field)) is not None}
-        for field in lists:
-            setattr(self, field, None)
-        super().resolve_template_files()
-        for field, value in lists.items():
-            setattr(self, field, value)
 
     def given_manifest(self) -> dict[str, Any]:
         """The MXJob as the DAG's author gave it, by manifest or builder arguments, as a dict of the caller's own."""
@@ -407,124 +375,36 @@ class MXNetJobOperator(BaseOperator):
     def _tell(self, remark: str) -> None:
         self.log.info("The manifest as v1: %s", remark)
 
-    # How a try begins
+    # How a try waits
 
-    def _begin(self, context: "Context", deadline: float | None) -> dict[str, Any] | None:
-        """The job to wait for, created or found; None where an earlier try's result does."""
-        ti, store = context["ti"], _store(context)
-        record = identity.load(store.get(identity.STORE_KEY)) if self.durable and store is not None else None
-        if self.durable and store is None:
-            self.log.warning("Airflow has no task state store here: the job of an earlier try is looked for by labels.")
-            return self._begin_without_store(context, deadline)
-        found = self.hook.get_job(record.ref) if record is not None else None
-        decision = identity.decide(
-            record, identity.generation(ti), found, reuse_succeeded=self.reuse_succeeded_on_retry
+    @contextlib.contextmanager
+    def _one_try(self, context: "Context") -> Iterator[TaskJob]:
+        """The job of this try, while it is this process's to see to; a refusal fails the task in the server's words."""
+        self._job = ours = TaskJob(
+            context, self.hook, log=self.log, plural=self.plural, durable=self.durable, ends=self._end_options
         )
-        if record is None or decision == "create":
-            if record is not None and found is not None and identity.is_ours(found, record):
-                self._remove_finished(JobRef.of(found, record.ref.plural), found)
-            return self._create_new(context, deadline)
-        if decision == "replace" and found is not None:
-            self._replace(JobRef.of(found, record.ref.plural))
-            return self._create_new(context, deadline)
-        self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
-        self.job_ref = record.ref
-        if decision == "reuse":
-            return None
-        if decision == "create_same":
-            self.log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
-            return self._submit(context, self.manifest_to_create(context, record.token))
-        if found is None:
-            raise RuntimeError(f"nothing to do for decision {decision!r}")
-        self.job_ref = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
-        self._remember(context, ref=self.job_ref, phase="submitted")
-        self.log.info("%s, which try %d created, is waited for again.", self._ref.title, record.try_number)
-        if decision == "resume":
-            self._resume(found)
-        return dict(found)
-
-    def _begin_without_store(self, context: "Context", deadline: float | None) -> dict[str, Any]:
-        manifest = self.manifest_to_create(context, identity.new_token())
-        found = identity.newest(self.hook.list_jobs(JobRef.of(manifest, self.plural), identity.selector(context["ti"])))
-        if found is None:
-            return self._create_new(context, deadline)
-        self.job_ref = JobRef.of(found, self.plural)
-        self.log.info("%s, which an earlier try created, is waited for again.", self._ref.title)
-        return dict(found)
-
-    def _create_new(self, context: "Context", deadline: float | None) -> dict[str, Any]:
-        token, ti = identity.new_token(), context["ti"]
-        manifest = self.manifest_to_create(context, token)
-        self._record = Record(
-            ref=JobRef.of(manifest, self.plural),
-            token=token,
-            generation=identity.generation(ti),
-            try_number=ti.try_number,
-            deadline=deadline,
-        )
-        self._remember(context)
-        return self._submit(context, manifest)
-
-    def _submit(self, context: "Context", manifest: dict[str, Any]) -> dict[str, Any]:
-        """Create the job whose intent is stored; one that is there and has the intent's token is that job."""
-        record, ref = self._remembered, self._remembered.ref
-        self._stop_if_killed()
+        if self._killed:
+            ours.kill()
         try:
-            job = self.hook.create_job(manifest, ref.plural)
-        except Exception as e:
-            answer = api_errors.refusal(e)
-            if answer is None or api_errors.reason(answer) != "AlreadyExists":
-                raise
-            there = self.hook.get_job(ref)
-            if there is None or not identity.is_ours(there, record):
-                raise MXNetJobNameTakenError(f"{ref.title} exists and was not created by this task.") from e
-            job = there
-            self.log.info("%s had been created; the API server's reply was lost.", ref.title)
-        else:
-            self.log.info("Created %s.", ref.title)
-        self.job_ref = JobRef.of(job, ref.plural)
-        self._stop_if_killed()
-        self._remember(context, ref=self.job_ref, phase="submitted")
-        return job
-
-    def _stop_if_killed(self) -> None:
-        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
-        if self._killed.is_set():
+            yield ours
+        except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
             self.on_kill()
-            raise MXNetJobError("The task was killed before it waited for its job.")
+            raise
+        except Exception as e:
+            if (answer := api_errors.refusal(e)) is None:
+                raise
+            raise api_errors.failure(answer, ours.title) from e
 
-    def _replace(self, ref: JobRef) -> None:
-        """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
-        action: kill.Action = "keep" if self._end_options.on_kill_action == "keep" else "delete"
-        if self.hook.kill_job(ref, action, propagation_policy=self._end_options.propagation_policy):
-            self.log.info("Deleted %s, because the task was cleared.", ref.title)
-
-    def _remove_finished(self, ref: JobRef, job: Mapping[str, Any]) -> None:
-        state = job_state(job)
-        if state in TERMINAL and self._end_options.on_finish_action in ("delete", f"delete_{state.lower()}"):
-            self.hook.delete_job(ref, propagation_policy=self._end_options.propagation_policy)
-            self.log.info("Deleted %s, which has finished.", ref.title)
-
-    def _resume(self, job: Mapping[str, Any]) -> None:
-        for _ in range(kill.ATTEMPTS):
-            if self.hook.patch_job(self._ref, kill.resumption(job)):
-                self.log.info("%s was suspended when the task was killed; resumed.", self._ref.title)
-                return
-            job = self.hook.get_job(self._ref) or job
-        raise MXNetJobError(f"{self._ref.title} could not be resumed: it kept changing.")
-
-    # Waiting
-
-    def _defer(self, deadline: float | None) -> NoReturn:
+    def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
 
-        waiting, logs, ends, ref = self._wait_options, self._log_options, self._end_options, self._ref
+        waiting, logs, ends = self._wait_options, self._log_options, self._end_options
         now = time.time()
         limit = None
         if deadline is not None:  # the scheduler's, should the trigger itself be stuck
             limit = timedelta(seconds=max(deadline - now, 0) + max(60.0, 2 * waiting.poll_interval))
         trigger = MXNetJobTrigger(
-            **msgspec.structs.asdict(ref),
+            **msgspec.structs.asdict(ours.ref),
             **asdict(waiting),
             kubernetes_conn_id=self.kubernetes_conn_id,
             in_cluster=self.in_cluster,
@@ -542,115 +422,9 @@ class MXNetJobOperator(BaseOperator):
         )
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
-    def _wait(self) -> Event:
-        """Wait in this process; the same verdicts and the same event as the trigger's."""
-        options, ref = self._wait_options, self._ref
-        metrics = Metrics(self._stats_tags)
-        logs = ReplicaLogs(
-            self.hook, ref, self._log_options.log_replicas if self._log_options.get_logs else (), self.log, metrics
-        )
-        seen = ""
-
-        def observe(current: dict[str, Any]) -> None:
-            nonlocal seen
-            if (state := job_state(current)) != seen:
-                seen = state
-                self.log.info("%s: %s%s", ref.title, state, counts(current))
-            logs.follow()
-
-        with logs:
-            waited = self.hook.wait(ref, **asdict(options), observe=observe, stop=self._killed)
-            if waited is None:
-                raise MXNetJobError(f"{ref.title} is no longer waited for, because the task was killed.")
-            found, job = waited
-            over = found.status in ("succeeded", "failed")
-            if over:
-                logs.drain()
-        pods = self._pods() if over else []
-        return self._event(found, job if over else None, pods, logs_shown=logs.complete(), metrics=metrics.history())
-
-    def _event(
-        self,
-        found: Verdict,
-        job: Mapping[str, Any] | None,
-        pods: list[dict[str, Any]],
-        *,
-        logs_shown: Sequence[str] = (),
-        metrics: dict[str, list[list[float]]] | None = None,
-    ) -> Event:
-        return Event(
-            status=found.status,
-            reason=found.reason,
-            message=found.message,
-            name=self._ref.name,
-            namespace=self._ref.namespace,
-            uid=self._ref.uid,
-            failed_replicas=replicas.failures(pods),
-            logs_shown=list(logs_shown),
-            summary=None if job is None else summary(job, pods, result_of=self._result_of),
-            metrics=metrics or {},
-        )
-
-    def _pods(self) -> list[dict[str, Any]]:
-        try:
-            return self.hook.replica_pods(self._ref)
-        except Exception as e:
-            if api_errors.refusal(e) is None:
-                raise
-            self.log.warning("Could not read the job's pods, and what became of each: %s", api_errors.message(e))
-            return []
-
-    # How the waiting ends
-
-    def _resumed(self, context: "Context", go_on: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            self._recall(context)
-            self._stop_if_killed()
-            return go_on()
-        except KeyboardInterrupt:
-            self.on_kill()
-            raise
-        except Exception as e:
-            self._refused(e)
-            raise
-
-    def _recall(self, context: "Context") -> None:
-        """Know again, after deferral, which job this try is about."""
-        store = _store(context) if self.durable else None
-        record = identity.load(store.get(identity.STORE_KEY)) if store is not None else None
-        if record is not None and record.generation == identity.generation(context["ti"]):
-            self._record, self.job_ref = record, record.ref
-            return
-        ti = context["ti"]
-        name, namespace, uid = (
-            ti.xcom_pull(task_ids=self.task_id, key=key, map_indexes=-1 if ti.map_index is None else ti.map_index)
-            for key in _XCOMS
-        )
-        if not (name and namespace and uid):
-            raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
-        self.job_ref = JobRef(name=name, namespace=namespace, uid=uid, plural=self.plural)
-
-    def _after(self, context: "Context", received: Event) -> dict[str, Any]:
-        """Act on a trigger's event, which must be about this try's job."""
-        ref = self._ref
-        if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
-            raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
-        if received.status in ("error", "refused"):
-            self._cursors = received.log_cursors
-            self.log.warning("The trigger gave up on the API server: %s", received.message)
-            return self._look_again(context)
-        return self._complete(context, received)
-
-    def _after_failure(self, context: "Context", failure: Exception) -> dict[str, Any]:
-        """The trigger itself failed, or the scheduler ended it: what the job says counts."""
-        self.log.warning("The trigger ended without an event: %s", failure)
-        self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
-        return self._look_again(context, out_of_time=isinstance(failure, TaskDeferralTimeout))
-
-    def _look_again(self, context: "Context", *, out_of_time: bool = False) -> dict[str, Any]:
-        """Look at the job from here, and defer again if it just runs: three times at most."""
-        ref = self._ref
-        deadline = self._record.deadline if self._record else None
+    def _look_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
+        """The trigger came to no verdict: look at the job from here, and defer again if it just runs."""
+        ref = ours.ref
         try:
             job = self.hook.get_job(ref)
         except Exception as e:
@@ -659,25 +433,21 @@ class MXNetJobOperator(BaseOperator):
             raise MXNetJobUnreachableError(
                 f"The API server can't be reached, and {ref.title} may be running; another try will look for it: {e}"
             ) from e
-        found = verdict(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else deadline)
+        found = verdict(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else ours.deadline)
         if found is not None:
-            over = found.status in ("succeeded", "failed")
-            return self._complete(context, self._event(found, job if over else None, self._pods() if over else []))
-        redeferrals = self._record.redeferrals if self._record else _REDEFERRALS
-        if redeferrals >= _REDEFERRALS:
-            raise MXNetJobUnreachableError(
-                f"The trigger ended without a verdict {redeferrals + 1} times. {ref.title} is left running; "
-                "another try will go on waiting for it."
-            )
-        self._remember(context, redeferrals=redeferrals + 1)
-        return self._defer(deadline)
+            ended = end_of_waiting(self.hook, ref, found, job, result_of=self._result_of, log=self.log)
+            return self._complete(context, ours, ended)
+        ours.redefer()
+        return self._defer(ours, ours.deadline)
 
-    def _complete(self, context: "Context", ended: Event) -> dict[str, Any]:
+    # How the waiting ends
+
+    def _complete(self, context: "Context", ours: TaskJob, ended: Event) -> dict[str, Any]:
         """What the end of the waiting means for the job and for the task; every way of waiting comes here."""
-        ref = self._ref
+        ref = ours.ref
         if ended.status == "succeeded":
             returned = self._return(context, ended)
-            self._finished(context, ended)
+            ours.finished(ended)
             return returned
         self._push_metrics(context, ended)
         if self._log_options.get_logs and ended.status in ("failed", "timeout", "startup_timeout"):
@@ -686,7 +456,7 @@ class MXNetJobOperator(BaseOperator):
             show_events(self.hook, ref, self.log)
         if ended.status in ("timeout", "startup_timeout"):
             self.on_kill()
-        self._finished(context, ended)
+        ours.finished(ended)
         match ended.status:
             case "failed":
                 raise MXNetJobFailedError(f"{ref.title} failed: {ended.message}")
@@ -698,66 +468,15 @@ class MXNetJobOperator(BaseOperator):
                 raise MXNetJobStartupTimeoutError(f"{ref.title} {ended.message}.")
         raise MXNetJobError(f"{ref.title}: {ended.message}")
 
-    def _finished(self, context: "Context", ended: Event) -> None:
-        """Remember the end before anything is deleted, so that a retry doesn't ask a job that is gone."""
-        suspended = ended.status in ("timeout", "startup_timeout") and self._end_options.on_kill_action != "delete"
-        if not suspended:
-            self._remember(context, phase="finished", outcome=ended.payload())
-        state = (ended.summary or {}).get("state")
-        if state in TERMINAL:
-            self._remove_finished(self._ref, {"status": {"state": state}})
-
     def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
         if ended.summary is None or ended.summary["state"] != SUCCEEDED:
-            raise MXNetJobError(f"{self._ref.title} is said to have succeeded, without its state: {ended!r}")
+            raise MXNetJobError(f"{ended.name} is said to have succeeded, without its state: {ended!r}")
         self._push_metrics(context, ended)
         return ended.summary
 
     def _push_metrics(self, context: "Context", ended: Event) -> None:
         if ended.metrics:
             context["ti"].xcom_push(key="metrics", value=ended.metrics)
-
-    def _push_job(self, context: "Context") -> None:
-        ref = self._ref
-        for key, value in zip(_XCOMS, (ref.name, ref.namespace, ref.uid), strict=True):
-            context["ti"].xcom_push(key=key, value=value)
-        if url := job_url(ref):
-            context["ti"].xcom_push(key="job_url", value=url)
-
-    def _remember(self, context: "Context", **changes: Any) -> None:
-        if self._record is None:
-            return
-        self._record = msgspec.structs.replace(self._record, **changes)
-        store = _store(context) if self.durable else None
-        if store is not None:
-            store.set(identity.STORE_KEY, msgspec.to_builtins(self._record))
-
-    def _refused(self, e: Exception) -> None:
-        """Where an API server has answered, fail with its words: for good if it would refuse another try, too."""
-        answer = api_errors.refusal(e)
-        if answer is None:
-            return
-        title = self.job_ref.title if self.job_ref else self._record.ref.title if self._record else "the MXJob"
-        said = f"The API server refused {title}: {api_errors.message(answer)}"
-        if answer.status == 403 and not api_errors.is_quota(answer):
-            raise MXNetPermissionError(said) from e
-        if answer.status == 401:
-            raise MXNetPermissionError(f"{said} (the credentials were read anew, in vain)") from e
-        if api_errors.is_permanent(answer):
-            raise MXNetManifestError(said) from e
-        raise MXNetJobError(said) from e
-
-    @property
-    def _ref(self) -> JobRef:
-        if self.job_ref is None:
-            raise RuntimeError("there is no job yet")
-        return self.job_ref
-
-    @property
-    def _remembered(self) -> Record:
-        if self._record is None:
-            raise RuntimeError("there is no record yet")
-        return self._record
 
     @property
     def _result_of(self) -> str | None:
@@ -766,11 +485,3 @@ class MXNetJobOperator(BaseOperator):
     @property
     def _stats_tags(self) -> dict[str, str]:
         return {"dag_id": self.dag_id, "task_id": self.task_id}
-
-
-def _store(context: "Context") -> Any:
-    return context.get("task_state_store")
-
-
-def _read_event(payload: Mapping[str, Any] | None) -> Event:
-    return event.read(payload)

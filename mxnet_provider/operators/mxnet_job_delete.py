@@ -1,12 +1,12 @@
 """The Airflow task that deletes an MXJob, such as the teardown of tasks that left theirs running."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
 from mxnet_provider import api_errors
+from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
@@ -14,10 +14,8 @@ from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
-
-class MXNetJobDeleteOperator(BaseOperator):
+class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
     """Delete one MXJob, with its pods and Services; returns whether there was something to delete.
 
     A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs.
@@ -69,18 +67,6 @@ class MXNetJobDeleteOperator(BaseOperator):
         self.config_file = config_file
         self.cluster_context = cluster_context
         self._end_options = EndOptions(propagation_policy=propagation_policy)
-
-    @cached_property
-    def hook(self) -> "MXNetJobHook":
-        """The hook for the cluster that the job runs in."""
-        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
-
-        return MXNetJobHook(
-            kubernetes_conn_id=self.kubernetes_conn_id,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
-        )
 
     def execute(self, context: "Context") -> bool:  # noqa: ARG002
         """Delete the job.

@@ -1,7 +1,6 @@
 """The Airflow task that waits for an MXJob which something else created."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -9,6 +8,7 @@ from airflow.sdk import BaseSensorOperator, conf
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
 from mxnet_provider import api_errors
+from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
@@ -24,10 +24,8 @@ from mxnet_provider.sight import Sight, settled
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
-
-class MXNetJobSensor(BaseSensorOperator):
+class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
     """Wait until an MXJob is in one of some states; by default until it has succeeded.
 
     The sensor doesn't own the job: killing or clearing it never touches the job.
@@ -82,18 +80,6 @@ class MXNetJobSensor(BaseSensorOperator):
         self.config_file = config_file
         self.cluster_context = cluster_context
         self.job_ref: JobRef | None = None
-
-    @cached_property
-    def hook(self) -> "MXNetJobHook":
-        """The hook for the cluster that the job runs in."""
-        from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415 - not where a DAG is parsed
-
-        return MXNetJobHook(
-            kubernetes_conn_id=self.kubernetes_conn_id,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
-        )
 
     def execute(self, context: "Context") -> Any:
         """Wait for the job.

@@ -127,8 +127,13 @@ class MXNetJobTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait for the job, and send what became of it."""
-        async with self._hook() as hook:
-            event = await self._watch(hook)
+        try:
+            async with self._hook() as hook:
+                event = await self._watch(hook)
+        except asyncio.CancelledError:
+            if self.trigger_id is None:  # no triggerer, but `airflow dags test`: nobody will go on with it
+                await self.on_kill()
+            raise
         await self._let_the_scheduler_see_the_deferral()
         yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
 

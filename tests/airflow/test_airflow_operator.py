@@ -1,5 +1,6 @@
 """MXNetJobOperator against a real API server, where the test plays the controller and the kubelet."""
 
+import copy
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -244,6 +245,20 @@ def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_stage, task_log
 
 def test_a_task_that_is_killed_before_it_has_a_job_has_nothing_to_delete(stage):
     stage.operator().on_kill()
+
+
+def test_a_task_that_is_killed_before_it_begins_creates_no_job(stage):
+    before = len(stage.jobs())
+    operator = stage.operator()
+    operator.on_kill()
+    with pytest.raises(MXNetJobError, match="killed"):
+        stage.start(operator).result()
+    assert len(stage.jobs()) == before
+
+
+def test_a_task_can_be_copied_as_airflow_copies_a_part_of_a_dag(stage):
+    operator = stage.operator(name="original")
+    assert copy.deepcopy(operator).name == "original"
 
 
 def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(stage):

@@ -130,19 +130,20 @@ def test_a_task_that_takes_too_long_deletes_its_job(failed_run, local_cluster):
     assert "takes_too_long" not in jobs_of(local_cluster, "failing_jobs")
 
 
-def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster):
+@pytest.mark.parametrize("dag", ["long_job", "long_deferred_job"])
+def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster, dag):
     process = airflow.start(
         "dags",
         "test",
-        "long_job",
+        dag,
         AIRFLOW__CORE__DAGS_FOLDER=OWN_DAGS,
         KUBECONFIG=str(local_cluster.kubeconfig),
     )
     try:
-        eventually(lambda: "train" in jobs_of(local_cluster, "long_job"))
+        eventually(lambda: job_state(jobs_of(local_cluster, dag).get("train", {})) == "Running")
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode != 0, output
-    eventually(lambda: jobs_of(local_cluster, "long_job") == {})  # it goes after its pods
+    eventually(lambda: jobs_of(local_cluster, dag) == {})  # it goes after its pods

@@ -52,18 +52,6 @@ def ending(form, name):
     return older_job(form, name, pod_template(annotations={EXIT_CODE: "0"}))
 
 
-async def gone(world, path, prefix):
-    """Wait until nothing is left of what there is now with such a name."""
-    listed = (await world.api.get(path)).ok()
-    left = {each["metadata"]["name"] for each in listed["items"] if each["metadata"]["name"].startswith(prefix)}
-    since = listed["metadata"]["resourceVersion"]
-    async with asyncio.timeout(SECONDS), world.api.watch(path, resourceVersion=since) as events:
-        while left:
-            event = await events.next()
-            if event["type"] == "DELETED":
-                left.discard(event["object"]["metadata"]["name"])
-
-
 async def a_life(world, form):
     """A job from its creation to its deletion; returns its last status."""
     kind, name = kind_of_form(form), f"of-{form}"
@@ -87,7 +75,7 @@ async def a_life(world, form):
     over = await world.eventually(path, has_ended)
     (await world.api.delete(f"{path}/{name}", {"propagationPolicy": "Background"})).ok()
     for children in (PODS, SERVICES):
-        await gone(world, children, f"{name}-")
+        await world.eventually(children, lambda found: not own(found))
     return over[name]["status"]
 
 

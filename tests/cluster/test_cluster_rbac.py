@@ -1,6 +1,5 @@
 """The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for."""
 
-import asyncio
 import tempfile
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, SERVICES, World, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, World, submitted
 from deployment import MANIFESTS, Administrator, one, rendered, roles_of_controller, started, user_name
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from older_jobs import kind_of_form, older_job
@@ -92,12 +91,7 @@ async def start_on_a_node(world, pods):
 
 async def gone(world, path, name):
     """Wait until an object that existed does so no more."""
-    collection = (await world.api.get(path)).ok()
-    query = {"resourceVersion": collection["metadata"]["resourceVersion"], "fieldSelector": f"metadata.name={name}"}
-    if any(item["metadata"]["name"] == name for item in collection["items"]):
-        async with asyncio.timeout(SECONDS), world.api.watch(path, **query) as events:
-            while (await events.next())["type"] != "DELETED":
-                pass
+    await world.eventually(path, lambda found: name not in found)
 
 
 async def squat(world, path, manifest):

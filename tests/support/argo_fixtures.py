@@ -188,14 +188,12 @@ class Argo:
 
     async def no_jobs(self, workflow):
         """Wait until a run has none left."""
-        listed = (await self.api.get(self.path("mxjobs"), **self._of(workflow))).ok()
-        left = {item["metadata"]["name"] for item in listed["items"]}
-        start = {"resourceVersion": listed["metadata"]["resourceVersion"]}
-        async with asyncio.timeout(SECONDS), self.api.watch(self.path("mxjobs"), **start) as events:
-            while left:
-                event = await events.next()
-                if event["type"] == "DELETED":
-                    left.discard(event["object"]["metadata"]["name"])
+        await self.jobs_world.eventually(
+            self.path("mxjobs"),
+            lambda jobs: all(
+                job["metadata"].get("labels", {}).get(WORKFLOW_LABEL) != workflow for job in jobs.values()
+            ),
+        )
 
     async def end(self, job, exit_code=0, message=""):
         """Have a job's pods run, and end with this code; Worker 0, or the Tuner, leaves the message."""
@@ -311,7 +309,7 @@ class Argo:
 
     @staticmethod
     def _of(workflow):
-        return {"labelSelector": f"workflows.argoproj.io/workflow={workflow}"}
+        return {"labelSelector": f"{WORKFLOW_LABEL}={workflow}"}
 
 
 def replicas(job):

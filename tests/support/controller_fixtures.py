@@ -101,11 +101,11 @@ class World:
         return sorted(item["metadata"]["name"] for item in (await self.api.get(self.path(path))).ok()["items"])
 
     async def eventually(self, path, holds):
-        """The objects at the path by name, once `holds` is true of them."""
-        found = {}
-        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path)) as events:
-            if holds(found):
-                return found
+        """The objects at the path by name, once `holds` is true of them: of those that are there, to begin with."""
+        found, since = await self._listed(path)
+        if holds(found):
+            return found
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
             while event := await events.next():
                 name = event["object"]["metadata"]["name"]
                 if event["type"] == "DELETED":
@@ -118,14 +118,18 @@ class World:
 
     async def emptied(self, path):
         """Wait until nothing is left of what is at the path now."""
-        listed = (await self.api.get(self.path(path))).ok()
-        left = {item["metadata"]["name"] for item in listed["items"]}
-        start = listed["metadata"]["resourceVersion"]
-        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=start) as events:
+        found, since = await self._listed(path)
+        left = set(found)
+        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
             while left:
                 event = await events.next()
                 if event["type"] == "DELETED":
                     left.discard(event["object"]["metadata"]["name"])
+
+    async def _listed(self, path):
+        """The objects at the path by name, and the version from which on a watch tells what follows."""
+        listed = (await self.api.get(self.path(path))).ok()
+        return {item["metadata"]["name"]: item for item in listed["items"]}, listed["metadata"]["resourceVersion"]
 
     async def pods(self, count):
         return await self.eventually(PODS, lambda pods: len(pods) == count)

@@ -3,14 +3,19 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from mxnet_operator.api.forms.conversion import convert as to_v1
 from mxnet_operator.cli.commented_yaml import commented_yaml
 from mxnet_operator.cli.errors import CommandError, Exit, leave
-from mxnet_operator.cli.manifests import Document, documents_in, name_of, read_text
+from mxnet_operator.cli.manifests import (
+    Document,
+    FilesArgument,
+    FilesOption,
+    documents_in,
+    name_of,
+    read_text,
+    sources_given,
+)
 from mxnet_operator.cli.terminal import say, write_line
 from mxnet_operator.cli.validate import mistakes
 
@@ -24,28 +29,17 @@ EXAMPLES = """
 _SEPARATOR = re.compile(r"^---(?=\s|$)[^\S\n]*(?:#[^\n]*)?\n?", re.MULTILINE)
 
 
-def convert(
-    files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifests; - reads stdin.", show_default=False)
-    ] = None,
-    more_files: Annotated[
-        list[str] | None,
-        typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
-    ] = None,
-) -> None:
+def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None:
     """Rewrite jobs of any older form as kubeflow.org/v1, on standard output.
 
     A comment stands above each field that is not what was written, and says what it was. What is v1 already, and what
     is no job at all, is printed as it stands: converting twice changes nothing. Prints no manifest and exits with 2 if
     there is a mistake in any.
     """
-    sources = [*(files or ()), *(more_files or ())]
-    if not sources:
-        raise CommandError("no manifest given", hint="mxjob convert -f old.yaml", code=Exit.USAGE)
     printed: list[str] = []
     empty = True
     found: list[str] = []
-    for source in sources:
+    for source in sources_given(files, more_files, "mxjob convert -f old.yaml"):
         for part in _parts(read_text(source)):
             documents = documents_in(part, name_of(source))
             empty = empty and not documents

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.terminal import message_console, say, write_line
 
 if TYPE_CHECKING:
     from mxnet_operator.local.images import BuildProgress, Image, ImageStore
 
-app = typer.Typer(
+app = App(
     help="""The images that pods on this machine can have: virtual environments, built from locked requirements.
 
     A pod whose image is not known here stays in ErrImagePull.
     """,
-    no_args_is_help=True,
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="As the manifest names it: mxjob/digits:1.0.")]

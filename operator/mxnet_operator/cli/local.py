@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mxnet_operator.cli import images
+from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.terminal import data_console, message_console, say, write_line
 
@@ -27,12 +28,11 @@ class ControlPlane(StrEnum):
     KUBERNETES = "kubernetes"
 
 
-app = typer.Typer(
+app = App(
     help="""A cluster on this machine: API server, controller and the pods as processes. No Kubernetes, no root.
 
     Its state is under $MXJOB_HOME, by default your user data folder.
     """,
-    no_args_is_help=True,
 )
 app.add_typer(images.app, name="image")
 

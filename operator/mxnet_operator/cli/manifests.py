@@ -4,14 +4,22 @@ import re
 import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 import yaml
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.errors import CommandError, Exit
 
+FilesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifests; - reads stdin.", show_default=False)
+]
+FilesOption = Annotated[
+    list[str] | None,
+    typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
+]
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
@@ -44,6 +52,18 @@ def line_of(node: yaml.Node, path: Iterable[str]) -> int:
             break
         line, node = found
     return line
+
+
+def sources_given(files: list[str] | None, more_files: list[str] | None, example: str) -> list[str]:
+    """What a command that takes manifests by FilesArgument and FilesOption is to read.
+
+    Raises:
+        CommandError: nothing was given; `example` says how it would be.
+    """
+    sources = [*(files or ()), *(more_files or ())]
+    if not sources:
+        raise CommandError("no manifest given", hint=example, code=Exit.USAGE)
+    return sources
 
 
 def read_documents(source: str) -> list[Document]:

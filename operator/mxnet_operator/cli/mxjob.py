@@ -5,20 +5,17 @@ from typing import Annotated
 import typer
 
 from mxnet_operator.cli import convert, delete, describe, get, local, logs, run, validate, wait
+from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import run_app
 from mxnet_operator.cli.version import show_version
 
-app = typer.Typer(
+app = App(
     name="mxjob",
     help="""Run MXNet training jobs and TVM tunings: MXJobs, on any Kubernetes cluster or on this machine.
 
     A first run: [bold]mxjob local up --detach[/], [bold]export KUBECONFIG=$(mxjob local kubeconfig)[/],
     [bold]mxjob run -f job.yaml[/].
     """,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=logs.EXAMPLES)(logs.logs)

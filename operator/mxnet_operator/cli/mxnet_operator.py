@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 import yaml
 
+from mxnet_operator.cli.app import App
 from mxnet_operator.cli.connection import ContextOption, Target
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.terminal import write_line
@@ -21,17 +22,13 @@ _LOG: Final = "Log"
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
 
-app = typer.Typer(
+app = App(
     name="mxnet-operator",
     help="""The controller of MXJobs, and the definitions of their kinds.
 
     To try it on a cluster: [bold]mxnet-operator crd | kubectl apply -f -[/], then [bold]mxnet-operator run[/].
     On this machine without Kubernetes, [bold]mxjob local up[/] runs both.
     """,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

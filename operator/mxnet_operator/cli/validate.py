@@ -1,13 +1,9 @@
 """`mxjob validate`: what the API server would say to a manifest, without a server."""
 
-from typing import Annotated
-
-import typer
-
 from mxnet_operator.api.forms import errors as job_errors
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
-from mxnet_operator.cli.manifests import Document, read_documents
+from mxnet_operator.cli.manifests import Document, FilesArgument, FilesOption, read_documents, sources_given
 from mxnet_operator.cli.terminal import say, write_line
 
 EXAMPLES = """
@@ -21,25 +17,14 @@ EXAMPLES = """
 """
 
 
-def validate(
-    files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifests; - reads stdin.", show_default=False)
-    ] = None,
-    more_files: Annotated[
-        list[str] | None,
-        typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
-    ] = None,
-) -> None:
+def validate(files: FilesArgument = None, more_files: FilesOption = None) -> None:
     """Check manifests of jobs without a server, in whatever form they are written.
 
     Says of each mistake where it is, which field it is in and what is expected, in the words in which the API server
     would refuse it. Exits with 2 if there is any.
     """
-    sources = [*(files or ()), *(more_files or ())]
-    if not sources:
-        raise CommandError("no manifest given", hint="mxjob validate -f job.yaml", code=Exit.USAGE)
     found_mistakes = False
-    for source in sources:
+    for source in sources_given(files, more_files, "mxjob validate -f job.yaml"):
         try:
             documents = read_documents(source)
         except CommandError as error:

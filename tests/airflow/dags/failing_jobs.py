@@ -30,10 +30,12 @@ with DAG(dag_id="failing_jobs", schedule=None):
         execution_timeout=timedelta(seconds=30),
     )
 
-with DAG(dag_id="long_job", schedule=None):
-    MXNetJobOperator(
-        task_id="train",
-        image="mxjob/mxnet:1.9.1",
-        command=["python", "-c", "import time; print('working', flush=True); time.sleep(600)"],
-        poll_interval=0.5,
-    )
+for dag_id, deferrable in {"long_job": False, "long_deferred_job": True}.items():
+    with DAG(dag_id=dag_id, schedule=None):
+        MXNetJobOperator(
+            task_id="train",
+            image="mxjob/mxnet:1.9.1",
+            command=["python", "-c", "import time; print('working', flush=True); time.sleep(600)"],
+            poll_interval=0.5,
+            deferrable=deferrable,
+        )

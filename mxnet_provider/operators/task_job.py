@@ -1,0 +1,264 @@
+"""The MXJob of one try of a task: made or found again, remembered in Airflow's task state store, ended with the try."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_provider import api_errors, event, identity, kill
+from mxnet_provider.event import Event
+from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
+from mxnet_provider.identity import Record
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.links.mxnet_job import job_url
+from mxnet_provider.options import EndOptions
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+
+_REDEFERRALS: Final = 3
+_DID: Final = {"delete": "Deleted", "suspend": "Suspended"}
+_XCOMS: Final = ("job_name", "job_namespace", "job_uid")
+
+
+class TaskJob:
+    """Which job a try is about, from before it is created until it is over.
+
+    A try begins with `begin`, or after a deferral with `recall`; from there on `ref` is known.
+
+    Args:
+        context: Airflow's, of this try.
+        hook: For the cluster.
+        log: The task's.
+        plural: The resource that a new job is one of.
+        durable: Whether an earlier try's job is looked for, and this one's remembered.
+        ends: What becomes of jobs that are over, or whose task is.
+    """
+
+    def __init__(
+        self,
+        context: "Context",
+        hook: "MXNetJobHook",
+        *,
+        log: "Logger",
+        plural: str,
+        durable: bool,
+        ends: EndOptions,
+    ) -> None:
+        self._ti = context["ti"]
+        self._store: Any = context.get("task_state_store") if durable else None
+        self._hook = hook
+        self._log = log
+        self._plural = plural
+        self._durable = durable
+        self._ends = ends
+        self._known: JobRef | None = None
+        self._record: Record | None = None
+        self.killed = threading.Event()
+
+    @property
+    def ref(self) -> JobRef:
+        """The job, once it is known."""
+        if self._known is None:
+            raise RuntimeError("there is no job yet")
+        return self._known
+
+    @property
+    def title(self) -> str:
+        """How messages call the job, which may be no more than intended."""
+        ref = self._known or (self._record.ref if self._record else None)
+        return ref.title if ref else "the MXJob"
+
+    @property
+    def deadline(self) -> float | None:
+        """When the try runs out of time, in seconds since the epoch."""
+        return self._record.deadline if self._record else None
+
+    @property
+    def outcome(self) -> Event:
+        """How the waiting of an earlier try ended."""
+        return event.read(self._remembered.outcome)
+
+    def begin(
+        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+    ) -> dict[str, Any] | None:
+        """The job to wait for, created or found; None where an earlier try's outcome does.
+
+        Args:
+            make: The manifest to create, for a token.
+            deadline: When this try runs out of time, in seconds since the epoch.
+            reuse_succeeded: Whether a job that has succeeded does for a retry.
+        """
+        job = self._begin(make, deadline, reuse_succeeded=reuse_succeeded)
+        self.stop_if_killed()
+        self._push()
+        return job
+
+    def recall(self) -> None:
+        """Know again, after a deferral, which job this try is about."""
+        record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
+        if record is not None and record.generation == identity.generation(self._ti):
+            self._record, self._known = record, record.ref
+            return
+        index = -1 if self._ti.map_index is None else self._ti.map_index
+        name, namespace, uid = (
+            self._ti.xcom_pull(task_ids=self._ti.task_id, key=key, map_indexes=index) for key in _XCOMS
+        )
+        if not (name and namespace and uid):
+            raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
+        self._known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
+
+    def redefer(self) -> None:
+        """Count another deferral of this try, after a trigger that ended without a verdict; three are allowed."""
+        before = self._record.redeferrals if self._record else _REDEFERRALS
+        if before >= _REDEFERRALS:
+            raise MXNetJobUnreachableError(
+                f"The trigger ended without a verdict {before + 1} times. {self.ref.title} is left running; "
+                "another try will go on waiting for it."
+            )
+        self._remember(redeferrals=before + 1)
+
+    def finished(self, ended: Event) -> None:
+        """Remember the end before anything is deleted, so that a retry doesn't ask a job that is gone."""
+        suspended = ended.status in ("timeout", "startup_timeout") and self._ends.on_kill_action != "delete"
+        if not suspended:
+            self._remember(phase="finished", outcome=ended.payload())
+        self._remove_finished(self.ref, (ended.summary or {}).get("state"))
+
+    def kill(self) -> None:
+        """Delete, suspend or keep the unfinished job; another that has its name by now is left alone."""
+        self.killed.set()
+        if self._known is None:
+            return
+        action, ref = self._ends.on_kill_action, self._known
+        if self._hook.kill_job(ref, action, propagation_policy=self._ends.propagation_policy):
+            self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
+
+    def stop_if_killed(self) -> None:
+        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
+        if self.killed.is_set():
+            self.kill()
+            raise MXNetJobError("The task was killed before it waited for its job.")
+
+    def _begin(
+        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+    ) -> dict[str, Any] | None:
+        if self._durable and self._store is None:
+            self._log.warning(
+                "Airflow has no task state store here: the job of an earlier try is looked for by labels."
+            )
+            return self._begin_without_store(make, deadline)
+        record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
+        found = self._hook.get_job(record.ref) if record is not None else None
+        decision = identity.decide(record, identity.generation(self._ti), found, reuse_succeeded=reuse_succeeded)
+        if record is None or decision == "create":
+            if record is not None and found is not None and identity.is_ours(found, record):
+                self._remove_finished(JobRef.of(found, record.ref.plural), job_state(found))
+            return self._create_new(make, deadline)
+        if decision == "replace" and found is not None:
+            self._replace(JobRef.of(found, record.ref.plural))
+            return self._create_new(make, deadline)
+        self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
+        self._known = record.ref
+        if decision == "reuse":
+            return None
+        if decision == "create_same":
+            self._log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
+            return self._submit(make(record.token))
+        if found is None:
+            raise RuntimeError(f"nothing to do for decision {decision!r}")
+        self._known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
+        self._remember(ref=self._known, phase="submitted")
+        self._log.info("%s, which try %d created, is waited for again.", self.ref.title, record.try_number)
+        if decision == "resume":
+            self._resume(found)
+        return dict(found)
+
+    def _begin_without_store(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
+        like = JobRef.of(make(identity.new_token()), self._plural)
+        found = identity.newest(self._hook.list_jobs(like, identity.selector(self._ti)))
+        if found is None:
+            return self._create_new(make, deadline)
+        self._known = JobRef.of(found, self._plural)
+        self._log.info("%s, which an earlier try created, is waited for again.", self.ref.title)
+        return dict(found)
+
+    def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
+        token = identity.new_token()
+        manifest = make(token)
+        self._record = Record(
+            ref=JobRef.of(manifest, self._plural),
+            token=token,
+            generation=identity.generation(self._ti),
+            try_number=self._ti.try_number,
+            deadline=deadline,
+        )
+        self._remember()
+        return self._submit(manifest)
+
+    def _submit(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Create the job whose intent is stored; one that is there and has the intent's token is that job."""
+        record, ref = self._remembered, self._remembered.ref
+        self.stop_if_killed()
+        try:
+            job = self._hook.create_job(manifest, ref.plural)
+        except Exception as e:
+            answer = api_errors.refusal(e)
+            if answer is None or api_errors.reason(answer) != "AlreadyExists":
+                raise
+            there = self._hook.get_job(ref)
+            if there is None or not identity.is_ours(there, record):
+                raise MXNetJobNameTakenError(f"{ref.title} exists and was not created by this task.") from e
+            job = there
+            self._log.info("%s had been created; the API server's reply was lost.", ref.title)
+        else:
+            self._log.info("Created %s.", ref.title)
+        self._known = JobRef.of(job, ref.plural)
+        self.stop_if_killed()
+        self._remember(ref=self._known, phase="submitted")
+        return job
+
+    def _replace(self, ref: JobRef) -> None:
+        """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
+        action: kill.Action = "keep" if self._ends.on_kill_action == "keep" else "delete"
+        if self._hook.kill_job(ref, action, propagation_policy=self._ends.propagation_policy):
+            self._log.info("Deleted %s, because the task was cleared.", ref.title)
+
+    def _remove_finished(self, ref: JobRef, state: str | None) -> None:
+        if state in TERMINAL and self._ends.on_finish_action in ("delete", f"delete_{state.lower()}"):
+            self._hook.delete_job(ref, propagation_policy=self._ends.propagation_policy)
+            self._log.info("Deleted %s, which has finished.", ref.title)
+
+    def _resume(self, job: Mapping[str, Any]) -> None:
+        for _ in range(kill.ATTEMPTS):
+            if self._hook.patch_job(self.ref, kill.resumption(job)):
+                self._log.info("%s was suspended when the task was killed; resumed.", self.ref.title)
+                return
+            job = self._hook.get_job(self.ref) or job
+        raise MXNetJobError(f"{self.ref.title} could not be resumed: it kept changing.")
+
+    def _remember(self, **changes: Any) -> None:
+        if self._record is None:
+            return
+        self._record = msgspec.structs.replace(self._record, **changes)
+        if self._store is not None:
+            self._store.set(identity.STORE_KEY, msgspec.to_builtins(self._record))
+
+    def _push(self) -> None:
+        """Tell tasks downstream, and the links of this one's page, which job it is."""
+        ref = self.ref
+        for key, value in zip(_XCOMS, (ref.name, ref.namespace, ref.uid), strict=True):
+            self._ti.xcom_push(key=key, value=value)
+        if url := job_url(ref):
+            self._ti.xcom_push(key="job_url", value=url)
+
+    @property
+    def _remembered(self) -> Record:
+        if self._record is None:
+            raise RuntimeError("there is no record yet")
+        return self._record
