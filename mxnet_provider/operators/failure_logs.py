@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
+from mxnet_operator.api.log_lines import LogCursor, split_lines
 from mxnet_provider import replicas
 from mxnet_provider.job_ref import JobRef
-from mxnet_provider.logs import LogCursor, split_lines
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger

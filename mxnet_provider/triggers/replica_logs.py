@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import CREATED, job_state
+from mxnet_operator.api.log_lines import LineSplitter, LogCursor
 from mxnet_provider import replicas
 from mxnet_provider.api_errors import message
 from mxnet_provider.job_ref import JobRef
-from mxnet_provider.logs import LineSplitter, LogCursor
 from mxnet_provider.metrics import Metrics
 
 if TYPE_CHECKING:

@@ -1,0 +1,96 @@
+"""Lines of a replica's log as they come from the API: every one once, over any number of broken connections."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+_STAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ?")
+_LONGEST_LINE: Final = 64 * 1024
+
+_Key = tuple[bytes, bytes]
+
+
+class LineSplitter:
+    """Cuts the chunks of a byte stream into lines, without their ends.
+
+    A line longer than 64 KiB comes in pieces: a log without newlines must not fill the memory.
+    """
+
+    def __init__(self) -> None:
+        self.rest = b""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that the chunk completes."""
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        yield from lines
+        while len(self.rest) > _LONGEST_LINE:
+            yield self.rest[:_LONGEST_LINE]
+            self.rest = self.rest[_LONGEST_LINE:]
+
+
+def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a byte stream, without their ends.
+
+    When the stream breaks, so does the iteration, before the unfinished line: it is read again after reconnecting.
+    """
+    splitter = LineSplitter()
+    for chunk in chunks:
+        yield from splitter.feed(chunk)
+    if splitter.rest:
+        yield splitter.rest
+
+
+class LogCursor:
+    """Where the reading of one log has got to, from the timestamps that the kubelet puts before each line.
+
+    A stream can only be resumed from a whole second (`sinceTime`), so the lines of that second which were
+    seen before come again; they are dropped by their timestamp, and by count where several lines share one.
+    """
+
+    def __init__(self, state: Sequence[Any] | None = None) -> None:
+        self.since: str | None = None
+        self._last: _Key = (b"", b"")
+        self._seen_at_last = 0
+        if state is not None:
+            self.since, nanoseconds, self._seen_at_last = state
+            self._last = (str(self.since)[:19].encode(), str(nanoseconds).encode())
+        self._to_skip = 0
+        self._resuming = False
+
+    def state(self) -> list[Any]:
+        """Where the reading has got to, as JSON from which another cursor goes on."""
+        return [self.since, self._last[1].decode(), self._seen_at_last]
+
+    @property
+    def moment(self) -> float:
+        """When the last line was written, in seconds since the epoch by the node's clock; 0 before the first."""
+        return datetime.fromisoformat(self.since).timestamp() if self.since else 0.0
+
+    def reconnect(self) -> str | None:
+        """Begin another stream; returns the RFC 3339 time to ask it from, None for the log's beginning."""
+        self._resuming = self.since is not None
+        self._to_skip = self._seen_at_last
+        return self.since
+
+    def take(self, line: bytes) -> str | None:
+        """The text of a stamped line, or None where it was seen before. Undecodable bytes become U+FFFD."""
+        stamp = _STAMP.match(line)
+        if stamp is None:
+            return None if self._resuming else _text(line)
+        key = (stamp[1], (stamp[2] or b"").ljust(9, b"0"))
+        if self._resuming:
+            if key < self._last:
+                return None
+            if key == self._last and self._to_skip > 0:
+                self._to_skip -= 1
+                return None
+            self._resuming = False
+        self._seen_at_last = self._seen_at_last + 1 if key == self._last else 1
+        self._last = key
+        self.since = (stamp[1] + stamp[3]).decode()
+        return _text(line[stamp.end() :])
+
+
+def _text(line: bytes) -> str:
+    return line.rstrip(b"\r").decode("utf-8", errors="replace")
