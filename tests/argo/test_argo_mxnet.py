@@ -11,6 +11,7 @@ import yaml
 from argo_fixtures import node_of, one_runner, outputs_of
 from cluster_fixtures import DIGITS, DIGITS_IMAGE
 from images_fixtures import SHARED_HOME
+from jobs import waits_for
 
 from mxnet_argo import MXJobSpec
 from mxnet_operator.kube.client import Client
@@ -66,8 +67,7 @@ async def test_the_example_trains_and_its_accuracy_is_the_steps_result(argo, mxn
 
 async def test_the_log_of_a_training_is_the_runners_while_it_trains(argo, mxnet_python, tmp_path):
     goes_on = tmp_path / "goes-on"
-    program = f"import os, time\nprint('begun', flush=True)\nwhile not os.path.exists('{goes_on}'): time.sleep(0.1)\n"
-    command = ["python", "-c", program + "print('ended')"]
+    command = ["python", "-c", waits_for(goes_on)]
     async with kubelet(argo.server), Client(load_credentials(str(argo.server.kubeconfig()))) as client:
         name = await argo.submit(one_runner(spec=MXJobSpec(image=BASE_IMAGE, command=command, servers=0)))
         job = await argo.job(name)

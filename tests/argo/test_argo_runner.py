@@ -1,9 +1,11 @@
 """A step that our own command line follows: what it tells, and what becomes of its job when it is ended."""
 
+import asyncio
 import hashlib
 import json
 
 import pytest
+from api_outage import Outage
 from argo_fixtures import (
     COMMAND,
     NAMESPACE,
@@ -16,12 +18,11 @@ from argo_fixtures import (
     uids,
 )
 from argo_lost_reply import LosesReply
-from argo_outage import Outage
 from argo_values import HOSTILE
-from audit import Right, granted, requests_of
+from audit import granted, requests_of
+from cluster_fixtures import eventually
 from deployment import rendered
 from hera.workflows import Parameter
-from waiting import until
 
 from mxnet_argo import MXJobSpec, text
 
@@ -126,7 +127,7 @@ class TestEndsOfTheRunner:
     async def test_an_api_server_that_goes_away_and_comes_back_ends_neither_runner_nor_job(self, argo):
         manifest = one_runner().to_dict()
         manifest["metadata"] = {"name": "sees-an-outage"}
-        async with Outage(argo.server).served() as front:
+        async with Outage(argo.server.url).served() as front:
             argo.pods.servers["sees-an-outage"] = front.url
             name = await argo.submit(manifest)
             job = await argo.job(name)
@@ -241,18 +242,17 @@ class TestRights:
         """Made, evicted, found again and terminated: all that a runner does, from the server's audit log."""
         name = await argo.submit(one_runner(cleanup=False))
         job = await argo.job(name)
-        await argo.jobs_world.move([f"{job['metadata']['name']}-worker-0"], "Running")
+        worker = f"{job['metadata']['name']}-worker-0"
+        await argo.jobs_world.move([worker], "Running")
+        log = f"/pods/{worker}/log?"
+        await asyncio.to_thread(eventually, lambda: log in (argo.server.folder / "audit.log").read_text())
         await argo.evict(await argo.poller(name))
-        await until(lambda: Right("", "pods/log", "get") in rights_asked_for(argo))
         await argo.shut_down(name, "Terminate")
         await argo.no_jobs(name)
         (role,) = (each for each in rendered(TEMPLATES) if (each["kind"], each["metadata"]["name"]) == ("Role", RUNNER))
-        assert rights_asked_for(argo) == granted([role])
-        assert [each for each in requests_of(argo.server, ACCOUNT) if each.code == 403] == []
-
-
-def rights_asked_for(argo):
-    return {request.right for request in requests_of(argo.server, ACCOUNT)}
+        asked = requests_of(argo.server, ACCOUNT)
+        assert {request.right for request in asked} == granted([role])
+        assert [request for request in asked if request.code == 403] == []
 
 
 def lone():

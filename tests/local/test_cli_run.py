@@ -1,5 +1,6 @@
 """`mxjob run` on the local cluster: what it exits with, what it says where, and what it leaves."""
 
+import asyncio
 import contextlib
 import fcntl
 import json
@@ -11,8 +12,9 @@ import struct
 import termios
 
 import pytest
+from api_outage import Outage
 from cluster_fixtures import eventually
-from jobs import worker_job
+from jobs import waits_for, worker_job
 
 from mxnet_operator.api.conditions import job_state
 
@@ -213,3 +215,23 @@ def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_clus
     assert done.stderr.startswith("error: the API server can't be reached: https://127.0.0.1:1: ")
     assert "mxjob local status" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_a_log_goes_on_after_the_server_was_away(local_cluster, write, tmp_path):
+    goes_on = tmp_path / "goes-on"
+    manifest = write(worker_job("run-outage", waits_for(goes_on)))
+    async with Outage(f"https://127.0.0.1:{local_cluster.state.port}").served() as front:
+        config = local_cluster.kubeconfig.read_text().replace(
+            f"https://127.0.0.1:{local_cluster.state.port}", front.url
+        )
+        (tmp_path / "kubeconfig").write_text(config)
+        options = ("run", "-f", manifest, "--kubeconfig", str(tmp_path / "kubeconfig"))
+        with local_cluster.start_mxjob(*options) as run:
+            assert await asyncio.to_thread(run.stdout.readline) == "begun\n"
+            await front.go()
+            goes_on.touch()
+            await asyncio.to_thread(local_cluster.wait_for, "run-outage", "Succeeded")
+            await front.come_back()
+            out, said = await asyncio.to_thread(run.communicate, timeout=120)
+
+    assert (run.returncode, out) == (0, "ended\n"), said

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from jobs import worker_job
+from jobs import waits_for, worker_job
 
 from mxnet_operator.api.conditions import job_state
 
@@ -34,18 +34,20 @@ def files(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_a_run_that_was_killed_is_started_again_and_finds_its_job_and_its_log(local_cluster, write):
-    manifest = write(job_of("adopt-again", SLEEP.replace("1000", "20")))
+def test_a_run_that_was_killed_is_started_again_and_finds_its_job_and_its_log(local_cluster, write, tmp_path):
+    manifest = write(job_of("adopt-again", waits_for(tmp_path / "goes-on")))
     with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN) as first:
-        assert first.stdout.readline() == "asleep\n"
+        assert first.stdout.readline() == "begun\n"
         uid = local_cluster.get("mxjob", "adopt-again")["metadata"]["uid"]
         first.kill()
 
-    done = local_cluster.mxjob("run", "-f", manifest, "--adopt", RUN)
+    with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN) as second:
+        assert second.stdout.readline() == "begun\n"
+        (tmp_path / "goes-on").touch()
+        out, said = second.communicate(timeout=120)
 
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "asleep\n"
-    assert done.stderr.splitlines()[0] == "MXJob adopt-again is there already and this run's: following it"
+    assert (second.returncode, out) == (0, "ended\n"), said
+    assert said.splitlines()[0] == "MXJob adopt-again is there already and this run's: following it"
     assert local_cluster.get("mxjob", "adopt-again")["metadata"]["uid"] == uid
 
 

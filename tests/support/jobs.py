@@ -1,6 +1,7 @@
 """Manifests of small jobs for a running cluster: one worker with a Python program, a gang, or the examples' own."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,6 +21,15 @@ def worker_job(name: str, program: str, **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {names.WORKER: worker}, **spec},
     }
+
+
+def waits_for(path: Path) -> str:
+    """A program for `worker_job` that says `begun`, waits until there is something at the path, and says `ended`."""
+    return (
+        "import os, time\nprint('begun', flush=True)\n"
+        f"while not os.path.exists({str(path)!r}): time.sleep(0.1)\n"
+        "print('ended')"
+    )
 
 
 def digits_job(name: str, *args: str) -> dict[str, Any]:

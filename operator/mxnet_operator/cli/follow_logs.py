@@ -2,17 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.cli.jobs import PODS, DeletedError, pod_name, pods_of, versions
+from mxnet_operator.api.log_lines import LineSplitter, LogCursor
+from mxnet_operator.cli.jobs import PATIENCE, PODS, DeletedError, pod_name, pods_of, versions
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 _REST_OF_LOG = 10.0
 """Seconds for which a log may go on after its job has ended."""
+_PAUSE = 0.2
+"""Seconds between two streams of a log that goes on."""
 
 PREPARING = "ContainerCreating"
 """The kubelet's reason while nothing is wrong."""
@@ -32,8 +35,12 @@ class LogFollower:
         *,
         on_wait: OnLine = lambda _: None,
         tail: int | None = None,
+        patience: float = PATIENCE,
     ) -> None:
-        """`tail` limits the first log to its last lines; `on_wait` hears why a pod doesn't start."""
+        """`tail` limits the first log to its last lines; `on_wait` hears why a pod doesn't start.
+
+        A server that can't be reached is waited for as long as `patience` says, in seconds.
+        """
         self._client = client
         self._job = job
         self._namespace = job["metadata"]["namespace"]
@@ -41,6 +48,7 @@ class LogFollower:
         self._on_line = on_line
         self._on_wait = on_wait
         self._tail = tail
+        self._patience = patience
         self._seen: set[str] = set()
         self._reading = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
@@ -64,10 +72,7 @@ class LogFollower:
         await self.cancel()
         # A container that started and ended between two looks has not been read yet.
         with contextlib.suppress(DeletedError, TimeoutError):
-            async with (
-                asyncio.timeout(_REST_OF_LOG),
-                contextlib.aclosing(versions(self._client, PODS, self._namespace, self._pod)) as pods,
-            ):
+            async with asyncio.timeout(_REST_OF_LOG), contextlib.aclosing(self._versions()) as pods:
                 async for pod in pods:
                     await self._read(pod, follow=False)
                     return
@@ -86,7 +91,7 @@ class LogFollower:
     async def _watch(self) -> None:
         while True:
             with contextlib.suppress(DeletedError):
-                async with contextlib.aclosing(versions(self._client, PODS, self._namespace, self._pod)) as pods:
+                async with contextlib.aclosing(self._versions()) as pods:
                     async for pod in pods:
                         await self._read(pod, follow=True)
             await asyncio.sleep(0.2)  # not made yet, or between two attempts
@@ -102,8 +107,53 @@ class LogFollower:
         self._seen.add(uid)
         async with self._reading:
             tail, self._tail = self._tail, None
-            async for line in log_lines(self._client, self._namespace, self._pod, follow=follow, tail=tail):
-                self._on_line(line)
+            cursor = LogCursor()
+            while True:  # a stream may end before its log, by a server that is restarted, say
+                over = not follow or await self._is_over(uid)
+                complete = await self._read_stream(cursor, follow=not over, tail=tail)
+                if over and complete:
+                    return
+                await asyncio.sleep(_PAUSE)
+
+    async def _is_over(self, uid: str) -> bool:
+        """Whether this pod writes nothing any more."""
+        with contextlib.suppress(DeletedError):
+            async with contextlib.aclosing(self._versions()) as pods:
+                async for pod in pods:
+                    return pod["metadata"]["uid"] != uid or has_ended(pod)
+        return True
+
+    async def _read_stream(self, cursor: LogCursor, *, follow: bool, tail: int | None) -> bool:
+        """Read on from where the cursor is; False where the connection broke."""
+        from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "follow": follow, "timestamps": True}
+        if since := cursor.reconnect():
+            params["sinceTime"] = since
+        elif tail is not None:
+            params["tailLines"] = tail
+        splitter = LineSplitter()
+        path = PODS.path(self._namespace, self._pod, "log")
+        try:
+            async with contextlib.aclosing(self._client.stream(path, params)) as chunks:
+                async for chunk in chunks:
+                    for line in splitter.feed(chunk):
+                        self._show(cursor.take(line))
+        except ApiUnavailable:
+            return False
+        except ApiError as error:
+            if error.code not in {400, 404}:
+                raise
+        if splitter.rest:
+            self._show(cursor.take(splitter.rest))
+        return True
+
+    def _show(self, line: str | None) -> None:
+        if line is not None:
+            self._on_line(line)
+
+    def _versions(self) -> AsyncGenerator[dict[str, Any]]:
+        return versions(self._client, PODS, self._namespace, self._pod, patience=self._patience)
 
 
 async def log_lines(
@@ -136,6 +186,15 @@ def has_started(pod: dict[str, Any]) -> bool:
     return any(
         status.get("name") == names.CONTAINER and ({"running", "terminated"} & set(status.get("state") or {}))
         for status in pod.get("status", {}).get("containerStatuses") or ()
+    )
+
+
+def has_ended(pod: dict[str, Any]) -> bool:
+    """Whether the `mxnet` container has ended, or its pod has, so that its log doesn't grow any more."""
+    status = pod.get("status", {})
+    return status.get("phase") in {"Succeeded", "Failed"} or any(
+        each.get("name") == names.CONTAINER and "terminated" in (each.get("state") or {})
+        for each in status.get("containerStatuses") or ()
     )
 
 

@@ -135,7 +135,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     with progress(show_log=options.logs) as shown:
         shown.job(job)
         replica = options.replica or main_replica(job)
-        follower = LogFollower(client, job, replica, shown.log_line, on_wait=shown.waiting)
+        follower = LogFollower(client, job, replica, shown.log_line, on_wait=shown.waiting, patience=options.patience)
         follower.start()
         try:
             async with replicas_shown(client, job, shown):

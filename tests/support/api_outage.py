@@ -1,14 +1,14 @@
-"""A front of an API server for Argo's pods that can go away and come back, as a server that is restarted does."""
+"""A front of an API server that can go away and come back, as a server that is restarted does."""
 
 import asyncio
 import contextlib
 
 
 class Outage:
-    """Passes connections on to `server`, byte by byte; gone, it breaks them all and takes no new ones."""
+    """Passes connections on to the server at `url`, byte by byte; gone, it breaks them all and takes no new ones."""
 
-    def __init__(self, server):
-        self._server = server
+    def __init__(self, url):
+        self._server = url
         self._tasks = set()
         self._listening = None
         self._port = 0
@@ -40,7 +40,7 @@ class Outage:
         task = asyncio.current_task()
         self._tasks.add(task)
         try:
-            address, _, port = self._server.url.removeprefix("https://").partition(":")
+            address, _, port = self._server.removeprefix("https://").partition(":")
             there, back = await asyncio.open_connection(address, int(port))
             try:
                 async with asyncio.TaskGroup() as both:
