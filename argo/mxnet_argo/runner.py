@@ -41,8 +41,10 @@ class MXJobRunner(Container):
         spec: image, command, numbers of replicas and the like.
         manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
         prefix: what the job's name begins with, a DNS label.
-        deadline: seconds for which the job may be active; where the manifest has activeDeadlineSeconds that stands.
-        timeout: how long each attempt at the step may take, in Argo's notation (`2h`). None: no limit.
+        deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
+            activeDeadlineSeconds that stands.
+        timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
+            runner has as long again. None: no limit.
         options: further ones of `mxjob run`: `["--replica", "server-0"]`.
 
     Raises:
@@ -65,6 +67,7 @@ class MXJobRunner(Container):
             manifest=self.manifest,
             prefix=self.prefix,
             deadline=self.deadline,
+            timeout=self.timeout,
             inputs=self.inputs,
         )
         self.command = ["mxjob", "run"]

@@ -45,9 +45,10 @@ class MXJobStep(Resource):
         spec: image, command, numbers of replicas and the like.
         manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
         prefix: what the job's name begins with, a DNS label.
-        deadline: seconds for which the job may be active; where the manifest has activeDeadlineSeconds that stands.
-            A workflow that is terminated leaves its job running until then.
-        timeout: how long the step may take, in Argo's notation (`2h`), waiting in queues included. None: no limit.
+        deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
+            activeDeadlineSeconds that stands. A workflow that is terminated leaves its job running until then.
+        timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
+            poller has as long again. None: no limit.
 
     Raises:
         ValueError: what Argo or the API server would refuse only once the workflow runs.
@@ -71,6 +72,7 @@ class MXJobStep(Resource):
             manifest=self.manifest,
             prefix=self.prefix,
             deadline=self.deadline,
+            timeout=self.timeout,
             inputs=self.inputs,
         )
         given = job.given()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mxnet_argo.durations import seconds
 from mxnet_argo.inputs import parameters
 from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
@@ -25,6 +26,7 @@ class TemplateJob:
         manifest: the whole job, or None.
         prefix: what its name begins with; None: the template's name.
         deadline: seconds for which it may be active, where the manifest doesn't say.
+        timeout: of the template; a job that may be active for longer than that is of no use to it.
         inputs: the template's.
     """
 
@@ -33,6 +35,7 @@ class TemplateJob:
     manifest: Any
     prefix: str | None
     deadline: int | Value
+    timeout: str | None
     inputs: Any
 
     def given(self) -> dict[str, Any]:
@@ -44,13 +47,20 @@ class TemplateJob:
         check_prefix(self._prefix)
         given = self._given()
         policy = given["spec"].setdefault("runPolicy", {})
-        policy.setdefault("activeDeadlineSeconds", self.deadline)
+        policy.setdefault("activeDeadlineSeconds", self._deadline())
         self._check(given)
         return given
 
     def text(self, given: Mapping[str, Any]) -> str:
         """The whole manifest as YAML with Argo's tags in it."""
         return render(job_manifest(given, job_name(self._prefix)))
+
+    def _deadline(self) -> int | Value:
+        try:
+            limit = seconds(self.timeout)
+        except ValueError as error:
+            raise ValueError(f"{self.template}: {error}") from error
+        return self.deadline if limit is None or isinstance(self.deadline, Value) else min(self.deadline, limit)
 
     @property
     def _prefix(self) -> str:

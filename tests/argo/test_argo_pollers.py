@@ -3,8 +3,10 @@
 import json
 
 import pytest
-from argo_fixtures import messages_of, one_training, uids
+from argo_fixtures import NAMESPACE, TEMPLATES, messages_of, one_training, uids
 from argo_lost_reply import LosesReply
+from audit import granted, requests_of
+from deployment import rendered
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
@@ -12,6 +14,7 @@ pytestmark = [
     pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
+ACCOUNT = "mxjob-workflow"
 VERBS = ("get", "list", "create", "patch", "delete")
 
 
@@ -77,3 +80,36 @@ async def test_an_account_without_a_right_fails_with_its_name_and_makes_no_job(a
     assert f'cannot {missing} resource "mxjobs"' in message
     listed = (await argo.api.get(argo.path("mxjobs"))).ok()["items"]
     assert name not in json.dumps([job["metadata"]["labels"] for job in listed])
+
+
+async def test_a_new_poller_sets_back_what_others_changed_in_the_manifests_fields(argo):
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    path = argo.path("mxjobs", job["metadata"]["name"])
+    changed = {"metadata": {"annotations": {"note": "mine"}}, "spec": {"runPolicy": {"activeDeadlineSeconds": 5000}}}
+    (await argo.api.merge(path, changed)).ok()
+    argo.kill(await argo.poller(name))
+    await argo.until("mxjobs", lambda jobs: deadline(jobs.get(job["metadata"]["name"])) == 86400)
+    assert (await argo.api.get(path)).ok()["metadata"]["annotations"]["note"] == "mine"
+    await succeeds_with(argo, name, job)
+
+
+def deadline(job):
+    return job and job["spec"]["runPolicy"]["activeDeadlineSeconds"]
+
+
+async def test_the_account_may_do_what_steps_and_exit_handlers_ask_for_and_nothing_else(argo):
+    """Made, changed by others, applied again, failed and cleared away; from the server's audit log."""
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    path = argo.path("mxjobs", job["metadata"]["name"])
+    (await argo.api.merge(path, {"spec": {"runPolicy": {"activeDeadlineSeconds": 5000}}})).ok()
+    argo.kill(await argo.poller(name))
+    await argo.until("mxjobs", lambda jobs: deadline(jobs.get(job["metadata"]["name"])) == 86400)
+    await argo.end(job, exit_code=1)
+    await argo.finished(name)
+    await argo.no_jobs(name)
+    (role,) = (each for each in rendered(TEMPLATES) if (each["kind"], each["metadata"]["name"]) == ("Role", ACCOUNT))
+    asked = requests_of(argo.server, f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}")
+    assert {request.right for request in asked} == granted([role])
+    assert [request for request in asked if request.code == 403] == []

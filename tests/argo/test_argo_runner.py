@@ -23,6 +23,7 @@ from audit import granted, requests_of
 from cluster_fixtures import eventually
 from deployment import rendered
 from hera.workflows import Parameter
+from waiting import until
 
 from mxnet_argo import MXJobSpec, text
 
@@ -121,8 +122,12 @@ class TestEndsOfTheRunner:
     async def test_a_runner_whose_pod_is_evicted_leaves_its_job_to_the_next(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)
+        path = argo.path("mxjobs", job["metadata"]["name"])
+        (await argo.api.merge(path, {"spec": {"runPolicy": {"activeDeadlineSeconds": 5000}}})).ok()
         assert await argo.evict(await argo.poller(name))
         await succeeds_with(argo, name, job)
+        after = (await argo.api.get(path)).ok()
+        assert after["spec"]["runPolicy"]["activeDeadlineSeconds"] == 5000, "a runner sets back what others changed"
 
     async def test_an_api_server_that_goes_away_and_comes_back_ends_neither_runner_nor_job(self, argo):
         manifest = one_runner().to_dict()
@@ -246,7 +251,8 @@ class TestRights:
         await argo.jobs_world.move([worker], "Running")
         log = f"/pods/{worker}/log?"
         await asyncio.to_thread(eventually, lambda: log in (argo.server.folder / "audit.log").read_text())
-        await argo.evict(await argo.poller(name))
+        second = await argo.evict(await argo.poller(name))
+        await until(lambda: "following it" in argo.pods.log(second))
         await argo.shut_down(name, "Terminate")
         await argo.no_jobs(name)
         (role,) = (each for each in rendered(TEMPLATES) if (each["kind"], each["metadata"]["name"]) == ("Role", RUNNER))

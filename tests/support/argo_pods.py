@@ -95,6 +95,10 @@ class ArgoPods:
         (found,) = self._folder.glob(f"{pod_name}-*/{container}.pid")
         return int(found.read_text())
 
+    def log(self, pod_name, container="main"):
+        """What a container has written so far."""
+        return "".join(path.read_text() for path in self._folder.glob(f"{pod_name}-*/{container}.log"))
+
     async def _watch(self):
         query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
         while True:

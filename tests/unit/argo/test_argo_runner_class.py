@@ -77,6 +77,18 @@ def test_what_is_given_besides_is_kept() -> None:
     assert made["timeout"] == "1h"
 
 
+def test_its_job_is_not_active_for_longer_than_it_waits() -> None:
+    (artifact,) = template(timeout="1h")["inputs"]["artifacts"]
+    assert "activeDeadlineSeconds: 3600" in artifact["raw"]["data"]
+
+
+def test_what_lies_on_the_job_does_not_lie_on_its_pod() -> None:
+    labelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": SPEC.to_dict()}
+    made = template(spec=None, manifest=labelled)
+    assert "queue-name: gpu" in made["inputs"]["artifacts"][0]["raw"]["data"]
+    assert "metadata" not in made
+
+
 def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
     spec = MXJobSpec(image="a", command=["python"], run_policy={"suspend": True})
     (artifact,) = template(spec=spec)["inputs"]["artifacts"]
@@ -89,6 +101,7 @@ def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
         ({"image": None}, "image: give one with mxjob in it"),
         ({"command": ["sh"]}, "the command is mxjob run"),
         ({"args": ["--no-logs"]}, "give its further options as options"),
+        ({"timeout": "60"}, "Argo can't read '60'"),
         ({"active_deadline_seconds": 5}, "would end the runner once, not the step"),
         ({"spec": None}, "give either spec or manifest"),
         ({"manifest": MANIFEST}, "give either spec or manifest"),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 from hera.workflows import Parameter, Task, Workflow, WorkflowTemplate
+from hera.workflows.models import Artifact, ManifestFrom
 
 from mxnet_argo import MXJobSpec, MXJobStep, data, delete_jobs_on_exit, integer, mxjob_ref, number, sweep, text
 from mxnet_argo.conditions import check_condition
@@ -68,6 +69,20 @@ class TestManifest:
         assert manifest_of(step(deadline=60))["spec"]["runPolicy"]["activeDeadlineSeconds"] == 60
         assert manifest_of(with_policy(activeDeadlineSeconds=5))["spec"]["runPolicy"]["activeDeadlineSeconds"] == 5
 
+    @pytest.mark.parametrize(
+        ("timeout", "seconds"),
+        [("2h", 7200), ("1h30m", 5400), ("90s", 90), ("1.5s", 2), ("48h", 86400), ("{{inputs.parameters.t}}", 86400)],
+    )
+    def test_a_job_is_not_active_for_longer_than_its_step_waits(self, timeout: str, seconds: int) -> None:
+        assert manifest_of(step(timeout=timeout))["spec"]["runPolicy"]["activeDeadlineSeconds"] == seconds
+
+    def test_what_lies_on_the_job_does_not_lie_on_its_poller(self) -> None:
+        """A queue's label on the poller's pod would have the queue hold the poller back as well."""
+        labelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, **MANIFEST}
+        made = MXJobStep(name="queued", manifest=labelled)
+        assert "queue-name: gpu" in str(made.manifest)
+        assert made._build_template().metadata is None
+
     def test_inputs_are_filled_in_as_json_never_as_text(self) -> None:
         inputs = [
             Parameter(name="args", default="[]"),
@@ -109,6 +124,9 @@ class TestRefusals:
             ({"action": "create"}, "the action is apply"),
             ({"set_owner_reference": True}, "leave set_owner_reference out"),
             ({"active_deadline_seconds": 5}, "would end who waits, not the job"),
+            ({"manifest_from": ManifestFrom(artifact=Artifact(name="a"))}, "can't be checked"),
+            ({"timeout": "60"}, "Argo can't read '60': write 90s"),
+            ({"timeout": "soon"}, "Argo can't read 'soon'"),
             ({"success_condition": "status.state==Succeeded,status.restarts<1"}, "can't read"),
             ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
             ({"prefix": "a" * 60}, "at most"),

@@ -1,6 +1,6 @@
 """docs/failures.md and the five documents' pages claim nothing without a test: each row links to one that exists.
 
-The links of docs/argo.md find theirs, too.
+So do those of docs/argo.md that tell what happens when.
 """
 
 import ast
@@ -24,6 +24,12 @@ OTHERWISE = "decisions/0013-what-the-documents-promise-otherwise.md)"
 def rows(page: Path) -> list[str]:
     lines = page.read_text().splitlines()
     return [line for before, line in pairwise(lines) if line.startswith("| ") and before.startswith(("|--", "| "))]
+
+
+def events(page: Path) -> list[str]:
+    """The rows of the tables that begin with an event."""
+    tables = page.read_text().split("\n| event |")[1:]
+    return [line for table in tables for line in table.split("\n\n")[0].splitlines()[2:]]
 
 
 def links(page: Path) -> list[tuple[str, str]]:
@@ -52,6 +58,11 @@ def test_a_row_links_to_the_test_that_shows_it(page, row):
     assert LINK.search(row) or (page in DOCUMENTS and OTHERWISE in row)
 
 
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.split("|")[1].strip()[:60]) for row in events(ARGO)])
+def test_what_happens_in_argo_links_to_the_test_that_shows_it(row):
+    assert LINK.search(row)
+
+
 @pytest.mark.parametrize(
     ("page", "file", "test"),
     [pytest.param(page, *link, id=f"{name(page)}: {link[1]}") for page in (*PAGES, ARGO) for link in links(page)],
@@ -65,4 +76,5 @@ def test_there_are_rows_and_links():
     assert [name(page)[:3] for page in DOCUMENTS] == ["000", "001", "002", "003", "004"]
     assert all(len(rows(page)) >= 8 for page in DOCUMENTS)
     assert len(rows(FAILURES)) > 20
+    assert len(events(ARGO)) > 30
     assert len(links(FAILURES)) > 10
