@@ -248,9 +248,9 @@ class TestRights:
         name = await argo.submit(one_runner(cleanup=False))
         job = await argo.job(name)
         worker = f"{job['metadata']['name']}-worker-0"
+        await asked_for(argo, f"metadata.name%3D{worker}", "watch=true")
         await argo.jobs_world.move([worker], "Running")
-        log = f"/pods/{worker}/log?"
-        await asyncio.to_thread(eventually, lambda: log in (argo.server.folder / "audit.log").read_text())
+        await asked_for(argo, f"/pods/{worker}/log?")
         second = await argo.evict(await argo.poller(name))
         await until(lambda: "following it" in argo.pods.log(second))
         await argo.shut_down(name, "Terminate")
@@ -259,6 +259,16 @@ class TestRights:
         asked = requests_of(argo.server, ACCOUNT)
         assert {request.right for request in asked} == granted([role])
         assert [request for request in asked if request.code == 403] == []
+
+
+async def asked_for(argo, *parts):
+    """Wait for a request whose address has these parts."""
+    log = argo.server.folder / "audit.log"
+
+    def there():
+        return any(all(part in line for part in parts) for line in log.read_text().splitlines())
+
+    await asyncio.to_thread(eventually, there)
 
 
 def lone():
