@@ -9,6 +9,7 @@ import yaml
 from mxnet_argo.values import Value
 
 _TAG = "{{"
+_DOLLAR = "$"
 
 
 def render(manifest: Mapping[str, Any]) -> str:
@@ -25,12 +26,14 @@ def render(manifest: Mapping[str, Any]) -> str:
             )
     tags: dict[str, str] = {}
 
-    def tagged(value: Value) -> str:
+    def written(value: Value | str) -> str:
+        if isinstance(value, str) and _DOLLAR not in value:
+            return value
         token = f"mxnet-argo-value-{len(tags)}-"
-        tags[token] = value.tag
+        tags[token] = value.tag if isinstance(value, Value) else _escaped(value)
         return token
 
-    text = yaml.safe_dump(_mapped(manifest, tagged), sort_keys=False, allow_unicode=True, width=10_000)
+    text = yaml.safe_dump(_mapped(manifest, written), sort_keys=False, allow_unicode=True, width=10_000)
     for token, tag in tags.items():
         text = text.replace(token, tag)
     return text
@@ -39,7 +42,9 @@ def render(manifest: Mapping[str, Any]) -> str:
 def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str]) -> dict[str, Any]:
     """The manifest as it would be with these texts for parameters, and examples for what isn't among them."""
 
-    def sample(value: Value) -> Any:
+    def sample(value: Value | str) -> Any:
+        if isinstance(value, str):
+            return value
         known = [samples[name] for name in value.parameters if name in samples]
         return value.kind.parse(known[0] if known else value.kind.example)
 
@@ -60,8 +65,13 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, node
 
 
-def _mapped(node: Any, replace: Callable[[Value], Any]) -> Any:
-    if isinstance(node, Value):
+def _escaped(text: str) -> str:
+    """As JSON, without the character by which the kubelet knows a variable in the environment of Argo's pod."""
+    return json.dumps(text, ensure_ascii=False).replace(_DOLLAR, "\\u0024")
+
+
+def _mapped(node: Any, replace: Callable[[Value | str], Any]) -> Any:
+    if isinstance(node, Value | str):
         return replace(node)
     if isinstance(node, Mapping):
         return {key: _mapped(value, replace) for key, value in node.items()}

@@ -2,7 +2,8 @@
 
 `{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
 `{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain.
-What they have become is read once more: a tag within a parameter would be replaced by text then, so no value has `{{`.
+What they have become is read twice more. Argo would replace a tag within a parameter by text; and `$(NAME)` and `$$`
+mean something to the kubelet, since Argo keeps the manifest in a variable of its pod. So no value has `{{` or `$`.
 """
 
 import json
@@ -56,8 +57,9 @@ def _parse_integer(text: str) -> int:
 
 
 def _json(expression: str) -> str:
-    """The value as JSON, with the second of two braces written as an escape, which only text can have."""
-    return rf'sprig.replace("{{" + "{{", "{{\\u007b", toJson({expression}))'
+    """The value as JSON, with the second of two braces, and each `$`, written as escapes, which only text can have."""
+    braces = rf'sprig.replace("{{" + "{{", "{{\\u007b", toJson({expression}))'
+    return rf'sprig.replace("$", "\\u0024", {braces})'
 
 
 _TEXT = Kind("text", _json, str, "x")

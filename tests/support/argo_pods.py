@@ -22,6 +22,7 @@ from aiohttp import web
 import mxnet_operator
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
+from mxnet_operator.local.kubelet.environment import expand
 from mxnet_operator.local.kubelet.lease import keep_lease
 from mxnet_operator.local.kubelet.timing import Timing
 
@@ -211,14 +212,15 @@ class _Pod:
         log.chmod(0o666)
         mounts = [*self._image(container), *self._mounts(container, volumes)]
         mounts.append({"source": str(log), "target": "/dev/termination-log"})
-        command = [*container["command"], *container.get("args", [])]
+        environment = self._environment(container)
+        command = [expand(each, environment) for each in (*container["command"], *container.get("args", []))]
         description = {
             "root": str(self._folder / f"{name}.root"),
             "mounts": mounts,
             "read_only": container.get("securityContext", {}).get("readOnlyRootFilesystem", False),
             "user": _USER,
             "command": ["/bin/argoexec" if command[0] == "argoexec" else command[0], *command[1:]],
-            "env": self._environment(container),
+            "env": environment,
             "pid_file": str(self._folder / f"{name}.pid"),
         }
         with (self._folder / f"{name}.log").open("wb") as output:
@@ -283,7 +285,7 @@ class _Pod:
             environment["PYTHONPATH"] = str(_PACKAGES)
         for each in container.get("env", []):
             reference = each.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
-            environment[each["name"]] = fields[reference] if reference else each.get("value", "")
+            environment[each["name"]] = fields[reference] if reference else expand(each.get("value", ""), environment)
         return environment
 
     async def _volumes(self):

@@ -6,4 +6,5 @@ HOSTILE = [
     "${HOME} $(HOME) {{{ }}} {",
     '}}\\"\t\u2028 é 漢 </script>',
     '"], "hostPID": true, "x": ["',
+    "$$ $(ARGO_POD_NAME) $$(HOME) $(NOT_THERE)",
 ]

@@ -32,8 +32,8 @@ def manifest_of(made: MXJobStep) -> dict[str, Any]:
 
 
 def as_json(value: str) -> str:
-    """The tag that writes a value as JSON without two braces, as `manifest_of` shows it."""
-    return rf"{{{{=sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value}))}}}}"
+    """The tag that writes a value as JSON without two braces and without `$`, as `manifest_of` shows it."""
+    return rf"{{{{=sprig.replace(`$`, `\\u0024`, sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value})))}}}}"
 
 
 def with_policy(**policy: Any) -> MXJobStep:
@@ -102,7 +102,13 @@ class TestManifest:
         inputs = [Parameter(name="lr")]
         spec = MXJobSpec(image="a", command=COMMAND, args=["--lr=" + text("lr") + ' "quoted"'])
         made = step(inputs=inputs, spec=spec).manifest
-        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\""))}}' in str(made)
+        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\"")))}}' in str(made)
+
+    def test_what_the_kubelet_would_take_for_a_variable_of_argos_pod_stands_there_as_an_escape(self) -> None:
+        spec = MXJobSpec(image="a", command=["sh", "-c", "echo $$ $(ARGO_POD_NAME) é"])
+        made = str(step(spec=spec).manifest)
+        assert r'"echo \u0024\u0024 \u0024(ARGO_POD_NAME) é"' in made
+        assert "$" not in made
 
     def test_a_whole_manifest_of_any_shape_may_be_given(self) -> None:
         manifest = {"metadata": {"labels": {"team": "a"}}, **MANIFEST}
