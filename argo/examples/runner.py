@@ -13,7 +13,6 @@ with Workflow(
     MXJobRunner(
         name="digits",
         image="{{inputs.parameters.runner-image}}",
-        service_account_name="mxjob-runner",
         inputs=[Parameter(name="epochs"), Parameter(name="runner-image")],
         spec=MXJobSpec(
             image="mxjob/digits:1.0",

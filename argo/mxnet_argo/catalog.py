@@ -20,8 +20,6 @@ from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
 """What workflows run as: argo/templates/rbac.yaml makes it."""
-RUNNER_ACCOUNT: Final = "mxjob-runner"
-"""What the pods of runners run as, which read pods and workflows besides: in the same file."""
 Kind = type[WorkflowTemplate] | type[ClusterWorkflowTemplate]
 
 _IMAGE = Parameter(name="image", description="the image of all replicas")
@@ -66,7 +64,6 @@ def run(name: str = "run") -> MXJobRunner:
     return MXJobRunner(
         name=name,
         image="{{inputs.parameters.runner-image}}",
-        service_account_name=RUNNER_ACCOUNT,
         inputs=[as_input(each) for each in (*_TRAINING, _RUNNER_IMAGE)],
         spec=_training(data("env")),
         deadline=integer("deadline"),
@@ -163,7 +160,6 @@ CATALOG: Final[dict[str, Callable[[Kind], WorkflowTemplate]]] = {
 
 __all__ = [
     "CATALOG",
-    "RUNNER_ACCOUNT",
     "SERVICE_ACCOUNT",
     "mxjob_runner",
     "mxjob_sweep",

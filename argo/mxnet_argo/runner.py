@@ -14,6 +14,8 @@ from mxnet_argo.step import OUTPUTS
 from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
 
+RUNNER_ACCOUNT: Final = "mxjob-runner"
+"""What the pods of runners run as, which read pods and workflows besides: argo/templates/rbac.yaml makes it."""
 FINAL_CODES: Final = (1, 2, 3, 4, 124)
 """The exit codes of `mxjob run` after which another attempt would end the same way: the job Failed, isn't valid, is
 refused, was deleted by somebody, or the step's time is over. Whatever else ends a runner, the next finds the job."""
@@ -33,8 +35,7 @@ class MXJobRunner(Container):
     stopped or terminated, and a step whose `timeout` is over, delete the job; a runner that is evicted or killed leaves
     it to the next one. The outputs `job`, `state`, `message` and `result` are there after a failure, too.
 
-    Job, name, inputs and checks are those of `MXJobStep`. The account needs the rights of `mxjob-runner` in
-    argo/templates/rbac.yaml.
+    Job, name, inputs and checks are those of `MXJobStep`.
 
     Args:
         image: with `mxjob` on its PATH: that of operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
@@ -46,6 +47,8 @@ class MXJobRunner(Container):
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             runner has as long again. None: no limit.
         options: further ones of `mxjob run`: `["--replica", "server-0"]`.
+        service_account_name: an account with the rights of `mxjob-runner` in argo/templates/rbac.yaml, which it is by
+            default, whatever the workflow runs as.
 
     Raises:
         ValueError: what Argo or the API server would refuse only once the workflow runs.
@@ -56,6 +59,7 @@ class MXJobRunner(Container):
     prefix: str | None = None
     deadline: int | Value = 24 * 3600
     options: Sequence[str] = ()
+    service_account_name: str | None = RUNNER_ACCOUNT
 
     def __post_init__(self) -> None:
         """Build the manifest and the command, and check them."""
@@ -123,4 +127,4 @@ def _restricted() -> SecurityContext:
     )
 
 
-__all__ = ["MXJobRunner"]
+__all__ = ["RUNNER_ACCOUNT", "MXJobRunner"]

@@ -250,6 +250,18 @@ def test_a_disk_that_is_full_at_the_end_is_said(local_cluster, write, tmp_path, 
     assert local_cluster.get("mxjob", f"outputs-full-{code}")["status"]["state"] == "Succeeded"
 
 
+def test_a_message_that_cannot_be_written_is_said_and_changes_nothing(local_cluster, write, tmp_path):
+    manifest, out = write(worker_job("outputs-mute", "pass")), tmp_path / "out"
+
+    done = local_cluster.mxjob(
+        "run", "-f", manifest, "--output-dir", str(out), "--message-file", str(tmp_path / "no" / "file")
+    )
+
+    assert done.returncode == 0
+    assert "--message-file: " in done.stderr
+    assert files(out)["state"] == "Succeeded"
+
+
 def test_workflow_and_on_interrupt_are_not_given_together(local_cluster, write):
     done = local_cluster.mxjob(
         "run", "-f", write(worker_job("never", "pass")), "--workflow", "w", "--on-interrupt", "keep"

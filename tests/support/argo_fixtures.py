@@ -357,9 +357,8 @@ def one_training(**fields):
 def one_runner(*, cleanup=True, **fields):
     """The same by a runner."""
     spec = MXJobSpec(image="i", command=COMMAND, servers=0)
-    account = {"service_account_name": "mxjob-runner"}
     with Workflow(generate_name="runner-", entrypoint="train", service_account_name="mxjob-workflow") as made:
-        step = MXJobRunner(**{"name": "train", "image": "mxjob:test", "spec": spec, **account, **fields})
+        step = MXJobRunner(**{"name": "train", "image": "mxjob:test", "spec": spec, **fields})
     step.retry_strategy.backoff.duration = "1s"
     if cleanup:
         delete_jobs_on_exit(made)

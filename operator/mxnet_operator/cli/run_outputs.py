@@ -1,12 +1,12 @@
 """What a run leaves in files for the program that started it: the job, its state, its message and its result."""
 
-import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.terminal import say
 
 _MESSAGE_BYTES: Final = 4096
 """As much as Kubernetes reads of a termination message."""
@@ -41,16 +41,18 @@ class Record:
         self._write(Exit.USAGE)
 
     def write(self, code: Exit) -> None:
-        """Write how it ended.
+        """Write how it ended. That the message file can't be written is said, and no more: nobody depends on it.
 
         Raises:
-            CommandError: the files can't be written, for which `code` is the exit code.
+            CommandError: the files of the folder can't be written, for which `code` is the exit code.
         """
-        self._write(code)
         if self.message_file is not None and self.message:
             text = self.message.encode()[:_MESSAGE_BYTES].decode("utf-8", "ignore")
-            with _explained("--message-file", self.message_file, code):
+            try:
                 self.message_file.write_text(text, encoding="utf-8")
+            except OSError as error:
+                say(f"--message-file: {self.message_file}: {error.strerror or error}")
+        self._write(code)
 
     def _write(self, code: Exit) -> None:
         if self.folder is None:
@@ -58,16 +60,10 @@ class Record:
         job = self.job or {}
         result = (job.get("status") or {}).get("result") or ""
         texts = {"job": self.name, "state": job_state(job), "message": self.message, "result": result}
-        with _explained("--output-dir", self.folder, code):
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
                 (self.folder / name).write_text(text, encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _explained(option: str, path: Path, code: Exit) -> Any:
-    try:
-        yield
-    except OSError as error:
-        where = error.filename or path
-        raise CommandError(f"{option}: {where}: {error.strerror or error}", code=code) from error
+        except OSError as error:
+            where = error.filename or self.folder
+            raise CommandError(f"--output-dir: {where}: {error.strerror or error}", code=code) from error

@@ -67,6 +67,11 @@ def test_its_pod_is_fit_for_a_restricted_namespace() -> None:
     assert security["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
+def test_its_pod_has_an_account_of_its_own_unless_told_otherwise() -> None:
+    assert template()["serviceAccountName"] == "mxjob-runner"
+    assert template(service_account_name="mine")["serviceAccountName"] == "mine"
+
+
 def test_what_is_given_besides_is_kept() -> None:
     made = template(
         inputs=[Parameter(name="lr")], outputs=[Parameter(name="mine")], options=["--replica", "server-0"], timeout="1h"

@@ -125,3 +125,34 @@ def test_the_image_starts_a_command_that_the_project_has():
     entrypoint = next(rest for name, rest in instructions() if name == "ENTRYPOINT")
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert [entrypoint] == [f'["{script}"]' for script in scripts if script == "mxnet-operator"]
+
+
+TRAINING = ROOT / "examples" / "digits" / "mxjob.yaml"
+ONLY_LOCKED = """
+import importlib.metadata, re, sys
+locked = set(sys.argv[1].split())
+def name(distribution): return re.sub("[-_.]+", "-", distribution).lower()
+absent = {
+    module
+    for module, distributions in importlib.metadata.packages_distributions().items()
+    if not locked & set(map(name, distributions)) and not module.startswith(("mxnet_", "_"))
+}
+class Absent:
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname in absent:
+            raise ModuleNotFoundError(f"not in the image: {fullname}", name=fullname)
+sys.meta_path.insert(0, Absent())
+from mxnet_operator.cli.mxjob import main
+sys.argv[:] = ["mxjob", "run", "-f", sys.argv[2], "--kubeconfig", "nowhere", "--adopt", "team", "--workflow", "w"]
+main()
+"""
+
+
+def test_a_runner_of_argos_finds_its_command_in_the_image_with_all_that_it_imports(tmp_path):
+    manifest = tmp_path / "job.yaml"
+    manifest.write_text(TRAINING.read_text().replace("metadata:\n", "metadata:\n  labels: {team: a}\n", 1))
+    image = " ".join(locked("controller.txt"))
+    command = [sys.executable, "-c", ONLY_LOCKED, image, str(manifest)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "no kubeconfig at nowhere" in done.stderr
