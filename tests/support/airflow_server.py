@@ -1,25 +1,40 @@
-"""A whole Airflow for tests: its four parts as processes, with a database of their own."""
+"""A whole Airflow for tests: its parts as processes, with a database of their own."""
 
 import contextlib
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tenacity
 
 SECONDS = 300
-PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
-_LOOK = 0.7
-"""Seconds between two questions: each costs Airflow's API server a twentieth of a second of processor time."""
+PARTS = {
+    "api-server": ("api-server", "--apps", "core"),
+    "execution-api": ("api-server", "--apps", "execution"),
+    "scheduler": ("scheduler", "--skip-serve-logs"),  # the API server reads logs from this machine's files
+    "triggerer": ("triggerer", "--skip-serve-logs"),
+}
+"""With the command of each.
+
+What users ask is answered by another process than what tasks ask: Airflow writes a user's action down on its event
+loop (`log_action`), and where it waits there for SQLite's one lock, which a task's request in the same process holds,
+neither ends before the lock's timeout.
+"""
+_LOOK = 0.3
+
+given_up = threading.Event()
+"""Set when the test run ends early: nothing is waited for any longer."""
 
 OVER = ("success", "failed", "skipped", "upstream_failed")
 
@@ -29,18 +44,18 @@ class AirflowServer:
 
     def __init__(self, home: Path, dags: Path, **environment: str) -> None:
         self.home = home
-        self.port = _free_port()
+        self.port, execution_port = _free_port(), _free_port()
         own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.environment = {
             **own,
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__PARALLELISM": "16",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self.port}/execution/",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{execution_port}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",
-            "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{self.port}",
             "AIRFLOW__API__SECRET_KEY": "for tests",
             "AIRFLOW__API_AUTH__JWT_SECRET": "for tests, and long enough for the signature of a token: 0123456789",
@@ -48,9 +63,10 @@ class AirflowServer:
             "AIRFLOW__SCHEDULER__TRIGGER_TIMEOUT_CHECK_INTERVAL": "2",
             "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",
-            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "20",
+            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "250",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
             "AIRFLOW__API__WORKER_TIMEOUT": "300",
             "PYTHONWARNINGS": "ignore",
             **environment,
@@ -59,7 +75,9 @@ class AirflowServer:
         settings = home / "config" / "airflow_local_settings.py"
         settings.parent.mkdir(exist_ok=True)
         settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
+        self._ports = {"api-server": self.port, "execution-api": execution_port}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._writing = threading.Lock()
         self._token = ""
 
     @property
@@ -69,9 +87,10 @@ class AirflowServer:
     def start(self, part: str) -> None:
         """Start one of PARTS in a process group of its own."""
         assert part not in self._processes
+        port = ("--port", str(self._ports[part])) if part in self._ports else ()
         with (self.home / f"{part}.log").open("ab") as log:
             self._processes[part] = subprocess.Popen(
-                [sys.executable, "-m", "airflow", part],
+                [sys.executable, "-m", "airflow", *PARTS[part], *port],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -115,15 +134,16 @@ class AirflowServer:
         return done.stdout
 
     def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Ask the REST API; fails with what it said where it refuses."""
+        """Ask the REST API; fails with what it said where it refuses. Writes come one after another, see PARTS."""
         url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
+        one_at_a_time = contextlib.nullcontext() if method == "GET" else self._writing
         try:
-            with urllib.request.urlopen(request, timeout=120) as response:
+            with one_at_a_time, urllib.request.urlopen(request, timeout=120) as response:
                 text = response.read()
         except urllib.error.HTTPError as e:
             raise AssertionError(f"{method} {path}: {e.code} {e.read().decode(errors='replace')}") from e
@@ -139,24 +159,19 @@ class AirflowServer:
                 found = self.ask("GET", "/api/v2/monitor/health")
             except OSError:
                 return False
-            return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer", "dag_processor"))
+            return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer"))
 
         eventually_in_airflow(healthy)
         self._token = self.ask("GET", "/auth/token")["access_token"]
 
-    def wait_for_dags(self, *dag_ids: str) -> None:
-        """Wait until the DAGs are known, and let them run."""
-        for dag_id in dag_ids:
-            eventually_in_airflow(lambda dag_id=dag_id: self._unpaused(dag_id))
-
-    def _unpaused(self, dag_id: str) -> bool:
-        try:
-            self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
-        except AssertionError:
-            errors = self.ask("GET", "/api/v2/importErrors")["import_errors"]
-            assert not errors, errors[0]["stack_trace"]
-            return False
-        return True
+    def connect(self, connection_id: str, kubeconfig: Path, namespace: str) -> None:
+        """Make a connection to a namespace of the cluster that a kubeconfig leads to, as a user does."""
+        extra = json.dumps({"kube_config_path": str(kubeconfig), "namespace": namespace})
+        self.ask(
+            "POST",
+            "/api/v2/connections",
+            {"connection_id": connection_id, "conn_type": "kubernetes", "extra": extra},
+        )
 
     def trigger(self, dag_id: str, **conf: Any) -> "Run":
         """Start a run of a DAG."""
@@ -179,8 +194,15 @@ class Run:
     def task(self, task_id: str = "train", map_index: int = -1) -> "Task":
         return Task(self, task_id, map_index)
 
-    def tasks(self) -> list[dict[str, Any]]:
-        return list(self.server.ask("GET", f"{self.path}/taskInstances")["task_instances"])
+    def states(self, *columns: str) -> dict[tuple[str, int], tuple[Any, ...]]:
+        """The state, or other columns, of the run's task instances, by task and map index.
+
+        From Airflow's database: each question to its API server costs a twentieth of a second of processor time.
+        """
+        query = f"select task_id, map_index, {', '.join(columns or ('state',))} from task_instance where run_id = ?"
+        with contextlib.closing(sqlite3.connect(f"file:{self.server.home}/airflow.db?mode=ro", uri=True)) as database:
+            rows = database.execute(f"{query} and dag_id = ?", [self.run_id, self.dag_id]).fetchall()
+        return {(task, index): tuple(rest) for task, index, *rest in rows}
 
 
 class Task:
@@ -198,25 +220,31 @@ class Task:
         return own if self.map_index < 0 else f"{own}/{self.map_index}"
 
     def get(self) -> dict[str, Any]:
+        """The task instance as Airflow's REST API shows it."""
         found: dict[str, Any] = self._ask("GET", self.path)
         return found
 
-    def wait(self, *states: str, try_number: int | None = None) -> dict[str, Any]:
-        """The task instance, once it is in one of these states."""
-        seen: list[Any] = []
+    def look(self) -> "Seen":
+        """How the task stands."""
+        found = self.run.states("state", "try_number", "pid").get((self.task_id, self.map_index))
+        return Seen(*found) if found else Seen(None, 0, None)
 
-        def look() -> dict[str, Any] | None:
-            found = self.get()
-            now = (found["state"], found["try_number"])
+    def wait(self, *states: str, try_number: int | None = None) -> "Seen":
+        """How the task stands, once it is in one of these states."""
+        seen: list[tuple[str | None, int]] = []
+
+        def look() -> Seen | None:
+            found = self.look()
+            now = (found.state, found.try_number)
             if not seen or seen[-1] != now:
                 seen.append(now)
-            fits = found["state"] in states and try_number in (None, found["try_number"])
-            over = found["state"] in OVER and found["state"] not in states
+            fits = found.state in states and try_number in (None, found.try_number)
+            over = found.state in OVER and found.state not in states
             return found if fits or over else None
 
         try:
-            found: dict[str, Any] = eventually_in_airflow(look)
-            assert found["state"] in states
+            found: Seen = eventually_in_airflow(look)
+            assert found.state in states
         except AssertionError as e:
             raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
         return found
@@ -244,36 +272,55 @@ class Task:
         return found
 
     def log(self, try_number: int | None = None) -> str:
-        """The text of a try's log, of all tries if none is named."""
-        tries = [try_number] if try_number is not None else range(1, self.get()["try_number"] + 1)
+        """The text of a try's log, of all tries if none is named; read from its files, for the same reason."""
+        folder = self.run.server.home / "logs" / f"dag_id={self.run.dag_id}" / f"run_id={self.run.run_id}"
+        folder /= f"task_id={self.task_id}"
+        if self.map_index >= 0:
+            folder /= f"map_index={self.map_index}"
         lines = []
-        for each in tries:
-            query = {"map_index": self.map_index, "full_content": "true"}
-            with contextlib.suppress(AssertionError):
-                content = self._ask("GET", f"{self._of_all}/logs/{each}", **query)["content"]
-                lines += [f"-- try {each}", *(line for entry in content for line in _lines(entry))]
+        for each in [try_number] if try_number is not None else range(1, self.look().try_number + 1):
+            lines.append(f"-- try {each}")
+            for path in sorted(folder.glob(f"attempt={each}.log*")):
+                lines += [text for line in path.read_text(errors="replace").splitlines() for text in _lines(line)]
         return "\n".join(lines)
+
+    def shown_log(self) -> str:
+        """The text of the newest try's log as Airflow's REST API shows it."""
+        query = {"map_index": self.map_index, "full_content": "true"}
+        content = self._ask("GET", f"{self._of_all}/logs/{self.look().try_number}", **query)["content"]
+        return "\n".join(entry["event"] if isinstance(entry, dict) else str(entry) for entry in content)
 
     @property
     def _of_all(self) -> str:
         return f"{self.run.path}/taskInstances/{self.task_id}"
 
 
-def _lines(entry: Any) -> list[str]:
-    if not isinstance(entry, dict):
-        return [str(entry)]
+class Seen(NamedTuple):
+    """How a task stands."""
+
+    state: str | None
+    try_number: int
+    pid: int | None
+
+
+def _lines(line: str) -> list[str]:
+    try:
+        entry = json.loads(line)
+    except ValueError:  # half of a line
+        return [line]
     details = entry.get("error_detail") or ()
-    return [entry["event"], *(f"{each.get('exc_type')}: {each.get('exc_value')}" for each in details)]
+    return [str(entry.get("event")), *(f"{each.get('exc_type')}: {each.get('exc_value')}" for each in details)]
 
 
 @contextlib.contextmanager
 def airflow_server(home: Path, dags: Path, **environment: str) -> Iterator[AirflowServer]:
-    """A running Airflow; every process of it is gone when the context ends."""
+    """A running Airflow whose DAGs are known, and may run; every process of it is gone when the context ends."""
     server = AirflowServer(home, dags, **environment)
     server.run("db", "migrate")
     try:
         for part in PARTS:
             server.start(part)
+        server.run("dag-processor", "--num-runs", "1")  # the DAGs don't change
         server.ready()
         yield server
     finally:
@@ -283,7 +330,10 @@ def airflow_server(home: Path, dags: Path, **environment: str) -> Iterator[Airfl
 def eventually_in_airflow(check: Callable[[], Any]) -> Any:
     """Call until it returns something true; fails with its last answer or error in the end."""
     for attempt in tenacity.Retrying(
-        stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(_LOOK), reraise=True
+        stop=tenacity.stop_after_delay(SECONDS) | tenacity.stop_when_event_set(given_up),
+        wait=tenacity.wait_fixed(_LOOK),
+        sleep=tenacity.sleep_using_event(given_up),
+        reraise=True,
     ):
         with attempt:
             found = check()

@@ -18,10 +18,15 @@ exit "$(cat "$GATE")"
 """
 GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
 COMMAND = ["sh", "-c", SCRIPT]
+CONNECTION = "{{ dag_run.conf['connection'] }}"
 IMAGE = "mxjob/mxnet:1.9.1"
 # A task that comes back before the scheduler has read that its executor let go of it is failed by Airflow: on a busy
 # machine that takes seconds. A trigger waits one poll_interval before its first event.
-COMMON: dict[str, Any] = {"poll_interval": 2, "retry_delay": timedelta(seconds=5)}
+COMMON: dict[str, Any] = {
+    "kubernetes_conn_id": CONNECTION,
+    "poll_interval": 2,
+    "retry_delay": timedelta(seconds=3),
+}
 JOB: dict[str, Any] = {"image": IMAGE, "command": COMMAND, "env": GATE, **COMMON}
 
 
@@ -41,22 +46,18 @@ def manifest(**run_policy: Any) -> dict[str, Any]:
 
 for mode in ("deferred", "waiting"):
     deferrable = mode == "deferred"
-    with DAG(f"{mode}", schedule=None):
+    with DAG(mode, schedule=None):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_timed", schedule=None):
         MXNetJobOperator(
             task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
         )
-    with DAG(f"{mode}_startup", schedule=None):
-        MXNetJobOperator(
-            task_id="train",
-            deferrable=deferrable,
-            retries=0,
-            startup_timeout=5,
-            image="no/such:image",
-            command=["true"],
-            poll_interval=8,  # the trigger's first event comes this long after the deferral, or Airflow fails the task
-        )
+    late: dict[str, Any] = {"task_id": "train", "deferrable": deferrable, "retries": 0, "startup_timeout": 5, **COMMON}
+    late |= {"command": ["true"], "poll_interval": 8}  # the first event comes so long after the deferral, see above
+    with DAG(f"{mode}_imageless", schedule=None):
+        MXNetJobOperator(image="no/such:image", **late)
+    with DAG(f"{mode}_crowded", schedule=None):
+        MXNetJobOperator(image=IMAGE, container_resources={"requests": {"cpu": "1000"}}, **late)
 
 with DAG("deferred_impatient", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
@@ -88,6 +89,7 @@ with DAG("detached", schedule=None):
         task_id="sense",
         job_name="{{ ti.xcom_pull('train', key='job_name') }}",
         namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
+        kubernetes_conn_id=CONNECTION,
         deferrable=True,
         poke_interval=COMMON["poll_interval"],
         timeout=600,
@@ -97,5 +99,6 @@ with DAG("detached", schedule=None):
         job_name="{{ ti.xcom_pull('train', key='job_name') }}",
         job_uid="{{ ti.xcom_pull('train', key='job_uid') }}",
         namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
+        kubernetes_conn_id=CONNECTION,
     )
     train >> sense >> delete
