@@ -36,7 +36,7 @@ test: lint ## Check the code and run every test that this machine can run.
 	@$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 .PHONY: test-airflow
-test-airflow: $(VENV)/.installed ## Run the tests that need a whole Airflow (scheduler, triggerer, API server): minutes.
+test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Airflow (scheduler, triggerer, API server).
 	@$(BIN)/pytest -m whole_airflow tests/airflow $(PYTEST_ARGS)
 
 .PHONY: simulate

@@ -11,8 +11,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
 @anywhere
 def test_an_outage_that_is_short_enough_is_waited_out(live):
     scene = live.begin("deferred")
-    uid = scene.the_job()
-    scene.watched(uid)
+    uid = scene.in_progress()
     scene.gateway.down = True
     eventually(lambda: "The API server can't be reached, and it is waited for" in scene.train.log())
     scene.end()
@@ -25,12 +24,11 @@ def test_an_outage_that_is_short_enough_is_waited_out(live):
 @anywhere
 def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(live):
     scene = live.begin("deferred_impatient")
-    uid = scene.the_job()
-    scene.watched(uid)
+    uid = scene.in_progress()
     scene.gateway.down = True
     scene.train.wait("scheduled", "queued", "running")  # the trigger gave up; the worker has yet to start, and to look
     scene.gateway.down = False
-    scene.train.wait("deferred")
+    assert scene.in_progress(deferrals=2) == uid
     assert scene.succeed().try_number == 1
     assert scene.train.xcom()["uid"] == uid
     assert scene.creations() == 1
@@ -39,8 +37,7 @@ def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(live):
 @anywhere
 def test_a_token_may_be_replaced_while_a_task_is_deferred(live):
     scene = live.begin("deferred")
-    uid = scene.the_job()
-    scene.watched(uid)
+    uid = scene.in_progress()
     scene.gateway.rotate("another-" + TOKEN)
     eventually(lambda: "reading them anew" in scene.train.log())
     scene.succeed()
@@ -50,8 +47,7 @@ def test_a_token_may_be_replaced_while_a_task_is_deferred(live):
 @anywhere
 def test_credentials_that_stay_refused_fail_the_task_for_good_and_leave_the_job(live):
     scene = live.begin("deferred")
-    uid = scene.the_job()
-    scene.watched(uid)
+    uid = scene.in_progress()
     scene.gateway.tokens = set()
     assert scene.train.wait("failed").try_number == 1
     assert "MXNetPermissionError" in scene.train.log()
@@ -72,7 +68,7 @@ def refusing_once(answer):
 def test_a_task_for_which_a_quota_has_no_room_tries_again(live):
     words = 'mxjobs.kubeflow.org "x" is forbidden: exceeded quota: jobs, requested: count/mxjobs.kubeflow.org=1'
     scene = live.begin("deferred", refusing_once(refusal(403, "Forbidden", words)))
-    scene.the_job()
+    scene.in_progress()
     assert scene.succeed().try_number == 2
     assert words in scene.train.log(1)
 
@@ -88,7 +84,7 @@ def test_a_real_quota_is_waited_for_by_retries(live):
         scene = live.begin("deferred", namespace=namespace)
         eventually(lambda: "exceeded quota" in scene.train.log(1))
         live.site.core.delete_namespaced_resource_quota("none", namespace)
-        scene.the_job()
+        scene.in_progress()
         assert scene.succeed().try_number > 1
 
 

@@ -14,8 +14,7 @@ def page():
 
 def test_a_deferred_task_links_to_its_job_and_shows_its_log(page, live):
     scene = live.begin("deferred")
-    uid = scene.the_job()
-    scene.watched(uid)
+    uid = scene.in_progress()
     name = scene.jobs()[uid]["metadata"]["name"]
     task = f"{live.airflow.url}/dags/deferred/runs/{scene.run.run_id}/tasks/train"
     page.goto(f"{live.airflow.url}/auth/token/login?next=/")

@@ -13,22 +13,12 @@ from mxnet_operator.api.conditions import job_state
 pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
 
 
-def waited_for(scene, mode):
-    """The uid of the job that a task of this mode waits for."""
-    uid = scene.the_job()
-    if mode == "deferred":
-        scene.watched(uid)
-    else:
-        scene.train.wait("running")
-    return uid
-
-
 @anywhere
 @pytest.mark.parametrize("state", ["failed", "success"])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_a_user_ends_ends_its_job(live, mode, state):
     scene = live.begin(mode)
-    uid = waited_for(scene, mode)
+    uid = scene.in_progress()
     scene.train.set_state(state)
     eventually(lambda: scene.uids() == set())
     assert uid in scene.deletions()
@@ -39,7 +29,7 @@ def test_a_task_that_a_user_ends_ends_its_job(live, mode, state):
 @pytest.mark.parametrize(("kind", "suspended"), [("suspended", True), ("kept", False)])
 def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(live, kind, suspended):
     scene = live.begin(f"deferred_{kind}")
-    uid = waited_for(scene, "deferred")
+    uid = scene.in_progress()
     scene.train.set_state("failed")
     state = "Suspended" if suspended else "Running"
     eventually(lambda: f"{'Suspended' if suspended else 'is kept'}" in scene.train.log())
@@ -55,10 +45,10 @@ def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(live, kind, suspe
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(live, mode):
     scene = live.begin(mode)
-    old = waited_for(scene, mode)
+    old = scene.in_progress()
     scene.train.clear()
     eventually(lambda: len(scene.uids() - {old}) == 1 and old not in scene.uids())
-    new = scene.the_job()
+    new = scene.in_progress()
     scene.succeed()
     assert scene.train.xcom()["uid"] == new
     assert new not in scene.deletions()
@@ -68,7 +58,7 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(live, mode):
 @anywhere
 def test_a_finished_task_that_is_cleared_runs_again(live):
     scene = live.begin("deferred")
-    first = scene.the_job()
+    first = scene.in_progress()
     scene.succeed()
     scene.hold()
     scene.train.clear()
@@ -96,7 +86,7 @@ def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(live):
     scene.train.wait("running")
     scene.train.clear()
     scene.train.wait("deferred", try_number=2)
-    uid = scene.the_job()
+    uid = scene.in_progress()
     scene.succeed()
     assert scene.train.xcom()["uid"] == uid
     assert scene.uids() == {uid}
@@ -105,10 +95,10 @@ def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(live):
 @anywhere
 def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(live):
     scene = live.begin("waiting")
-    old = scene.the_job()
-    os.kill(scene.train.wait("running").pid, signal.SIGTERM)
+    old = scene.in_progress()
+    os.kill(scene.train.look().pid, signal.SIGTERM)
     eventually(lambda: len(scene.uids() - {old}) == 1 and old not in scene.uids())
-    new = scene.the_job()
+    new = scene.in_progress()
     assert scene.succeed().try_number == 2
     assert scene.train.xcom()["uid"] == new
     assert scene.deletions() == [old]

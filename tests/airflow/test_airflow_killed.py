@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
 @anywhere
 def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(live):
     scene = live.begin("waiting")
-    uid = scene.the_job()
-    os.kill(scene.train.wait("running").pid, signal.SIGKILL)
+    uid = scene.in_progress()
+    os.kill(scene.train.look().pid, signal.SIGKILL)
     scene.train.wait("running", try_number=2)
     scene.succeed()
     assert scene.train.xcom()["uid"] == uid
@@ -26,8 +26,8 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(li
 @anywhere
 def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(live):
     scene = live.begin("waiting")
-    uid = scene.the_job()
-    os.kill(scene.train.wait("running").pid, signal.SIGKILL)
+    uid = scene.in_progress()
+    os.kill(scene.train.look().pid, signal.SIGKILL)
     assert scene.succeed().try_number == 2
     assert scene.train.xcom()["uid"] == uid
     assert (scene.creations(), scene.uids()) == (1, {uid})
@@ -50,7 +50,7 @@ def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(l
     eventually(lambda: held)
     os.kill(scene.train.wait("running").pid, signal.SIGKILL)
     scene.train.wait("running", try_number=2)
-    uid = scene.the_job()
+    uid = scene.in_progress()
     scene.succeed()
     assert scene.uids() == {uid}
     assert scene.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
@@ -60,9 +60,7 @@ def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(l
 @pytest.mark.alone
 def test_a_triggerer_that_dies_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next(live):
     waiting, ended = live.begin("deferred"), live.begin("deferred")
-    uid, other = waiting.the_job(), ended.the_job()
-    waiting.watched(uid)
-    ended.watched(other)
+    uid, other = waiting.in_progress(), ended.in_progress()
     writes = len(waiting.gateway.writes())
     live.airflow.stop("triggerer", signal.SIGKILL)
     ended.train.set_state("failed")

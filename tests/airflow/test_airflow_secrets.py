@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow, pytest.mark.a
 
 def test_no_secret_is_in_airflow_s_database_or_logs(live):
     scene = live.begin("deferred")
-    scene.the_job()
+    scene.in_progress()
     scene.succeed()
     read = {}
     for path in live.airflow.home.rglob("*"):

@@ -11,8 +11,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
 
 def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(live):
     scene = live.begin("deferred")
-    uid = scene.the_job()
-    scene.watched(uid)
+    uid = scene.in_progress()
     metadata = scene.jobs()[uid]["metadata"]
     address = live.job_pages.format(name=metadata["name"], namespace="default", uid=uid)
     eventually(lambda: scene.train.links() == {"MXJob": address, "MXJob logs": None})  # a moment after the deferral
@@ -42,8 +41,11 @@ def test_mapped_tasks_of_two_runs_have_a_job_each(live):
     scenes = [live.begin("deferred_mapped") for _ in range(2)]
     for scene in scenes:
         eventually(lambda scene=scene: [job_state(job) for job in scene.jobs().values()] == ["Running"] * 2)
-        scene.end()
     tasks = [scene.run.task("train", index) for scene in scenes for index in range(2)]
+    for task in tasks:
+        task.deferred()
+    for scene in scenes:
+        scene.end()
     for task in tasks:
         task.wait("success")
     assert {task.xcom()["uid"] for task in tasks} == {uid for scene in scenes for uid in scene.uids()}
@@ -64,6 +66,9 @@ def test_a_pool_that_counts_deferred_tasks_limits_how_many_jobs_there_are(live):
         return sorted(state for (state,) in scene.run.states().values())
 
     eventually(lambda: unfinished() == 2 and states() == ["deferred", "deferred", "scheduled", "scheduled"])
+    for (task_id, index), (state,) in scene.run.states().items():
+        if state == "deferred":
+            scene.run.task(task_id, index).deferred()
     scene.end()
     eventually(lambda: unfinished() == 4 and states() == ["success"] * 4)
     assert most == 2
@@ -74,7 +79,7 @@ def test_a_sensor_waits_for_a_job_that_another_task_created_and_a_third_deletes_
     scene = live.begin("detached")
     scene.train.wait("success")
     uid = scene.the_job()
-    scene.run.task("sense").wait("deferred")
+    scene.run.task("sense").deferred()
     scene.end()
     scene.run.task("delete").wait("success")
     assert scene.run.task("delete").xcom() is True

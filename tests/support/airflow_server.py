@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -12,6 +13,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,14 +80,15 @@ class AirflowServer:
         self._ports = {"api-server": self.port, "execution-api": execution_port}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._writing = threading.Lock()
+        self._noticed = Noticed(home / "scheduler.log")
         self._token = ""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, part: str) -> None:
-        """Start one of PARTS in a process group of its own."""
+    def start(self, part: str) -> int:
+        """Start one of PARTS in a session of its own, and return that's leader."""
         assert part not in self._processes
         port = ("--port", str(self._ports[part])) if part in self._ports else ()
         with (self.home / f"{part}.log").open("ab") as log:
@@ -98,6 +101,7 @@ class AirflowServer:
                 env=self.environment,
                 start_new_session=True,
             )
+        return self._processes[part].pid
 
     def stop(self, part: str, how: int = signal.SIGTERM) -> None:
         """End a part and all processes of its group."""
@@ -164,6 +168,10 @@ class AirflowServer:
         eventually_in_airflow(healthy)
         self._token = self.ask("GET", "/auth/token")["access_token"]
 
+    def noticed(self, key: str) -> int:
+        """How often the scheduler has seen that its executor let go of a task instance."""
+        return self._noticed.count(key)
+
     def connect(self, connection_id: str, kubeconfig: Path, namespace: str) -> None:
         """Make a connection to a namespace of the cluster that a kubeconfig leads to, as a user does."""
         extra = json.dumps({"kube_config_path": str(kubeconfig), "namespace": namespace})
@@ -177,6 +185,26 @@ class AirflowServer:
         """Start a run of a DAG."""
         body = {"logical_date": None, "conf": conf}
         return Run(self, dag_id, self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"])
+
+
+class Noticed:
+    """What the scheduler's log says of its executor's events, read once however many ask."""
+
+    _EVENT = re.compile(rb"Received executor event with state success for task instance TaskInstanceKey\((.*?)\)")
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read = 0
+        self._seen: Counter[str] = Counter()
+        self._reading = threading.Lock()
+
+    def count(self, key: str) -> int:
+        with self._reading, self._log.open("rb") as log:
+            log.seek(self._read)
+            whole = log.read().rpartition(b"\n")[0]
+            self._read += len(whole)
+            self._seen.update(match.decode() for match in self._EVENT.findall(whole))
+            return self._seen[key]
 
 
 class Run:
@@ -248,6 +276,16 @@ class Task:
         except AssertionError as e:
             raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
         return found
+
+    def deferred(self, times: int = 1) -> None:
+        """Wait until the task is deferred, and the scheduler has noticed: this try's first, or a later time.
+
+        Airflow's scheduler fails a task that resumes before that (apache/airflow#72716).
+        """
+        found = self.wait("deferred")
+        key = f"dag_id={self.run.dag_id!r}, task_id={self.task_id!r}, run_id={self.run.run_id!r}"
+        key += f", try_number={found.try_number}, map_index={self.map_index}"
+        eventually_in_airflow(lambda: self.run.server.noticed(key) >= times)
 
     def set_state(self, state: str) -> None:
         self._ask("PATCH", self.path, {"new_state": state})

@@ -20,8 +20,6 @@ GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
 COMMAND = ["sh", "-c", SCRIPT]
 CONNECTION = "{{ dag_run.conf['connection'] }}"
 IMAGE = "mxjob/mxnet:1.9.1"
-# A task that comes back before the scheduler has read that its executor let go of it is failed by Airflow: on a busy
-# machine that takes seconds. A trigger waits one poll_interval before its first event.
 COMMON: dict[str, Any] = {
     "kubernetes_conn_id": CONNECTION,
     "poll_interval": 2,
@@ -50,10 +48,12 @@ for mode in ("deferred", "waiting"):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_timed", schedule=None):
         MXNetJobOperator(
-            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
+            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=45), **JOB
         )
     late: dict[str, Any] = {"task_id": "train", "deferrable": deferrable, "retries": 0, "startup_timeout": 5, **COMMON}
-    late |= {"command": ["true"], "poll_interval": 8}  # the first event comes so long after the deferral, see above
+    # The first event comes so long after the deferral: a task that comes back before the scheduler has read that its
+    # executor let go of it is failed by Airflow, and on a busy machine that takes seconds.
+    late |= {"command": ["true"], "poll_interval": 10}
     with DAG(f"{mode}_imageless", schedule=None):
         MXNetJobOperator(image="no/such:image", **late)
     with DAG(f"{mode}_crowded", schedule=None):
