@@ -49,6 +49,7 @@ mutants: $(VENV)/.installed ## Make mistakes in copies of the controller, and sh
 
 .PHONY: bench
 bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
+	@$(BIN)/python tests/perf/bench_triggerer.py
 	@$(BIN)/python tests/perf/bench_deferred.py
 
 .PHONY: lint

@@ -93,6 +93,26 @@ def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(live):
 
 
 @anywhere
+def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_is_over(live):
+    """Airflow doesn't tell that from a retry. The reply to the job's deletion is held back until it ends the task."""
+    held = []
+
+    async def handler(asked, forward):
+        if asked.method == "DELETE" and not held:
+            held.append(asked)
+            await asyncio.Event().wait()
+
+    scene = live.begin("deferred_removed", handler)
+    uid = scene.in_progress()
+    scene.end()
+    eventually(lambda: held)
+    scene.train.clear()
+    assert scene.train.wait("success").try_number == 2
+    assert scene.train.xcom()["uid"] == uid
+    assert scene.creations() == 1
+
+
+@anywhere
 def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(live):
     scene = live.begin("waiting")
     old = scene.in_progress()

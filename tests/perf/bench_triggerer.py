@@ -93,7 +93,7 @@ def measure(home: Path, kubeconfig: str, uids: list[str], options: argparse.Name
         jobs.sort(key=lambda job: job["name"])
         given = json.dumps({"jobs": jobs, "poll_interval": options.poll_interval})
         program = [sys.executable, str(HERE / "defer_tasks.py")]
-        subprocess.run(program, input=given, text=True, check=True, env=airflow.environment)
+        subprocess.run(program, input=given, text=True, check=True, env=airflow.environment, stdout=subprocess.DEVNULL)
         eventually_in_airflow(lambda: len(list(home.rglob("attempt=1.log.trigger.*"))) == len(uids))
         starting = len(log.read_text())
         channel.send("count")
@@ -137,8 +137,8 @@ def main() -> None:
     if options.json:
         print(json.dumps(found))
         return
-    print(f"`airflow triggerer` with {options.jobs} deferred tasks for {options.seconds:.0f} s, each with a look every")
-    print(f"{options.poll_interval:.0f} s (without a task in brackets)")
+    looks = f"a look every {options.poll_interval:.0f} s (in brackets: without a task)"
+    print(f"airflow triggerer with {options.jobs} deferred tasks for {options.seconds:.0f} s, {looks}")
     alone, busy = found["alone"], found["with_tasks"]
     print(f"  CPU                      {busy['cpu']:.1%} of one core ({alone['cpu']:.1%})")
     print(f"  memory                   {busy['memory_mib']:.0f} MiB ({alone['memory_mib']:.0f} MiB)")

@@ -73,6 +73,9 @@ with DAG("deferred_suspended", schedule=None):
 with DAG("deferred_kept", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, on_kill_action="keep", **JOB)
 
+with DAG("deferred_removed", schedule=None):
+    MXNetJobOperator(task_id="train", deferrable=True, retries=2, on_finish_action="delete", **JOB)
+
 with DAG("deferred_mapped", schedule=None, max_active_runs=4):
     MXNetJobOperator.partial(
         task_id="train", deferrable=True, retries=2, image=IMAGE, command=COMMAND, **COMMON
