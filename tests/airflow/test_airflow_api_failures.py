@@ -1,8 +1,8 @@
 """What tasks make of a Kubernetes API that is away, or refuses them: on a whole Airflow, with real jobs."""
 
 import pytest
+from airflow_patience import eventually
 from airflow_scenes import TOKEN, anywhere
-from airflow_server import eventually_in_airflow as eventually
 from api_gateway import refusal
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]

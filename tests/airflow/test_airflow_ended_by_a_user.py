@@ -5,8 +5,8 @@ import os
 import signal
 
 import pytest
+from airflow_patience import eventually
 from airflow_scenes import MODES, anywhere
-from airflow_server import eventually_in_airflow as eventually
 
 from mxnet_operator.api.conditions import job_state
 

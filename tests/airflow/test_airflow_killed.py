@@ -5,8 +5,8 @@ import os
 import signal
 
 import pytest
+from airflow_patience import eventually
 from airflow_scenes import anywhere
-from airflow_server import eventually_in_airflow as eventually
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
 

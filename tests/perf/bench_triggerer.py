@@ -23,7 +23,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
-from airflow_server import AirflowServer, eventually_in_airflow
+from airflow_patience import eventually
+from airflow_server import AirflowServer
 from bench_deferred import server_process
 
 HERE = Path(__file__).resolve().parent
@@ -86,7 +87,7 @@ def measure(home: Path, kubeconfig: str, uids: list[str], options: argparse.Name
     log = home / "triggerer.log"
     leader = airflow.start("triggerer")
     try:
-        eventually_in_airflow(lambda: len(group(leader)) > 1 and "Starting the triggerer" in log.read_text())
+        eventually(lambda: len(group(leader)) > 1 and "Starting the triggerer" in log.read_text())
         time.sleep(10)
         alone = used(leader, 30)
         jobs = [{"name": f"job-{number}", "uid": uid} for number, uid in enumerate(uids)]
@@ -94,7 +95,7 @@ def measure(home: Path, kubeconfig: str, uids: list[str], options: argparse.Name
         given = json.dumps({"jobs": jobs, "poll_interval": options.poll_interval})
         program = [sys.executable, str(HERE / "defer_tasks.py")]
         subprocess.run(program, input=given, text=True, check=True, env=airflow.environment, stdout=subprocess.DEVNULL)
-        eventually_in_airflow(lambda: len(list(home.rglob("attempt=1.log.trigger.*"))) == len(uids))
+        eventually(lambda: len(list(home.rglob("attempt=1.log.trigger.*"))) == len(uids))
         starting = len(log.read_text())
         channel.send("count")
         busy = used(leader, options.seconds)

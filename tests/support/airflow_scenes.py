@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
+from airflow_patience import eventually
 from airflow_server import AirflowServer, airflow_server
-from airflow_server import eventually_in_airflow as eventually
 from airflow_sites import Site, kubernetes_site, local_site
 from airflow_together import Together
 from api_gateway import Gateway, Handler, gateway_to

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import pytest
-from airflow_server import given_up
+from airflow_patience import given_up
 
 
 class Together:
