@@ -36,7 +36,7 @@ test: lint ## Check the code and run every test that this machine can run.
 	@$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 .PHONY: test-airflow
-test-airflow: $(VENV)/.installed ## Run the tests that need a whole Airflow (scheduler, triggerer, API server): minutes.
+test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Airflow (scheduler, triggerer, API server).
 	@$(BIN)/pytest -m whole_airflow tests/airflow $(PYTEST_ARGS)
 
 .PHONY: simulate
@@ -49,6 +49,7 @@ mutants: $(VENV)/.installed ## Make mistakes in copies of the controller, and sh
 
 .PHONY: bench
 bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
+	@$(BIN)/python tests/perf/bench_triggerer.py
 	@$(BIN)/python tests/perf/bench_deferred.py
 
 .PHONY: lint

@@ -39,6 +39,8 @@ from mxnet_provider.verdict import verdict
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from mxnet_provider.job_ref import JobRef
+
 
 class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
     """Run an MXJob to its end and return what it came to.
@@ -230,6 +232,11 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         self._killed = False
         self._cursors: dict[str, list[Any]] = {}
         self._deferred_at: float | None = None
+
+    @property
+    def job_ref(self) -> "JobRef | None":
+        """The job of this try, once it is known: what the links lead to."""
+        return None if self._job is None else self._job.known
 
     def execute(self, context: "Context") -> dict[str, Any]:
         """Create the job, or find the one of an earlier try, wait for it, and return what it came to.

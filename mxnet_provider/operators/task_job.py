@@ -29,7 +29,7 @@ _XCOMS: Final = ("job_name", "job_namespace", "job_uid")
 class TaskJob:
     """Which job a try is about, from before it is created until it is over.
 
-    A try begins with `begin`, or after a deferral with `recall`; from there on `ref` is known.
+    A try begins with `begin`, or after a deferral with `recall`; from there on there is a `ref`.
 
     Args:
         context: Airflow's, of this try.
@@ -57,21 +57,21 @@ class TaskJob:
         self._plural = plural
         self._durable = durable
         self._ends = ends
-        self._known: JobRef | None = None
+        self.known: JobRef | None = None
         self._record: Record | None = None
         self.killed = threading.Event()
 
     @property
     def ref(self) -> JobRef:
         """The job, once it is known."""
-        if self._known is None:
+        if self.known is None:
             raise RuntimeError("there is no job yet")
-        return self._known
+        return self.known
 
     @property
     def title(self) -> str:
         """How messages call the job, which may be no more than intended."""
-        ref = self._known or (self._record.ref if self._record else None)
+        ref = self.known or (self._record.ref if self._record else None)
         return ref.title if ref else "the MXJob"
 
     @property
@@ -103,7 +103,7 @@ class TaskJob:
         """Know again, after a deferral, which job this try is about."""
         record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
         if record is not None and record.generation == identity.generation(self._ti):
-            self._record, self._known = record, record.ref
+            self._record, self.known = record, record.ref
             return
         index = -1 if self._ti.map_index is None else self._ti.map_index
         name, namespace, uid = (
@@ -111,7 +111,7 @@ class TaskJob:
         )
         if not (name and namespace and uid):
             raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
-        self._known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
+        self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
 
     def redefer(self) -> None:
         """Count another deferral of this try, after a trigger that ended without a verdict; three are allowed."""
@@ -133,9 +133,9 @@ class TaskJob:
     def kill(self) -> None:
         """Delete, suspend or keep the unfinished job; another that has its name by now is left alone."""
         self.killed.set()
-        if self._known is None:
+        if self.known is None:
             return
-        action, ref = self._ends.on_kill_action, self._known
+        action, ref = self._ends.on_kill_action, self.known
         if self._hook.kill_job(ref, action, propagation_policy=self._ends.propagation_policy):
             self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
 
@@ -164,7 +164,7 @@ class TaskJob:
             self._replace(JobRef.of(found, record.ref.plural))
             return self._create_new(make, deadline)
         self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
-        self._known = record.ref
+        self.known = record.ref
         if decision == "reuse":
             return None
         if decision == "create_same":
@@ -172,8 +172,8 @@ class TaskJob:
             return self._submit(make(record.token))
         if found is None:
             raise RuntimeError(f"nothing to do for decision {decision!r}")
-        self._known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
-        self._remember(ref=self._known, phase="submitted")
+        self.known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
+        self._remember(ref=self.known, phase="submitted")
         self._log.info("%s, which try %d created, is waited for again.", self.ref.title, record.try_number)
         if decision == "resume":
             self._resume(found)
@@ -184,7 +184,7 @@ class TaskJob:
         found = identity.newest(self._hook.list_jobs(like, identity.selector(self._ti)))
         if found is None:
             return self._create_new(make, deadline)
-        self._known = JobRef.of(found, self._plural)
+        self.known = JobRef.of(found, self._plural)
         self._log.info("%s, which an earlier try created, is waited for again.", self.ref.title)
         return dict(found)
 
@@ -218,9 +218,9 @@ class TaskJob:
             self._log.info("%s had been created; the API server's reply was lost.", ref.title)
         else:
             self._log.info("Created %s.", ref.title)
-        self._known = JobRef.of(job, ref.plural)
+        self.known = JobRef.of(job, ref.plural)
         self.stop_if_killed()
-        self._remember(ref=self._known, phase="submitted")
+        self._remember(ref=self.known, phase="submitted")
         return job
 
     def _replace(self, ref: JobRef) -> None:

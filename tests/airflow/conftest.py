@@ -7,7 +7,8 @@ from pathlib import Path
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
-from airflow_scenes import begin, gateway, job_pages, kubernetes_cluster, live, site  # noqa: F401 - fixtures
+from airflow_scenes import live, live_airflow, live_alone, local, real, site, together  # noqa: F401 - fixtures
+from airflow_together import pytest_pyfunc_call  # noqa: F401 - a hook
 
 AIRFLOW = [sys.executable, "-m", "airflow"]
 

@@ -3,7 +3,7 @@
 import pytest
 from browser import browser_page
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")
@@ -12,23 +12,22 @@ def page():
         yield page
 
 
-def test_a_deferred_task_links_to_its_job_and_shows_its_log(page, begin, live, job_pages):
-    scene = begin("deferred")
-    uid = scene.the_job()
-    scene.train.wait("deferred")
+def test_a_deferred_task_links_to_its_job_and_shows_its_log(page, live):
+    scene = live.begin("deferred")
+    uid = scene.in_progress()
     name = scene.jobs()[uid]["metadata"]["name"]
-    task = f"{live.url}/dags/deferred/runs/{scene.run.run_id}/tasks/train"
-    page.goto(f"{live.url}/auth/token/login?next=/")
+    task = f"{live.airflow.url}/dags/deferred/runs/{scene.run.run_id}/tasks/train"
+    page.goto(f"{live.airflow.url}/auth/token/login?next=/")
 
     page.goto(f"{task}/details")
     link = page.locator("a", has_text="MXJob").first
     link.wait_for()
     address = link.get_attribute("href")
-    assert address == job_pages.format(name=name, namespace="default", uid=uid)
+    assert address == live.job_pages.format(name=name, namespace="default", uid=uid)
 
     page.goto(task)
     page.get_by_text("[worker-0] Epoch[0] Validation-accuracy=0.5").first.wait_for()
-    assert scene.train.get()["state"] == "deferred"
+    assert scene.train.look().state == "deferred"
 
     page.goto(address)
     assert page.locator(".state").inner_text() == "Running"

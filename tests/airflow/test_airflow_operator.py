@@ -28,6 +28,7 @@ from mxnet_provider.exceptions import (
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
@@ -127,6 +128,17 @@ def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(stage):
     assert task.result()["state"] == ""
     job = stage.job_of(task)
     assert task.ti.pushed == {f"job_{key}": job["metadata"][key] for key in ("name", "namespace", "uid")}
+
+
+def test_the_links_lead_to_the_task_s_job_once_there_is_one(stage, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__MXNET__JOB_URL_TEMPLATE", "http://jobs/{namespace}/{name}/{uid}")
+    operator = stage.operator(wait_for_completion=False)
+    assert MXNetJobLink().get_link(operator, ti_key=None) == ""
+    task = stage.start(operator)
+    task.result()
+    name, uid = (stage.job_of(task)["metadata"][key] for key in ("name", "uid"))
+    assert MXNetJobLink().get_link(operator, ti_key=None) == f"http://jobs/default/{name}/{uid}"
+    assert MXNetLogsLink().get_link(operator, ti_key=None) == ""
 
 
 def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(stage):

@@ -397,3 +397,10 @@ async def test_plain_json_is_given_whatever_else_is_accepted(api, namespace):
     for accept in ("application/json, */*", "*/*"):
         answer = await api.ask("GET", JOBS.format(namespace), headers={"Accept": accept})
         assert json.loads(answer.text)["kind"] == "MXJobList"
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+async def test_a_token_is_taken_whatever_the_case_of_its_scheme(api, scheme):
+    """Within a pod the Kubernetes client for Python writes it small."""
+    answer = await api.ask("GET", "/api/v1/pods", headers={"Authorization": f"{scheme} {api.token}"})
+    assert answer.code == 200

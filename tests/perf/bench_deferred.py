@@ -1,10 +1,11 @@
-"""What 200 deferred tasks cost: 200 triggers on one event loop, as in Airflow's triggerer, for a minute.
+"""What the triggers of 200 deferred tasks cost by themselves: on one event loop, as in a triggerer, for a minute.
 
     make bench            (or: python tests/perf/bench_deferred.py --jobs 200 --seconds 60 --poll-interval 10)
 
 The API server is our own, in a process of its own; its jobs run, and each worker writes a log line every two seconds.
-Airflow's own share of a triggerer (its database, heartbeats, log files) is not measured. Blocks of the loop are given
-twice: as time on the clock, which other programs lengthen, and as this thread's processor time, which is ours alone.
+Airflow's own share of a triggerer (its database, heartbeats, log files) is not measured: bench_triggerer.py has it all.
+Blocks of the loop are given twice: as time on the clock, which other programs lengthen, and as this thread's processor
+time, which is ours alone.
 """
 
 import argparse
@@ -46,7 +47,10 @@ class GrowingLogs:
 
 
 async def serve(jobs: int, folder: Path, channel: Any) -> None:
-    """Be the API server, with so many running jobs; sends their uids, and at the end how often it was asked."""
+    """Be the API server, with so many running jobs.
+
+    Sends their uids, and when it hears `stop`, how often it was asked since it began, or heard `count`.
+    """
     asked: Counter[str] = Counter()
     async with running_server(folder, log_source=GrowingLogs()) as running:
         answer = running.server._handle
@@ -60,7 +64,8 @@ async def serve(jobs: int, folder: Path, channel: Any) -> None:
         for route in running.server._runner.app.router.routes():
             route._handler = counting
         channel.send((str(running.kubeconfig), uids))
-        await asyncio.to_thread(channel.recv)
+        while await asyncio.to_thread(channel.recv) == "count":
+            asked.clear()
         channel.send(dict(asked))
 
 

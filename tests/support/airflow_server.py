@@ -1,27 +1,37 @@
-"""A whole Airflow for tests: its four parts as processes, with a database of their own."""
+"""A whole Airflow for tests: its parts as processes, with a database of their own."""
 
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import tenacity
+from airflow_patience import SECONDS, eventually
+from airflow_runs import Run
 
-SECONDS = 300
-PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
-_LOOK = 0.7
-"""Seconds between two questions: each costs Airflow's API server a twentieth of a second of processor time."""
+PARTS = {
+    "api-server": ("api-server", "--apps", "core"),
+    "execution-api": ("api-server", "--apps", "execution"),
+    "scheduler": ("scheduler", "--skip-serve-logs"),  # the API server reads logs from this machine's files
+    "triggerer": ("triggerer", "--skip-serve-logs"),
+}
+"""With the command of each.
 
-OVER = ("success", "failed", "skipped", "upstream_failed")
+What users ask is answered by another process than what tasks ask: Airflow writes a user's action down on its event
+loop (`log_action`), and where it waits there for SQLite's one lock, which a task's request in the same process holds,
+neither ends before the lock's timeout.
+"""
 
 
 class AirflowServer:
@@ -29,18 +39,18 @@ class AirflowServer:
 
     def __init__(self, home: Path, dags: Path, **environment: str) -> None:
         self.home = home
-        self.port = _free_port()
+        self.port, execution_port = _free_port(), _free_port()
         own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.environment = {
             **own,
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__PARALLELISM": "16",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self.port}/execution/",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{execution_port}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",
-            "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{self.port}",
             "AIRFLOW__API__SECRET_KEY": "for tests",
             "AIRFLOW__API_AUTH__JWT_SECRET": "for tests, and long enough for the signature of a token: 0123456789",
@@ -48,9 +58,10 @@ class AirflowServer:
             "AIRFLOW__SCHEDULER__TRIGGER_TIMEOUT_CHECK_INTERVAL": "2",
             "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",
-            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "20",
+            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "250",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
             "AIRFLOW__API__WORKER_TIMEOUT": "300",
             "PYTHONWARNINGS": "ignore",
             **environment,
@@ -59,19 +70,23 @@ class AirflowServer:
         settings = home / "config" / "airflow_local_settings.py"
         settings.parent.mkdir(exist_ok=True)
         settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
+        self._ports = {"api-server": self.port, "execution-api": execution_port}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._writing = threading.Lock()
+        self._noticed = Noticed(home / "scheduler.log")
         self._token = ""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, part: str) -> None:
-        """Start one of PARTS in a process group of its own."""
+    def start(self, part: str) -> int:
+        """Start one of PARTS in a session of its own, and return that's leader."""
         assert part not in self._processes
+        port = ("--port", str(self._ports[part])) if part in self._ports else ()
         with (self.home / f"{part}.log").open("ab") as log:
             self._processes[part] = subprocess.Popen(
-                [sys.executable, "-m", "airflow", part],
+                [sys.executable, "-m", "airflow", *PARTS[part], *port],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -79,6 +94,7 @@ class AirflowServer:
                 env=self.environment,
                 start_new_session=True,
             )
+        return self._processes[part].pid
 
     def stop(self, part: str, how: int = signal.SIGTERM) -> None:
         """End a part and all processes of its group."""
@@ -115,15 +131,16 @@ class AirflowServer:
         return done.stdout
 
     def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Ask the REST API; fails with what it said where it refuses."""
+        """Ask the REST API; fails with what it said where it refuses. Writes come one after another, see PARTS."""
         url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
+        one_at_a_time = contextlib.nullcontext() if method == "GET" else self._writing
         try:
-            with urllib.request.urlopen(request, timeout=120) as response:
+            with one_at_a_time, urllib.request.urlopen(request, timeout=120) as response:
                 text = response.read()
         except urllib.error.HTTPError as e:
             raise AssertionError(f"{method} {path}: {e.code} {e.read().decode(errors='replace')}") from e
@@ -139,156 +156,63 @@ class AirflowServer:
                 found = self.ask("GET", "/api/v2/monitor/health")
             except OSError:
                 return False
-            return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer", "dag_processor"))
+            return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer"))
 
-        eventually_in_airflow(healthy)
+        eventually(healthy)
         self._token = self.ask("GET", "/auth/token")["access_token"]
 
-    def wait_for_dags(self, *dag_ids: str) -> None:
-        """Wait until the DAGs are known, and let them run."""
-        for dag_id in dag_ids:
-            eventually_in_airflow(lambda dag_id=dag_id: self._unpaused(dag_id))
+    def noticed(self, key: str) -> int:
+        """How often the scheduler has seen that its executor let go of a task instance."""
+        return self._noticed.count(key)
 
-    def _unpaused(self, dag_id: str) -> bool:
-        try:
-            self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
-        except AssertionError:
-            errors = self.ask("GET", "/api/v2/importErrors")["import_errors"]
-            assert not errors, errors[0]["stack_trace"]
-            return False
-        return True
+    def connect(self, connection_id: str, kubeconfig: Path, namespace: str) -> None:
+        """Make a connection to a namespace of the cluster that a kubeconfig leads to, as a user does."""
+        extra = json.dumps({"kube_config_path": str(kubeconfig), "namespace": namespace})
+        self.ask(
+            "POST",
+            "/api/v2/connections",
+            {"connection_id": connection_id, "conn_type": "kubernetes", "extra": extra},
+        )
 
-    def trigger(self, dag_id: str, **conf: Any) -> "Run":
+    def trigger(self, dag_id: str, **conf: Any) -> Run:
         """Start a run of a DAG."""
         body = {"logical_date": None, "conf": conf}
         return Run(self, dag_id, self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
 
-class Run:
-    """One run of a DAG."""
+class Noticed:
+    """What the scheduler's log says of its executor's events, read once however many ask."""
 
-    def __init__(self, server: AirflowServer, dag_id: str, run_id: str) -> None:
-        self.server = server
-        self.dag_id = dag_id
-        self.run_id = run_id
+    _EVENT = re.compile(rb"Received executor event with state success for task instance TaskInstanceKey\((.*?)\)")
 
-    @property
-    def path(self) -> str:
-        return f"/api/v2/dags/{self.dag_id}/dagRuns/{urllib.parse.quote(self.run_id)}"
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read = 0
+        self._seen: Counter[str] = Counter()
+        self._reading = threading.Lock()
 
-    def task(self, task_id: str = "train", map_index: int = -1) -> "Task":
-        return Task(self, task_id, map_index)
-
-    def tasks(self) -> list[dict[str, Any]]:
-        return list(self.server.ask("GET", f"{self.path}/taskInstances")["task_instances"])
-
-
-class Task:
-    """One task instance."""
-
-    def __init__(self, run: Run, task_id: str, map_index: int) -> None:
-        self.run = run
-        self.task_id = task_id
-        self.map_index = map_index
-        self._ask = run.server.ask
-
-    @property
-    def path(self) -> str:
-        own = f"{self.run.path}/taskInstances/{self.task_id}"
-        return own if self.map_index < 0 else f"{own}/{self.map_index}"
-
-    def get(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._ask("GET", self.path)
-        return found
-
-    def wait(self, *states: str, try_number: int | None = None) -> dict[str, Any]:
-        """The task instance, once it is in one of these states."""
-        seen: list[Any] = []
-
-        def look() -> dict[str, Any] | None:
-            found = self.get()
-            now = (found["state"], found["try_number"])
-            if not seen or seen[-1] != now:
-                seen.append(now)
-            fits = found["state"] in states and try_number in (None, found["try_number"])
-            over = found["state"] in OVER and found["state"] not in states
-            return found if fits or over else None
-
-        try:
-            found: dict[str, Any] = eventually_in_airflow(look)
-            assert found["state"] in states
-        except AssertionError as e:
-            raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
-        return found
-
-    def set_state(self, state: str) -> None:
-        self._ask("PATCH", self.path, {"new_state": state})
-
-    def clear(self) -> None:
-        body = {
-            "dry_run": False,
-            "dag_run_id": self.run.run_id,
-            "task_ids": [self.task_id if self.map_index < 0 else [self.task_id, self.map_index]],
-            "only_failed": False,
-            "only_running": False,
-            "reset_dag_runs": True,
-        }
-        self._ask("POST", f"/api/v2/dags/{self.run.dag_id}/clearTaskInstances", body)
-
-    def xcom(self, key: str = "return_value") -> Any:
-        query = {"map_index": self.map_index, "deserialize": "true"}
-        return self._ask("GET", f"{self._of_all}/xcomEntries/{key}", **query)["value"]
-
-    def links(self) -> dict[str, str]:
-        found: dict[str, str] = self._ask("GET", f"{self._of_all}/links", map_index=self.map_index)["extra_links"]
-        return found
-
-    def log(self, try_number: int | None = None) -> str:
-        """The text of a try's log, of all tries if none is named."""
-        tries = [try_number] if try_number is not None else range(1, self.get()["try_number"] + 1)
-        lines = []
-        for each in tries:
-            query = {"map_index": self.map_index, "full_content": "true"}
-            with contextlib.suppress(AssertionError):
-                content = self._ask("GET", f"{self._of_all}/logs/{each}", **query)["content"]
-                lines += [f"-- try {each}", *(line for entry in content for line in _lines(entry))]
-        return "\n".join(lines)
-
-    @property
-    def _of_all(self) -> str:
-        return f"{self.run.path}/taskInstances/{self.task_id}"
-
-
-def _lines(entry: Any) -> list[str]:
-    if not isinstance(entry, dict):
-        return [str(entry)]
-    details = entry.get("error_detail") or ()
-    return [entry["event"], *(f"{each.get('exc_type')}: {each.get('exc_value')}" for each in details)]
+    def count(self, key: str) -> int:
+        with self._reading, self._log.open("rb") as log:
+            log.seek(self._read)
+            whole = log.read().rpartition(b"\n")[0]
+            self._read += len(whole)
+            self._seen.update(match.decode() for match in self._EVENT.findall(whole))
+            return self._seen[key]
 
 
 @contextlib.contextmanager
 def airflow_server(home: Path, dags: Path, **environment: str) -> Iterator[AirflowServer]:
-    """A running Airflow; every process of it is gone when the context ends."""
+    """A running Airflow whose DAGs are known, and may run; every process of it is gone when the context ends."""
     server = AirflowServer(home, dags, **environment)
     server.run("db", "migrate")
     try:
         for part in PARTS:
             server.start(part)
+        server.run("dag-processor", "--num-runs", "1")  # the DAGs don't change
         server.ready()
         yield server
     finally:
         server.stop_all()
-
-
-def eventually_in_airflow(check: Callable[[], Any]) -> Any:
-    """Call until it returns something true; fails with its last answer or error in the end."""
-    for attempt in tenacity.Retrying(
-        stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(_LOOK), reraise=True
-    ):
-        with attempt:
-            found = check()
-            assert found, f"still {found!r}"
-    return found
 
 
 def _free_port() -> int:

@@ -1,68 +1,91 @@
 """Clusters on which Airflow's tasks run in tests, and how a test says there that a job is over."""
 
 import contextlib
-import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cluster_fixtures import LocalCluster
+from cluster_fixtures import LocalCluster, eventually
 from control_plane import Server
 from controller_fixtures import PROGRAM
 from fake_nodes import EXIT_CODE, fake_node
-from kubectl import kubectl
+from kubernetes import client, config
+
+from mxnet_operator.api import names
+
+_MXJOBS = (names.GROUP, names.VERSION)
 
 
-class LocalSite:
+class Site:
+    """A cluster as its administrator sees it; used by many threads at once."""
+
+    has_logs: bool
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        api = config.new_client_from_config(str(kubeconfig))
+        self._jobs, self.core = client.CustomObjectsApi(api), client.CoreV1Api(api)
+
+    def jobs(self, namespace: str, selector: str) -> list[dict[str, Any]]:
+        """The MXJobs that a label selector finds."""
+        found = self._jobs.list_namespaced_custom_object(*_MXJOBS, namespace, names.PLURAL, label_selector=selector)
+        return list(found["items"])
+
+    def create(self, job: dict[str, Any]) -> None:
+        """Create an MXJob by hand."""
+        self._jobs.create_namespaced_custom_object(*_MXJOBS, job["metadata"]["namespace"], names.PLURAL, job)
+
+    def delete(self, job: dict[str, Any]) -> None:
+        """Delete an MXJob by hand."""
+        metadata = job["metadata"]
+        self._jobs.delete_namespaced_custom_object(*_MXJOBS, metadata["namespace"], names.PLURAL, metadata["name"])
+
+    def end(self, gate: Path, namespace: str, selector: str, code: int) -> None:
+        """Let the pods that a label selector finds end with this code."""
+        raise NotImplementedError
+
+
+class LocalSite(Site):
     """The local cluster, whose pods are processes that look for a file."""
 
     has_logs = True
 
-    def __init__(self, cluster: LocalCluster) -> None:
-        self.kubeconfig = cluster.kubeconfig
-        self.kubectl = cluster.kubectl
-
-    def end(self, gate: Path, pods: list[str], code: int) -> None:
+    def end(self, gate: Path, namespace: str, selector: str, code: int) -> None:
         gate.write_text(f"{code}\n")
 
 
-class KubernetesSite:
+class KubernetesSite(Site):
     """A real Kubernetes API with our controller, whose pods KWOK pretends to run."""
 
     has_logs = False
 
-    def __init__(self, server: Server) -> None:
-        self.kubeconfig = server.kubeconfig()
+    @contextlib.contextmanager
+    def namespace(self) -> Iterator[str]:
+        """A namespace of one's own, in which pods may run."""
+        name: str = self.core.create_namespace({"metadata": {"generateName": "test-"}}).metadata.name
+        eventually(lambda: self.core.list_namespaced_service_account(name).items)
+        yield name
+        self.core.delete_namespace(name)
 
-    def kubectl(self, *arguments: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [kubectl(), *arguments],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=os.environ | {"KUBECONFIG": str(self.kubeconfig)},
-            check=False,
-        )
-
-    def end(self, gate: Path, pods: list[str], code: int) -> None:
-        for pod in pods:
-            self.kubectl("annotate", "--overwrite", "pod", pod, f"{EXIT_CODE}={code}")
+    def end(self, gate: Path, namespace: str, selector: str, code: int) -> None:
+        annotated = {"metadata": {"annotations": {EXIT_CODE: str(code)}}}
+        for pod in self.core.list_namespaced_pod(namespace, label_selector=selector).items:
+            with contextlib.suppress(client.ApiException):  # it is gone already
+                self.core.patch_namespaced_pod(pod.metadata.name, namespace, annotated)
 
 
-Site = LocalSite | KubernetesSite
+def local_site(cluster: LocalCluster) -> LocalSite:
+    """The local cluster of the test run."""
+    return LocalSite(cluster.kubeconfig)
 
 
 @contextlib.contextmanager
 def kubernetes_site(server: Server, log: Path) -> Iterator[KubernetesSite]:
     """The site with a node and a controller, which ends with the context."""
-    site = KubernetesSite(server)
-    node = {"apiVersion": "v1", "kind": "Node", **fake_node("airflow")}
-    done = site.kubectl("create", "-f", "-", stdin=json.dumps(node))
-    assert done.returncode == 0, done.stderr
+    site = KubernetesSite(server.kubeconfig())
+    site.core.create_node({"apiVersion": "v1", "kind": "Node", **fake_node("airflow")})
     environment = os.environ | {"KUBECONFIG": str(server.kubeconfig("controller"))}
     addresses = ["--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"]
     with log.open("wb") as output:
@@ -74,12 +97,4 @@ def kubernetes_site(server: Server, log: Path) -> Iterator[KubernetesSite]:
     finally:
         controller.terminate()
         controller.wait(60)
-        site.kubectl("delete", "node", "airflow")
-
-
-def objects(site: Site, *arguments: str) -> list[dict[str, Any]]:
-    """What `kubectl get` lists."""
-    done = site.kubectl("get", *arguments, "-o", "json")
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["items"]
-    return found
+        site.core.delete_node("airflow")

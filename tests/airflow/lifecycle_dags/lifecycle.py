@@ -18,10 +18,13 @@ exit "$(cat "$GATE")"
 """
 GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
 COMMAND = ["sh", "-c", SCRIPT]
+CONNECTION = "{{ dag_run.conf['connection'] }}"
 IMAGE = "mxjob/mxnet:1.9.1"
-# A task that comes back before the scheduler has read that its executor let go of it is failed by Airflow: on a busy
-# machine that takes seconds. A trigger waits one poll_interval before its first event.
-COMMON: dict[str, Any] = {"poll_interval": 2, "retry_delay": timedelta(seconds=5)}
+COMMON: dict[str, Any] = {
+    "kubernetes_conn_id": CONNECTION,
+    "poll_interval": 2,
+    "retry_delay": timedelta(seconds=3),
+}
 JOB: dict[str, Any] = {"image": IMAGE, "command": COMMAND, "env": GATE, **COMMON}
 
 
@@ -41,22 +44,20 @@ def manifest(**run_policy: Any) -> dict[str, Any]:
 
 for mode in ("deferred", "waiting"):
     deferrable = mode == "deferred"
-    with DAG(f"{mode}", schedule=None):
+    with DAG(mode, schedule=None):
         MXNetJobOperator(task_id="train", deferrable=deferrable, retries=2, **JOB)
     with DAG(f"{mode}_timed", schedule=None):
         MXNetJobOperator(
-            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=30), **JOB
+            task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=45), **JOB
         )
-    with DAG(f"{mode}_startup", schedule=None):
-        MXNetJobOperator(
-            task_id="train",
-            deferrable=deferrable,
-            retries=0,
-            startup_timeout=5,
-            image="no/such:image",
-            command=["true"],
-            poll_interval=8,  # the trigger's first event comes this long after the deferral, or Airflow fails the task
-        )
+    late: dict[str, Any] = {"task_id": "train", "deferrable": deferrable, "retries": 0, "startup_timeout": 5, **COMMON}
+    # The first event comes so long after the deferral: a task that comes back before the scheduler has read that its
+    # executor let go of it is failed by Airflow, and on a busy machine that takes seconds.
+    late |= {"command": ["true"], "poll_interval": 10}
+    with DAG(f"{mode}_imageless", schedule=None):
+        MXNetJobOperator(image="no/such:image", **late)
+    with DAG(f"{mode}_crowded", schedule=None):
+        MXNetJobOperator(image=IMAGE, container_resources={"requests": {"cpu": "1000"}}, **late)
 
 with DAG("deferred_impatient", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, api_outage_tolerance=3, **{**JOB, "poll_interval": 5})
@@ -71,6 +72,9 @@ with DAG("deferred_suspended", schedule=None):
 
 with DAG("deferred_kept", schedule=None):
     MXNetJobOperator(task_id="train", deferrable=True, retries=1, on_kill_action="keep", **JOB)
+
+with DAG("deferred_removed", schedule=None):
+    MXNetJobOperator(task_id="train", deferrable=True, retries=2, on_finish_action="delete", **JOB)
 
 with DAG("deferred_mapped", schedule=None, max_active_runs=4):
     MXNetJobOperator.partial(
@@ -88,6 +92,7 @@ with DAG("detached", schedule=None):
         task_id="sense",
         job_name="{{ ti.xcom_pull('train', key='job_name') }}",
         namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
+        kubernetes_conn_id=CONNECTION,
         deferrable=True,
         poke_interval=COMMON["poll_interval"],
         timeout=600,
@@ -97,5 +102,6 @@ with DAG("detached", schedule=None):
         job_name="{{ ti.xcom_pull('train', key='job_name') }}",
         job_uid="{{ ti.xcom_pull('train', key='job_uid') }}",
         namespace="{{ ti.xcom_pull('train', key='job_namespace') }}",
+        kubernetes_conn_id=CONNECTION,
     )
     train >> sense >> delete

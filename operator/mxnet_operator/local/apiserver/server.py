@@ -50,7 +50,7 @@ class ApiServer:
         history: int = 1000,
     ) -> None:
         self.store = Store(crds, clock=clock, history=history)
-        self._token = f"Bearer {token}".encode()
+        self._token = token.encode()
         self._documents = Documents(self.store.catalog)
         self._handlers = Handlers(self.store, log_source)
         self._collector = GarbageCollector(self.store, self._collect_soon)
@@ -120,9 +120,8 @@ class ApiServer:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.path in HEALTH:
             return web.Response(text="ok")
-        if not hmac.compare_digest(
-            request.headers.get("Authorization", "").encode(errors="surrogateescape"), self._token
-        ):
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
             raise unauthorized()
         if "Impersonate-User" in request.headers:
             raise StatusError(403, "Forbidden", "impersonation is not supported by the local cluster")

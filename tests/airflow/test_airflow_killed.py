@@ -1,0 +1,75 @@
+"""What becomes of a job when a part of Airflow is killed: on a whole Airflow, with real jobs."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from airflow_patience import eventually
+from airflow_scenes import anywhere
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
+
+
+@anywhere
+def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(live):
+    scene = live.begin("waiting")
+    uid = scene.in_progress()
+    os.kill(scene.train.look().pid, signal.SIGKILL)
+    scene.train.wait("running", try_number=2)
+    scene.succeed()
+    assert scene.train.xcom()["uid"] == uid
+    assert (scene.creations(), scene.uids()) == (1, {uid})
+    assert "which try 1 created, is waited for again" in scene.train.log(2)
+
+
+@anywhere
+def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(live):
+    scene = live.begin("waiting")
+    uid = scene.in_progress()
+    os.kill(scene.train.look().pid, signal.SIGKILL)
+    assert scene.succeed().try_number == 2
+    assert scene.train.xcom()["uid"] == uid
+    assert (scene.creations(), scene.uids()) == (1, {uid})
+
+
+@anywhere
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(live, arrived):
+    """Killed after the intent: the request has reached the API server, or it has not; the reply never comes."""
+    held = []
+
+    async def handler(asked, forward):
+        if asked.method == "POST" and asked.path.endswith("/mxjobs") and not held:
+            if arrived:
+                await asyncio.to_thread(live.site.create, asked.body)
+            held.append(asked.body)
+            await asyncio.Event().wait()
+
+    scene = live.begin("waiting", handler)
+    eventually(lambda: held)
+    os.kill(scene.train.wait("running").pid, signal.SIGKILL)
+    scene.train.wait("running", try_number=2)
+    uid = scene.in_progress()
+    scene.succeed()
+    assert scene.uids() == {uid}
+    assert scene.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
+
+
+@anywhere
+@pytest.mark.alone
+def test_a_triggerer_that_dies_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next(live):
+    waiting, ended = live.begin("deferred"), live.begin("deferred")
+    uid, other = waiting.in_progress(), ended.in_progress()
+    writes = len(waiting.gateway.writes())
+    live.airflow.stop("triggerer", signal.SIGKILL)
+    ended.train.set_state("failed")
+    assert ended.uids() == {other}
+    live.airflow.start("triggerer")
+    eventually(lambda: ended.uids() == set())
+    assert ended.deletions() == [other]
+    waiting.succeed()
+    assert waiting.train.xcom()["uid"] == uid
+    assert len(waiting.gateway.writes()) == writes
+    if live.site.has_logs:
+        assert waiting.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}

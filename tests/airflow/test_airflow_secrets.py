@@ -1,0 +1,23 @@
+"""What is in Airflow's database and logs after all that tests have made a whole Airflow write."""
+
+import contextlib
+
+import pytest
+from airflow_scenes import TOKEN
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow, pytest.mark.alone]
+
+
+def test_no_secret_is_in_airflow_s_database_or_logs(live):
+    scene = live.begin("deferred")
+    scene.in_progress()
+    scene.succeed()
+    read = {}
+    for path in live.airflow.home.rglob("*"):
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError):  # the database's journal comes and goes
+            read[path] = path.read_bytes()
+    assert {"airflow.db", "triggerer.log"} <= {path.name for path in read}
+    assert [path for path, content in read.items() if TOKEN.encode() in content] == []
+    logs = "".join(content.decode(errors="replace") for path, content in read.items() if path.suffix == ".log")
+    assert "Unclosed client session" not in logs
+    assert "Unclosed connector" not in logs

@@ -1,0 +1,157 @@
+"""Runs of DAGs and their tasks on a whole Airflow: how they stand, and what a user does to them."""
+
+import json
+import sqlite3
+import urllib.parse
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airflow_patience import eventually
+
+if TYPE_CHECKING:
+    from airflow_server import AirflowServer
+
+OVER = ("success", "failed", "skipped", "upstream_failed")
+
+
+class Run:
+    """One run of a DAG."""
+
+    def __init__(self, server: "AirflowServer", dag_id: str, run_id: str) -> None:
+        self.server = server
+        self.dag_id = dag_id
+        self.run_id = run_id
+
+    @property
+    def path(self) -> str:
+        return f"/api/v2/dags/{self.dag_id}/dagRuns/{urllib.parse.quote(self.run_id)}"
+
+    def task(self, task_id: str = "train", map_index: int = -1) -> "Task":
+        return Task(self, task_id, map_index)
+
+    def states(self, *columns: str) -> dict[tuple[str, int], tuple[Any, ...]]:
+        """The state, or other columns, of the run's task instances, by task and map index.
+
+        From Airflow's database: each question to its API server costs a twentieth of a second of processor time.
+        """
+        query = f"select task_id, map_index, {', '.join(columns or ('state',))} from task_instance where run_id = ?"
+        with closing(sqlite3.connect(f"file:{self.server.home}/airflow.db?mode=ro", uri=True)) as database:
+            rows = database.execute(f"{query} and dag_id = ?", [self.run_id, self.dag_id]).fetchall()
+        return {(task, index): tuple(rest) for task, index, *rest in rows}
+
+
+class Task:
+    """One task instance."""
+
+    def __init__(self, run: Run, task_id: str, map_index: int) -> None:
+        self.run = run
+        self.task_id = task_id
+        self.map_index = map_index
+        self._ask = run.server.ask
+
+    @property
+    def path(self) -> str:
+        own = f"{self.run.path}/taskInstances/{self.task_id}"
+        return own if self.map_index < 0 else f"{own}/{self.map_index}"
+
+    def get(self) -> dict[str, Any]:
+        """The task instance as Airflow's REST API shows it."""
+        found: dict[str, Any] = self._ask("GET", self.path)
+        return found
+
+    def look(self) -> "Seen":
+        """How the task stands."""
+        found = self.run.states("state", "try_number", "pid").get((self.task_id, self.map_index))
+        return Seen(*found) if found else Seen(None, 0, None)
+
+    def wait(self, *states: str, try_number: int | None = None) -> "Seen":
+        """How the task stands, once it is in one of these states."""
+        seen: list[tuple[str | None, int]] = []
+
+        def look() -> Seen | None:
+            found = self.look()
+            now = (found.state, found.try_number)
+            if not seen or seen[-1] != now:
+                seen.append(now)
+            fits = found.state in states and try_number in (None, found.try_number)
+            over = found.state in OVER and found.state not in states
+            return found if fits or over else None
+
+        try:
+            found: Seen = eventually(look)
+            assert found.state in states
+        except AssertionError as e:
+            raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
+        return found
+
+    def deferred(self, times: int = 1) -> None:
+        """Wait until the task is deferred, and the scheduler has noticed: this try's first, or a later time.
+
+        Airflow's scheduler fails a task that resumes before that (apache/airflow#72716).
+        """
+        found = self.wait("deferred")
+        key = f"dag_id={self.run.dag_id!r}, task_id={self.task_id!r}, run_id={self.run.run_id!r}"
+        key += f", try_number={found.try_number}, map_index={self.map_index}"
+        eventually(lambda: self.run.server.noticed(key) >= times)
+
+    def set_state(self, state: str) -> None:
+        self._ask("PATCH", self.path, {"new_state": state})
+
+    def clear(self) -> None:
+        body = {
+            "dry_run": False,
+            "dag_run_id": self.run.run_id,
+            "task_ids": [self.task_id if self.map_index < 0 else [self.task_id, self.map_index]],
+            "only_failed": False,
+            "only_running": False,
+            "reset_dag_runs": True,
+        }
+        self._ask("POST", f"/api/v2/dags/{self.run.dag_id}/clearTaskInstances", body)
+
+    def xcom(self, key: str = "return_value") -> Any:
+        query = {"map_index": self.map_index, "deserialize": "true"}
+        return self._ask("GET", f"{self._of_all}/xcomEntries/{key}", **query)["value"]
+
+    def links(self) -> dict[str, str]:
+        found: dict[str, str] = self._ask("GET", f"{self._of_all}/links", map_index=self.map_index)["extra_links"]
+        return found
+
+    def log(self, try_number: int | None = None) -> str:
+        """The text of a try's log, of all tries if none is named; read from its files, for the same reason."""
+        folder = self.run.server.home / "logs" / f"dag_id={self.run.dag_id}" / f"run_id={self.run.run_id}"
+        folder /= f"task_id={self.task_id}"
+        if self.map_index >= 0:
+            folder /= f"map_index={self.map_index}"
+        lines = []
+        for each in [try_number] if try_number is not None else range(1, self.look().try_number + 1):
+            lines.append(f"-- try {each}")
+            for path in sorted(folder.glob(f"attempt={each}.log*")):
+                lines += [text for line in path.read_text(errors="replace").splitlines() for text in _lines(line)]
+        return "\n".join(lines)
+
+    def shown_log(self) -> str:
+        """The text of the newest try's log as Airflow's REST API shows it."""
+        query = {"map_index": self.map_index, "full_content": "true"}
+        content = self._ask("GET", f"{self._of_all}/logs/{self.look().try_number}", **query)["content"]
+        return "\n".join(entry["event"] if isinstance(entry, dict) else str(entry) for entry in content)
+
+    @property
+    def _of_all(self) -> str:
+        return f"{self.run.path}/taskInstances/{self.task_id}"
+
+
+class Seen(NamedTuple):
+    """How a task stands."""
+
+    state: str | None
+    try_number: int
+    pid: int | None
+
+
+def _lines(line: str) -> list[str]:
+    try:
+        entry = json.loads(line)
+    except ValueError:  # half of a line
+        return [line]
+    details = entry.get("error_detail") or ()
+    return [str(entry.get("event")), *(f"{each.get('exc_type')}: {each.get('exc_value')}" for each in details)]
