@@ -30,14 +30,18 @@ class Run:
         return Task(self, task_id, map_index)
 
     def states(self, *columns: str) -> dict[tuple[str, int], tuple[Any, ...]]:
-        """The state, or other columns, of the run's task instances, by task and map index.
+        """The state, or other columns, of the run's task instances, by task and map index."""
+        chosen = ", ".join(("task_id", "map_index", *(columns or ("state",))))
+        return {(task, index): tuple(rest) for task, index, *rest in self._read(f"select {chosen} from task_instance")}
 
-        From Airflow's database: each question to its API server costs a twentieth of a second of processor time.
-        """
-        query = f"select task_id, map_index, {', '.join(columns or ('state',))} from task_instance where run_id = ?"
+    def wait(self, state: str) -> None:
+        """Wait until the run itself is in this state, which the scheduler writes a moment after its last task's."""
+        eventually(lambda: self._read("select state from dag_run") == [(state,)])
+
+    def _read(self, query: str) -> list[tuple[Any, ...]]:
+        """From Airflow's database: each question to its API server costs a twentieth of a second of processor time."""
         with closing(sqlite3.connect(f"file:{self.server.home}/airflow.db?mode=ro", uri=True)) as database:
-            rows = database.execute(f"{query} and dag_id = ?", [self.run_id, self.dag_id]).fetchall()
-        return {(task, index): tuple(rest) for task, index, *rest in rows}
+            return database.execute(f"{query} where run_id = ? and dag_id = ?", [self.run_id, self.dag_id]).fetchall()
 
 
 class Task:
@@ -117,7 +121,7 @@ class Task:
         return found
 
     def log(self, try_number: int | None = None) -> str:
-        """The text of a try's log, of all tries if none is named; read from its files, for the same reason."""
+        """The text of a try's log, of all tries if none is named; from its files, as states are from the database."""
         folder = self.run.server.home / "logs" / f"dag_id={self.run.dag_id}" / f"run_id={self.run.run_id}"
         folder /= f"task_id={self.task_id}"
         if self.map_index >= 0:
