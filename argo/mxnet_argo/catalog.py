@@ -122,7 +122,7 @@ def _workflow(kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, 
         labels={"app.kubernetes.io/part-of": "mxnet-operator"},
     )
     workflow.templates.extend([*others, entrypoint])
-    delete_jobs_on_exit(workflow)
+    delete_jobs_on_exit(workflow, choice="on-failure")
     return workflow
 
 

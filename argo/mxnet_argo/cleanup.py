@@ -6,8 +6,9 @@ runs no exit handler at all: then a job runs until its own deadline, or until th
 
 from typing import Final
 
-from hera.workflows import Resource, Step, Steps, Workflow
+from hera.workflows import Parameter, Resource, Step, Steps, Workflow
 
+from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL
 from mxnet_operator.api import names
 
@@ -15,10 +16,14 @@ EXIT_HANDLER: Final = "mxjob-cleanup"
 _DELETE: Final = "mxjob-delete"
 
 
-def delete_jobs_on_exit(workflow: Workflow) -> None:
+def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> None:
     """Give a workflow (or WorkflowTemplate, or CronWorkflow) the exit handler.
 
     It deletes the MXJobs of this run unless the run succeeded; so `argo retry` of a failed step makes a new job.
+
+    Args:
+        workflow: with all its templates.
+        choice: the name of an argument that the workflow gets, `delete` unless whoever submits it says `keep`.
 
     Raises:
         ValueError: the workflow has an exit handler already: call the template `mxjob-cleanup` from it. Or two of its
@@ -30,12 +35,26 @@ def delete_jobs_on_exit(workflow: Workflow) -> None:
     if twice := sorted({name for name in given if given.count(name) > 1}):
         raise ValueError(f"two templates are named {twice[0]!r}: give each a name of its own")
     # Within `with workflow:` Hera has added them by itself.
-    workflow.templates.extend(each for each in exit_handler() if not any(each is known for known in workflow.templates))
+    when = "{{workflow.status}} != Succeeded"
+    if choice is not None:
+        workflow.arguments = [
+            *as_list(workflow.arguments),
+            Parameter(
+                name=choice,
+                value="delete",
+                enum=["delete", "keep"],
+                description="what becomes of the jobs of a run that did not succeed",
+            ),
+        ]
+        when += f" && {{{{workflow.parameters.{choice}}}}} != keep"
+    workflow.templates.extend(
+        each for each in exit_handler(when) if not any(each is known for known in workflow.templates)
+    )
     workflow.on_exit = EXIT_HANDLER
 
 
-def exit_handler() -> list[Steps | Resource]:
-    """The templates of the exit handler."""
+def exit_handler(when: str) -> list[Steps | Resource]:
+    """The templates of the exit handler, which does something when this condition of Argo's holds."""
     delete = Resource(
         name=_DELETE,
         action="delete",
@@ -47,7 +66,7 @@ def exit_handler() -> list[Steps | Resource]:
         ],
     )
     with Steps(name=EXIT_HANDLER) as steps:
-        Step(name="delete", template=_DELETE, when="{{workflow.status}} != Succeeded")
+        Step(name="delete", template=_DELETE, when=when)
     return [steps, delete]
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from argo_fixtures import COMMAND, node_of, outputs_of
+from argo_fixtures import COMMAND, node_of, outputs_of, uids
 from hera.workflows import DAG, Workflow
 
 from mxnet_argo import mxjob_ref
@@ -106,6 +106,18 @@ async def test_a_training_template_takes_lists_numbers_and_resources_as_text(arg
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Succeeded"
     assert outputs_of(node_of(done, "train" if template == "mxjob-train" else "run"))["result"] == "0.5"
+
+
+async def test_whoever_submits_a_template_can_have_failed_jobs_kept(argo):
+    jobs = {}
+    for choice in ("keep", "delete"):
+        name = await argo.submit(by_template("mxjob-train", image="i", command=json.dumps(COMMAND), on_failure=choice))
+        jobs[choice] = name, await argo.job(name)
+        await argo.end(jobs[choice][1], exit_code=1)
+        assert (await argo.finished(name))["status"]["phase"] == "Failed"
+    await argo.no_jobs(jobs["delete"][0])
+    name, kept = jobs["keep"]
+    assert uids(await argo.jobs(name)) == [kept["metadata"]["uid"]]
 
 
 async def test_a_workflow_of_ones_own_refers_to_templates_of_the_cluster(argo):

@@ -229,6 +229,16 @@ class TestWorkflows:
         assert handler["steps"][0][0]["when"] == "{{workflow.status}} != Succeeded"
         assert "mxjob.kubeflow.org/workflow-uid={{workflow.uid}}" in delete["resource"]["flags"]
 
+    def test_whoever_submits_a_workflow_may_choose_whether_they_are(self) -> None:
+        with Workflow(name="w", entrypoint="train", arguments=Parameter(name="lr", value="1")) as workflow:
+            step()
+        delete_jobs_on_exit(workflow, choice="on-failure")
+        spec = workflow.to_dict()["spec"]
+        when = "{{workflow.status}} != Succeeded && {{workflow.parameters.on-failure}} != keep"
+        assert spec["templates"][1]["steps"][0][0]["when"] == when
+        lr, choice = spec["arguments"]["parameters"]
+        assert (lr["name"], choice["name"], choice["value"]) == ("lr", "on-failure", "delete")
+
     def test_two_templates_of_one_name_are_refused(self) -> None:
         with Workflow(name="w", entrypoint="train") as workflow:
             step()
