@@ -56,13 +56,20 @@ def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(l
     assert scene.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
 
 
-@anywhere
 @pytest.mark.alone
-def test_a_triggerer_that_dies_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next(live):
+@pytest.mark.parametrize(
+    ("site", "how"),
+    [
+        pytest.param("local", signal.SIGTERM, id="local-stopped"),
+        pytest.param("real", signal.SIGKILL, id="real-killed", marks=pytest.mark.kubernetes),
+    ],
+    indirect=["site"],
+)
+def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next(live, how):
     waiting, ended = live.begin("deferred"), live.begin("deferred")
     uid, other = waiting.in_progress(), ended.in_progress()
     writes = len(waiting.gateway.writes())
-    live.airflow.stop("triggerer", signal.SIGKILL)
+    live.airflow.stop("triggerer", how)
     ended.train.set_state("failed")
     assert ended.uids() == {other}
     live.airflow.start("triggerer")

@@ -316,6 +316,7 @@ async def test_the_event_comes_one_look_after_the_deferral_at_the_soonest(waitin
 
 async def test_a_trigger_that_is_cancelled_ends_at_once_and_touches_nothing(waiting):
     trigger = waiting.trigger(poll_interval=3600)
+    trigger.trigger_id = 1  # as in a triggerer, and not in `airflow dags test`
     task = asyncio.create_task(events_of(trigger))
     await waiting.polled()
     task.cancel("Supervisor closed")
