@@ -10,7 +10,8 @@ import pytest
 from airflow_scenes import live, live_airflow, live_alone, local, real, site, together  # noqa: F401 - fixtures
 from airflow_together import pytest_pyfunc_call  # noqa: F401 - a hook
 
-AIRFLOW = [sys.executable, "-m", "airflow"]
+# What a shell starts in the background ignores Ctrl-C, and so does all that it starts: here it is as at a terminal.
+AIRFLOW = ["env", "--default-signal=INT", sys.executable, "-m", "airflow"]
 
 
 class AirflowHome:
