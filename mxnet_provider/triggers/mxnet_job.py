@@ -1,6 +1,7 @@
 """The triggers that wait for an MXJob on Airflow's triggerer, so that no worker has to."""
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -138,7 +139,18 @@ class MXNetJobTrigger(BaseTrigger):
         yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
-        """Delete or suspend the job, if it is still the one with this uid and has not finished."""
+        """Delete or suspend the job, if it is still the one with this uid and has not finished.
+
+        Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended,
+        and that cuts short what takes longer than a round. So the job is seen to in a task of its own.
+        """
+        ending = asyncio.create_task(self._end_job())
+        while not ending.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(ending)
+        ending.result()
+
+    async def _end_job(self) -> None:
         if self.on_kill_action == "keep":
             self.log.info("%s is kept, as on_kill_action says.", self.ref.title)
             return

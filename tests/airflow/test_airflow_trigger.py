@@ -1,8 +1,10 @@
 """MXNetJobTrigger against a real API server behind a gate, where the test plays controller and kubelet."""
 
 import asyncio
+import contextlib
 import importlib
 import json
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -367,6 +369,27 @@ async def test_the_end_of_a_task_is_tried_again_while_the_api_server_is_away(wai
     waiting.gateway.down = False
     await task
     assert [asked.method for asked in waiting.writes()] == ["DELETE"]
+
+
+async def test_the_end_of_a_task_is_seen_through_although_the_triggerer_cancels_it_again(waiting):
+    """With each of its rounds, one a second, as long as the API server keeps us waiting."""
+    asked, answered = [], threading.Event()
+
+    async def handler(request, forward):
+        asked.append(request)
+        await asyncio.to_thread(answered.wait, 120)
+
+    waiting.gateway.handler = handler
+    ending = asyncio.create_task(asyncio.wait_for(waiting.trigger().on_kill(), 120))
+    await until(lambda: asked)
+    for _ in range(3):
+        ending.cancel("user-action")
+        for _ in range(10):
+            await asyncio.sleep(0)
+    answered.set()
+    with contextlib.suppress(asyncio.CancelledError):
+        await ending
+    await until(lambda: [each.method for each in waiting.writes()] == ["DELETE"])
 
 
 @pytest.mark.parametrize("extra", ["kube_config_path", "kube_config"])
