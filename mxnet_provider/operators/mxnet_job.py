@@ -281,7 +281,6 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         """Go on where the trigger ended; the arguments are Airflow's."""
         with self._one_try(context) as ours:
             ours.recall()
-            ours.stop_if_killed()
             received, ref = events.read(event), ours.ref
             if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
                 raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
@@ -303,7 +302,6 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             failure = e
         with self._one_try(context) as ours:
             ours.recall()
-            ours.stop_if_killed()
             self.log.warning("The trigger ended without an event: %s", failure)
             self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
             return self._look_again(context, ours, out_of_time=isinstance(failure, TaskDeferralTimeout))

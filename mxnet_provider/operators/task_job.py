@@ -95,23 +95,14 @@ class TaskJob:
             reuse_succeeded: Whether a job that has succeeded does for a retry.
         """
         job = self._begin(make, deadline, reuse_succeeded=reuse_succeeded)
-        self.stop_if_killed()
+        self._stop_if_killed()
         self._push()
         return job
 
     def recall(self) -> None:
         """Know again, after a deferral, which job this try is about."""
-        record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
-        if record is not None and record.generation == identity.generation(self._ti):
-            self._record, self.known = record, record.ref
-            return
-        index = -1 if self._ti.map_index is None else self._ti.map_index
-        name, namespace, uid = (
-            self._ti.xcom_pull(task_ids=self._ti.task_id, key=key, map_indexes=index) for key in _XCOMS
-        )
-        if not (name and namespace and uid):
-            raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
-        self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
+        self._recall()
+        self._stop_if_killed()
 
     def redefer(self) -> None:
         """Count another deferral of this try, after a trigger that ended without a verdict; three are allowed."""
@@ -138,12 +129,6 @@ class TaskJob:
         action, ref = self._ends.on_kill_action, self.known
         if self._hook.kill_job(ref, action, propagation_policy=self._ends.propagation_policy):
             self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
-
-    def stop_if_killed(self) -> None:
-        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
-        if self.killed.is_set():
-            self.kill()
-            raise MXNetJobError("The task was killed before it waited for its job.")
 
     def _begin(
         self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
@@ -179,6 +164,19 @@ class TaskJob:
             self._resume(found)
         return dict(found)
 
+    def _recall(self) -> None:
+        record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
+        if record is not None and record.generation == identity.generation(self._ti):
+            self._record, self.known = record, record.ref
+            return
+        index = -1 if self._ti.map_index is None else self._ti.map_index
+        name, namespace, uid = (
+            self._ti.xcom_pull(task_ids=self._ti.task_id, key=key, map_indexes=index) for key in _XCOMS
+        )
+        if not (name and namespace and uid):
+            raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
+        self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
+
     def _begin_without_store(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         like = JobRef.of(make(identity.new_token()), self._plural)
         found = identity.newest(self._hook.list_jobs(like, identity.selector(self._ti)))
@@ -204,7 +202,7 @@ class TaskJob:
     def _submit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Create the job whose intent is stored; one that is there and has the intent's token is that job."""
         record, ref = self._remembered, self._remembered.ref
-        self.stop_if_killed()
+        self._stop_if_killed()
         try:
             job = self._hook.create_job(manifest, ref.plural)
         except Exception as e:
@@ -219,9 +217,15 @@ class TaskJob:
         else:
             self._log.info("Created %s.", ref.title)
         self.known = JobRef.of(job, ref.plural)
-        self.stop_if_killed()
+        self._stop_if_killed()
         self._remember(ref=self.known, phase="submitted")
         return job
+
+    def _stop_if_killed(self) -> None:
+        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
+        if self.killed.is_set():
+            self.kill()
+            raise MXNetJobError("The task was killed before it waited for its job.")
 
     def _replace(self, ref: JobRef) -> None:
         """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
