@@ -65,15 +65,7 @@ class MXJobRunner(Container):
         """Build the manifest and the command, and check them."""
         self._refuse_what_breaks_the_step()  # before Hera gives it an image of Python's
         super().__post_init__()  # type: ignore[no-untyped-call]
-        job = TemplateJob(
-            template=self.name or "",
-            spec=self.spec,
-            manifest=self.manifest,
-            prefix=self.prefix,
-            deadline=self.deadline,
-            timeout=self.timeout,
-            inputs=self.inputs,
-        )
+        job = TemplateJob.of(self)
         self.command = ["mxjob", "run"]
         self.args = [
             *("--filename", _MANIFEST),

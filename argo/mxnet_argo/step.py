@@ -66,15 +66,7 @@ class MXJobStep(Resource):
         """Build the manifest and check it."""
         super().__post_init__()
         self._refuse_what_breaks_the_step()
-        job = TemplateJob(
-            template=self.name or "",
-            spec=self.spec,
-            manifest=self.manifest,
-            prefix=self.prefix,
-            deadline=self.deadline,
-            timeout=self.timeout,
-            inputs=self.inputs,
-        )
+        job = TemplateJob.of(self)
         given = job.given()
         if "suspend" in given["spec"]["runPolicy"]:
             raise ValueError(

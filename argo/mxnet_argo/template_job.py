@@ -38,6 +38,19 @@ class TemplateJob:
     timeout: str | None
     inputs: Any
 
+    @classmethod
+    def of(cls, template: Any) -> "TemplateJob":
+        """What an `MXJobStep` or `MXJobRunner` says of its job, by fields of the same names."""
+        return cls(
+            template=template.name or "",
+            spec=template.spec,
+            manifest=template.manifest,
+            prefix=template.prefix,
+            deadline=template.deadline,
+            timeout=template.timeout,
+            inputs=template.inputs,
+        )
+
     def given(self) -> dict[str, Any]:
         """The manifest without what ties it to its workflow.
 
