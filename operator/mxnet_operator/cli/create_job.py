@@ -1,13 +1,12 @@
 """The job of a manifest on a server: made, or found again where an earlier run of the same command has made it."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.cli.connection import Target
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.job_kinds import in_v1_words, kind_of_job, not_served
-from mxnet_operator.cli.jobs import PATIENCE, until_gone
+from mxnet_operator.cli.jobs import PATIENCE, Patience, until_gone
 from mxnet_operator.cli.terminal import say
 from mxnet_operator.kube.resources import Resource
 
@@ -76,8 +75,7 @@ async def create_or_adopt(
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
-    loop = asyncio.get_running_loop()
-    reached, pause = loop.time(), 0.5
+    with_server = Patience(patience)
     while True:
         try:
             try:
@@ -86,7 +84,7 @@ async def create_or_adopt(
                 if not _is_taken(error):
                     raise
             found = await find_job_of(client, manifest, target)
-            reached = loop.time()
+            with_server.answered()
             if found is None:
                 continue
             if "deletionTimestamp" in found["metadata"]:
@@ -100,10 +98,7 @@ async def create_or_adopt(
         except (ApiUnavailable, ApiError) as error:
             if isinstance(error, ApiError) and not error.is_transient:
                 raise
-            if loop.time() - reached > patience:
-                raise
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 8.0)
+            await with_server.bear(error)
 
 
 async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | None:

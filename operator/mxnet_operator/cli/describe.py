@@ -64,5 +64,5 @@ async def _events(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]
 
 
 async def _last_lines(client: "Client", job: dict[str, Any], failed: ReplicaState) -> list[str]:
-    stream = log_lines(client, job["metadata"]["namespace"], failed.pod, follow=False, tail=LOG_LINES)
+    stream = log_lines(client, job["metadata"]["namespace"], failed.pod, tail=LOG_LINES)
     return [line async for line in stream]

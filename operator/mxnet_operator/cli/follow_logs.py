@@ -156,13 +156,11 @@ class LogFollower:
         return versions(self._client, PODS, self._namespace, self._pod, patience=self._patience)
 
 
-async def log_lines(
-    client: "Client", namespace: str, pod: str, *, follow: bool, tail: int | None = None
-) -> AsyncIterator[str]:
-    """The lines of a pod's `mxnet` container; nothing where the pod is gone or its connection breaks."""
+async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncIterator[str]:
+    """The lines so far of a pod's `mxnet` container; nothing where the pod is gone or its connection breaks."""
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
-    params: dict[str, str | int | bool] = {"container": names.CONTAINER, "follow": follow}
+    params: dict[str, str | int | bool] = {"container": names.CONTAINER}
     if tail is not None:
         params["tailLines"] = tail
     rest = b""

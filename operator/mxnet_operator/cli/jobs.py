@@ -22,6 +22,29 @@ class DeletedError(Exception):
     """The object that was watched is gone."""
 
 
+class Patience:
+    """With a server that can't be reached: pauses of half a second, doubled up to eight, until it has been too long.
+
+    Args:
+        seconds: since its last answer.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.answered()
+
+    def answered(self) -> None:
+        """The server is there."""
+        self._since, self._pause = asyncio.get_running_loop().time(), 0.5
+
+    async def bear(self, error: Exception) -> None:
+        """Pause before the server is asked again; raises the error instead where that has gone on for too long."""
+        if asyncio.get_running_loop().time() - self._since > self._seconds:
+            raise error
+        await asyncio.sleep(self._pause)
+        self._pause = min(self._pause * 2, 8.0)
+
+
 async def collections(
     client: "Client", path: str, params: dict[str, str] | None = None, *, patience: float = PATIENCE
 ) -> AsyncGenerator[dict[str, dict[str, Any]]]:
@@ -34,13 +57,11 @@ async def collections(
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
-    loop = asyncio.get_running_loop()
-    reached = loop.time()
-    pause = 0.5
+    with_server = Patience(patience)
     while True:
         try:
             listed = await client.list(path, params)
-            reached, pause = loop.time(), 0.5
+            with_server.answered()
             found = {item["metadata"]["uid"]: item for item in listed["items"]}
             yield dict(found)
             since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
@@ -58,10 +79,7 @@ async def collections(
         except (ApiUnavailable, ApiError) as error:
             if isinstance(error, ApiError) and not error.is_transient and error.code != 410:
                 raise
-            if loop.time() - reached > patience:
-                raise
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 8.0)
+            await with_server.bear(error)
 
 
 async def versions(
@@ -171,6 +189,7 @@ __all__ = [
     "PATIENCE",
     "PODS",
     "DeletedError",
+    "Patience",
     "collections",
     "delete_job",
     "get_job",

@@ -87,7 +87,7 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
         say(f"{replica}: no log yet; {waiting_for(pod)}".rstrip("; "))
         return
     write = _writer(replica if prefix else "")
-    async for line in log_lines(client, namespace, pod_of_replica, follow=False, tail=tail):
+    async for line in log_lines(client, namespace, pod_of_replica, tail=tail):
         write(line)
 
 
