@@ -3,7 +3,7 @@
 import pytest
 from browser import browser_page
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow, pytest.mark.alone]
+pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

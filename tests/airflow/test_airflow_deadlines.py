@@ -4,7 +4,7 @@ import pytest
 from airflow_patience import eventually
 from airflow_scenes import MODES, anywhere
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
+pytestmark = pytest.mark.whole_airflow
 
 
 @anywhere

@@ -12,8 +12,6 @@ from controller_fixtures import submitted
 
 DAGS = str(Path(__file__).resolve().parents[2] / "dags")
 
-pytestmark = pytest.mark.timeout(900)
-
 
 def run(airflow, cluster, dag_id, *, environment=None, **conf):
     return airflow.run(

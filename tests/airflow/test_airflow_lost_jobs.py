@@ -8,7 +8,7 @@ from airflow_scenes import MODES, anywhere
 
 from mxnet_operator.api.conditions import job_state
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
+pytestmark = pytest.mark.whole_airflow
 
 
 @anywhere

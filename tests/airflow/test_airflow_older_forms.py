@@ -5,12 +5,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 DAGS = str(Path(__file__).parent / "dags")
 
 
-@pytest.mark.timeout(900)
 def test_jobs_of_older_forms_run_as_v1_and_leave_their_results(airflow, local_cluster):
     code, output = airflow.run(
         *("dags", "test", "older_forms"),

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from airflow_scenes import TOKEN
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow, pytest.mark.alone]
+pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
 
 
 def test_no_secret_is_in_airflow_s_database_or_logs(live):

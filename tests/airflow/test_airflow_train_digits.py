@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster_fixtures import eventually
+from waiting import SECONDS
 
 from mxnet_operator.api.conditions import job_state, terminal_message
 
@@ -30,7 +31,6 @@ def xcom(airflow, task_id):
     )  # SQLite makes a number of a column that looks like one
 
 
-@pytest.mark.timeout(600)
 def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflow, local_cluster, tmp_path):
     path = tmp_path / "report.html"
     code, output = airflow.run(
@@ -84,7 +84,6 @@ def failed_run(airflow, local_cluster):
     return output
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("task_id", "exit_code", "last_line"),
     [
@@ -142,7 +141,7 @@ def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster, dag):
     try:
         assert any("[worker-0] working" in line for line in process.stdout)  # else it ended, and said why
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
     assert process.returncode != 0, output

@@ -14,7 +14,7 @@ import structlog.testing
 from api_gateway import gateway_to, refusal
 from loop_guard import blocking_calls
 from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, server_in_thread, terminated
-from waiting import until
+from waiting import SECONDS, until
 
 from mxnet_provider import event, identity
 from mxnet_provider.job_ref import JobRef
@@ -113,7 +113,7 @@ async def events_of(trigger):
 
 async def event_of(task):
     """The one event that a trigger sends."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         (payload,) = await task
     return event.read(json.loads(json.dumps(payload)))
 
@@ -377,10 +377,10 @@ async def test_the_end_of_a_task_is_seen_through_although_the_triggerer_cancels_
 
     async def handler(request, forward):
         asked.append(request)
-        await asyncio.to_thread(answered.wait, 120)
+        await asyncio.to_thread(answered.wait, SECONDS)
 
     waiting.gateway.handler = handler
-    ending = asyncio.create_task(asyncio.wait_for(waiting.trigger().on_kill(), 120))
+    ending = asyncio.create_task(asyncio.wait_for(waiting.trigger().on_kill(), SECONDS))
     await until(lambda: asked)
     for _ in range(3):
         ending.cancel("user-action")

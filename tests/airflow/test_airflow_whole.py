@@ -6,7 +6,7 @@ from airflow_scenes import anywhere
 
 from mxnet_operator.api.conditions import job_state
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.whole_airflow]
+pytestmark = pytest.mark.whole_airflow
 
 
 def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(live):

@@ -6,7 +6,6 @@ from argo_fixtures import messages_of, one_training, uids
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 

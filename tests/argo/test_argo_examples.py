@@ -11,7 +11,6 @@ from argo_fixtures import node_of, outputs_of
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 EXAMPLES = Path(__file__).parents[2] / "argo" / "examples"

@@ -24,7 +24,6 @@ from mxnet_operator.local.kubelet import Kubelet
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 TRAIN = Path(__file__).parents[2] / "argo" / "examples" / "train.yaml"

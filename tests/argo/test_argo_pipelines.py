@@ -11,7 +11,6 @@ from mxnet_argo import mxjob_ref
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]

@@ -11,7 +11,6 @@ from deployment import rendered
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 ACCOUNT = "mxjob-workflow"

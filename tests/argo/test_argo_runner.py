@@ -30,7 +30,6 @@ from mxnet_argo import MXJobSpec, text
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 RUNNER = "mxjob-runner"

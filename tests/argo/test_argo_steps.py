@@ -13,7 +13,6 @@ from mxnet_argo import MXJobSpec, MXJobStep, text
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(900),  # the first test's has the start of the control plane in it
 ]
 
 RESULT = '{"accuracy": 0.99, "note": "a \\"quoted\\" word"}'

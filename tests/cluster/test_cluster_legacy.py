@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import PODS, SECONDS, SERVICES, World
+from controller_fixtures import PODS, SERVICES, World
 from deployment import MANIFESTS, Administrator, rendered, started, user_name
 from fake_nodes import EXIT_CODE, NODES, fake_node
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from older_jobs import FORMS, kind_of_form, older_job, pod_template
+from waiting import SECONDS
 
 from mxnet_operator.api.kinds import LEGACY
 from mxnet_operator.controller.resources import resource_of

@@ -11,6 +11,7 @@ import pytest
 from cluster_fixtures import DIGITS, DIGITS_IMAGE, eventually, new_home
 from jobs import digits_job, worker_job
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.local.control_plane.binaries import PROGRAMS
@@ -152,7 +153,7 @@ def test_a_log_is_followed_while_it_is_written_and_a_deleted_job_leaves_no_proce
         assert follow.stdout.readline() == "asleep\n"
         deleted = cluster.kubectl("delete", "mxjob", "asleep", "--cascade=foreground")
         assert deleted.returncode == 0, deleted.stderr
-        assert follow.wait(60) == 0
+        assert follow.wait(SECONDS) == 0
     assert not [line for line in cluster.processes().values() if "asleep" in line]
     assert cluster.get("pods", "-l", "training.kubeflow.org/job-name=asleep")["items"] == []
 
@@ -218,7 +219,7 @@ def test_a_start_that_is_broken_off_leaves_nothing(home, programs):
 
         starting.send_signal(signal.SIGTERM)
 
-        starting.communicate(timeout=60)
+        starting.communicate(timeout=SECONDS)
     assert home.processes() == {}
     assert home.mxjob("local", "status").returncode == 3
 

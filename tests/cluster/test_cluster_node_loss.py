@@ -6,10 +6,10 @@ import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import NODES, fake_node
+from waiting import SECONDS
 
 pytestmark = pytest.mark.kubernetes
 
-SECONDS = 180
 RACK = "test.mxjob/rack"
 LOST = "digits-worker-0"
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}

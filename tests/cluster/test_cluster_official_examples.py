@@ -7,6 +7,7 @@ import yaml
 from controller_fixtures import PODS
 from fake_nodes import EXIT_CODE, NODES, fake_node
 from kubernetes_programs import source_of
+from waiting import SECONDS
 
 pytestmark = pytest.mark.kubernetes("training-operator")
 
@@ -20,7 +21,7 @@ async def node(api):
     """A node on which all that the examples ask for fits."""
     manifest = fake_node("large", **{"cpu": "256", "memory": "1Ti", "nvidia.com/gpu": "64"})
     (await api.post(NODES, manifest)).ok()
-    async with asyncio.timeout(120), api.watch(NODES, labelSelector="type=kwok") as events:
+    async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:
         while (await events.next())["object"]["spec"].get("taints") is not None:
             pass
     yield

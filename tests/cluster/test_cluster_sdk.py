@@ -6,6 +6,7 @@ import threading
 import pytest
 from controller_fixtures import PODS
 from kubeflow_sdk import life_of_a_job
+from waiting import SECONDS
 
 pytestmark = pytest.mark.kubernetes
 
@@ -18,7 +19,7 @@ async def test_the_sdk_follows_a_job_from_its_creation_to_its_deletion(world, ku
     )
     pods = await world.pods(4)
     await world.move(pods, "Running")
-    assert await asyncio.to_thread(running.wait, 60)
+    assert await asyncio.to_thread(running.wait, SECONDS)
     await world.move(pods, "Succeeded", exit_code=0)
     seen = await sdk
     assert seen["conditions"].items() >= {"Created": "True", "Running": "False", "Succeeded": "True"}.items()

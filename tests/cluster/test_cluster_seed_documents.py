@@ -13,11 +13,11 @@ import pytest_asyncio
 import yaml
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import SECONDS
 from deployment import MANIFESTS, Administrator, rendered, started
 from fake_nodes import EXIT_CODE, FATES, RUNS_FOR, fake_node, fake_nodes
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from seed_jobs import ALL, CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, TRAIN, TUNE
+from waiting import SECONDS
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="module")]
 

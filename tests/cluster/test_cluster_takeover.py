@@ -18,6 +18,7 @@ from fake_nodes import EXIT_CODE, NODES, ending, fake_node
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from training_operator import MXJOB_WEBHOOK, WEBHOOK, WEBHOOKS, its_crd, its_webhooks, training_operator
+from waiting import SECONDS
 
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.crd import custom_resource_definition
@@ -63,7 +64,7 @@ MADE = {  # the jobs, and the state in which 1.8.1 leaves each
 
 
 def run(command, stdin=None):
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
 class Problems(logging.Handler):
@@ -224,7 +225,7 @@ async def test_a_tuning_job_that_it_could_not_finish_succeeds(taken_over):
 
 async def test_a_failed_job_that_it_could_not_delete_goes(taken_over):
     assert "completionTime" not in taken_over.before["expired"]["status"]
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         await taken_over.eventually(JOBS, lambda jobs: jobs and "expired" not in jobs)
 
 

@@ -3,12 +3,13 @@
 import asyncio
 
 from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, owned_by, pod
+from waiting import SECONDS
 
 
 async def gone(api, path):
     """Wait until a GET answers 404."""
     collection, _, name = path.rpartition("/")
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         while (await api.get(path)).code != 404:
             async with api.watch(collection, fieldSelector=f"metadata.name={name}", timeoutSeconds="5") as stream:
                 while (event := await stream.next()) and event["type"] != "DELETED":

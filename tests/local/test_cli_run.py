@@ -15,6 +15,7 @@ import pytest
 from api_outage import Outage
 from cluster_fixtures import eventually
 from jobs import waits_for, worker_job
+from waiting import SECONDS
 
 from mxnet_operator.api.conditions import job_state
 
@@ -90,7 +91,7 @@ def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, 
     with local_cluster.start_mxjob("run", "-f", write(worker_job(name, SLEEP))) as run:
         assert run.stdout.readline() == "asleep\n"
         run.send_signal(number)
-        _, said = run.communicate(timeout=60)
+        _, said = run.communicate(timeout=SECONDS)
 
     assert run.returncode == code
     assert f"interrupted: deleting job {name}" in said
@@ -104,7 +105,7 @@ def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, writ
     with local_cluster.start_mxjob("run", "-f", manifest, "--on-interrupt", "keep") as run:
         assert run.stdout.readline() == "asleep\n"
         run.send_signal(signal.SIGINT)
-        _, said = run.communicate(timeout=60)
+        _, said = run.communicate(timeout=SECONDS)
 
     assert run.returncode == 130
     assert "mxjob logs -f run-kept -n default" in said
@@ -131,7 +132,7 @@ def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, write):
     with local_cluster.start_mxjob("run", "-f", write(worker_job("run-deleted", SLEEP))) as run:
         assert run.stdout.readline() == "asleep\n"
         local_cluster.kubectl("delete", "mxjob", "run-deleted")
-        _, said = run.communicate(timeout=60)
+        _, said = run.communicate(timeout=SECONDS)
 
     assert run.returncode == 1
     assert said.endswith("job run-deleted was deleted by somebody else before it finished\n")
@@ -232,6 +233,6 @@ async def test_a_log_goes_on_after_the_server_was_away(local_cluster, write, tmp
             goes_on.touch()
             await asyncio.to_thread(local_cluster.wait_for, "run-outage", "Succeeded")
             await front.come_back()
-            out, said = await asyncio.to_thread(run.communicate, timeout=120)
+            out, said = await asyncio.to_thread(run.communicate, timeout=SECONDS)
 
     assert (run.returncode, out) == (0, "ended\n"), said

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 from jobs import waits_for, worker_job
+from waiting import SECONDS
 
 from mxnet_operator.api.conditions import job_state
 
@@ -44,7 +45,7 @@ def test_a_run_that_was_killed_is_started_again_and_finds_its_job_and_its_log(lo
     with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN) as second:
         assert second.stdout.readline() == "begun\n"
         (tmp_path / "goes-on").touch()
-        out, said = second.communicate(timeout=120)
+        out, said = second.communicate(timeout=SECONDS)
 
     assert (second.returncode, out) == (0, "ended\n"), said
     assert said.splitlines()[0] == "MXJob adopt-again is there already and this run's: following it"
@@ -110,7 +111,7 @@ def test_a_job_that_is_being_deleted_is_waited_for_and_made_anew(local_cluster, 
     with local_cluster.start_mxjob("run", "-f", write(job_of("adopt-going", "print(1)")), "--adopt", RUN) as run:
         assert "being deleted: waiting until it is gone" in run.stderr.readline()
         local_cluster.kubectl("patch", "mxjob", "adopt-going", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-        out, said = run.communicate(timeout=120)
+        out, said = run.communicate(timeout=SECONDS)
 
     assert (run.returncode, out) == (0, "1\n"), said
     assert "MXJob adopt-going created" in said
@@ -143,7 +144,7 @@ def test_a_job_that_is_deleted_while_it_is_followed_has_an_exit_code_of_its_own(
     with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN, "--output-dir", str(out)) as run:
         assert run.stdout.readline() == "asleep\n"
         local_cluster.kubectl("delete", "mxjob", "adopt-deleted")
-        assert run.wait(120) == 4
+        assert run.wait(SECONDS) == 4
 
     assert files(out)["message"] == "job adopt-deleted was deleted by somebody else before it finished"
 
@@ -170,14 +171,14 @@ def test_an_interrupted_run_that_keeps_its_job_is_followed_by_one_that_finds_it(
     with local_cluster.start_mxjob("run", "-f", manifest, *options) as run:
         assert run.stdout.readline() == "asleep\n"
         run.send_signal(signal.SIGTERM)
-        assert run.wait(120) == 143
+        assert run.wait(SECONDS) == 143
 
     assert files(out).keys() == {"job", "state", "message", "result"}
     assert job_state(local_cluster.get("mxjob", "adopt-kept")) == "Running"
     with local_cluster.start_mxjob("run", "-f", manifest, *options) as run:
         assert run.stdout.readline() == "asleep\n"
         local_cluster.kubectl("delete", "mxjob", "adopt-kept")
-        assert run.wait(120) == 4
+        assert run.wait(SECONDS) == 4
 
 
 def test_a_job_that_succeeds_leaves_its_result_in_files(local_cluster, write, tmp_path):

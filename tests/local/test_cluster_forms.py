@@ -5,8 +5,9 @@ import re
 from itertools import pairwise
 
 import pytest
-from cluster_fixtures import SECONDS, new_home
+from cluster_fixtures import new_home
 from older_jobs import FORMS, kind_of_form, older_job, pod_template
+from waiting import SECONDS
 
 from mxnet_operator.local.images import BASE_IMAGE
 

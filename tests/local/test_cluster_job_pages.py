@@ -8,6 +8,7 @@ import pytest
 from builders import make_mxjob
 from cluster_fixtures import eventually
 from controller_fixtures import submitted
+from waiting import SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def template(cluster):
 
 
 def fetch(cluster, **fields):
-    with urllib.request.urlopen(template(cluster).format(**fields), timeout=60) as response:
+    with urllib.request.urlopen(template(cluster).format(**fields), timeout=SECONDS) as response:
         return response.read().decode(), response.headers
 
 
@@ -51,7 +52,7 @@ def test_there_is_no_list_of_jobs(local_cluster, job):
     base = template(local_cluster).partition("/jobs/")[0]
     for path in ("/", "/jobs", "/jobs/default", "/jobs/default/paged"):
         with pytest.raises(urllib.error.HTTPError) as refusal:
-            urllib.request.urlopen(base + path, timeout=60)
+            urllib.request.urlopen(base + path, timeout=SECONDS)
         assert refusal.value.code == 404
 
 

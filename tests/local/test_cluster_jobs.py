@@ -6,6 +6,7 @@ import textwrap
 import pytest
 from cluster_fixtures import DIGITS_IMAGE, eventually
 from jobs import digits_job, gang_job, worker_job
+from waiting import SECONDS
 
 from mxnet_operator.api.conditions import terminal_message
 
@@ -48,7 +49,7 @@ def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_clu
         local_cluster.wait_for("digits", "Running")
         with local_cluster.start_kubectl("logs", "-f", "digits-worker-0") as follow:
             job = local_cluster.wait_for("digits", "Succeeded")
-            log, errors = follow.communicate(timeout=60)
+            log, errors = follow.communicate(timeout=SECONDS)
         assert list(watched_states(watch, "digits"))[-2:] == ["Running", "Succeeded"]
         watch.terminate()
 

@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 from cluster_fixtures import eventually
 from jobs import gang_job, worker_job
+from waiting import SECONDS
 
 from mxnet_operator.local.images import BASE_IMAGE
 
@@ -76,7 +77,7 @@ def test_a_cluster_in_the_foreground_says_how_to_use_it_and_ends_by_ctrl_c(home)
 
         cluster.send_signal(signal.SIGINT)
 
-        assert cluster.wait(60) == 0
+        assert cluster.wait(SECONDS) == 0
     assert home.processes() == {}
 
 

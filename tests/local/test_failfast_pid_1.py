@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import SECONDS
 
 from mxnet_operator.build.fail_fast import HOOK
 
-SECONDS = 120
 NAMESPACE = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork"]
 WAIT = "import threading; print('up', flush=True); threading.Event().wait()"
 

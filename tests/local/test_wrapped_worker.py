@@ -5,12 +5,12 @@ import subprocess
 
 import pytest
 from builders import make_mxjob
+from waiting import SECONDS
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.build import build_pod
 from mxnet_operator.build.fail_fast import DATA, MOUNT_PATH
 
-SECONDS = 120
 SCRIPT = """
 import sys
 import mxnet as mx

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tenacity
+from waiting import SECONDS
 
-SECONDS = 300
 _LOOK = 0.3
 
 given_up = threading.Event()

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from airflow_patience import SECONDS, eventually
+from airflow_patience import eventually
 from airflow_runs import Run
+from waiting import SECONDS
 
 PARTS = {
     "api-server": ("api-server", "--apps", "core"),
@@ -102,10 +103,10 @@ class AirflowServer:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(60)
+            process.wait(SECONDS)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(60)
+        process.wait(SECONDS)
 
     def stop_all(self) -> None:
         """End every part; they need seconds, and all at once."""
@@ -140,7 +141,7 @@ class AirflowServer:
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
         one_at_a_time = contextlib.nullcontext() if method == "GET" else self._writing
         try:
-            with one_at_a_time, urllib.request.urlopen(request, timeout=120) as response:
+            with one_at_a_time, urllib.request.urlopen(request, timeout=SECONDS) as response:
                 text = response.read()
         except urllib.error.HTTPError as e:
             raise AssertionError(f"{method} {path}: {e.code} {e.read().decode(errors='replace')}") from e

@@ -12,6 +12,7 @@ from control_plane import Server
 from controller_fixtures import PROGRAM
 from fake_nodes import EXIT_CODE, fake_node
 from kubernetes import client, config
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 
@@ -96,5 +97,5 @@ def kubernetes_site(server: Server, log: Path) -> Iterator[KubernetesSite]:
         yield site
     finally:
         controller.terminate()
-        controller.wait(60)
+        controller.wait(SECONDS)
         site.core.delete_node("airflow")

@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 import trustme
 import yaml
+from waiting import SECONDS
 
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.local.apiserver import ApiServer
@@ -42,7 +43,7 @@ class WatchStream:
 
     async def next(self):
         """The next event; None at the end of the stream."""
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             line = await self.response.content.readline()
         return json.loads(line) if line else None
 
@@ -146,7 +147,7 @@ async def running_server(folder, *, crds=None, log_source=None, **options):
     trust = ssl.create_default_context(cafile=str(certificate))
     try:
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=trust), timeout=aiohttp.ClientTimeout(total=60)
+            connector=aiohttp.TCPConnector(ssl=trust), timeout=aiohttp.ClientTimeout(total=SECONDS)
         ) as session:
             api = Api(session, f"https://127.0.0.1:{port}", TOKEN)
             yield RunningServer(server, port, TOKEN, certificate, kubeconfig, folder, api)
@@ -178,7 +179,7 @@ class Kubectl:
         """Exit code, stdout and stderr. A manifest given as `stdin` is sent as JSON."""
         process = await self.start(*arguments, stdin=stdin)
         data = json.dumps(stdin).encode() if stdin is not None else None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SECONDS):
             out, err = await process.communicate(data)
         return process.returncode, out.decode(), err.decode()
 

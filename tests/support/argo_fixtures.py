@@ -24,6 +24,7 @@ from controller_fixtures import RecordingClient, World
 from hera.workflows import Workflow
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
+from waiting import SECONDS
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
 from mxnet_argo.job import WORKFLOW_LABEL
@@ -37,7 +38,6 @@ NAMESPACE = "ml"
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
 COMMAND = ["python", "train.py"]
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
-SECONDS = 120
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ import pytest
 import tenacity
 from images_fixtures import SHARED_HOME
 from kubectl import kubectl
+from waiting import SECONDS
 
 from mxnet_operator.local.home import ClusterFiles, cluster_files
 from mxnet_operator.local.state import ClusterState, running_state
@@ -27,7 +28,6 @@ DIGITS_IMAGE = "mxjob/digits:1.0"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIGITS = EXAMPLES / "digits"
 MXJOB = [sys.executable, "-m", "mxnet_operator.cli.mxjob"]
-SECONDS = 120
 
 
 class LocalCluster:

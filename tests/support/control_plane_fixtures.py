@@ -25,6 +25,7 @@ from kubernetes_programs import (
     programs,
     programs_or_skip,
 )
+from waiting import SECONDS
 
 from mxnet_operator.api.definitions import definitions
 
@@ -66,7 +67,7 @@ def kubernetes() -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def real_api(server: Server, seconds: float | None = 60) -> AsyncIterator[Api]:
+async def real_api(server: Server, seconds: float | None = SECONDS) -> AsyncIterator[Api]:
     """An HTTP client of its administrator's; no answer, nor a watch, takes longer than the seconds."""
     trust = ssl.create_default_context(cafile=str(server.authority))
     connector, limit = aiohttp.TCPConnector(limit=0, ssl=trust), aiohttp.ClientTimeout(total=seconds)
@@ -81,7 +82,7 @@ async def new_namespace(api: Api, *, accounts: bool) -> AsyncIterator[str]:
     name = created.ok()["metadata"]["name"]
     if accounts:
         path = f"/api/v1/namespaces/{name}/serviceaccounts"
-        async with asyncio.timeout(120), api.watch(path, fieldSelector="metadata.name=default") as stream:
+        async with asyncio.timeout(SECONDS), api.watch(path, fieldSelector="metadata.name=default") as stream:
             assert (await stream.next())["type"] == "ADDED"
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from apiserver_fixtures import running_server
 from builders import make_mxjob
+from waiting import SECONDS
 
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.client import Client
@@ -18,7 +19,6 @@ JOBS = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"
 PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
 EVENTS = "/api/v1/namespaces/default/events"
-SECONDS = 120
 PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 
 
@@ -132,7 +132,8 @@ class World:
         return {item["metadata"]["name"]: item for item in listed["items"]}, listed["metadata"]["resourceVersion"]
 
     async def pods(self, count):
-        return await self.eventually(PODS, lambda pods: len(pods) == count)
+        """The pods, once there are so many: workers last, since with the last of them the others are cleaned up."""
+        return dict(sorted((await self.eventually(PODS, lambda pods: len(pods) == count)).items()))
 
     async def state(self, name, state):
         """The job, once its state is this one."""

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from control_plane import Server
 from kubectl import kubectl
+from waiting import SECONDS
 
 OPERATOR = Path(__file__).parents[2] / "operator"
 MANIFESTS = OPERATOR / "manifests"
@@ -34,7 +35,7 @@ class Administrator:
         process = await asyncio.create_subprocess_exec(
             kubectl(), *options, *map(str, arguments), stdout=pipe, stderr=pipe
         )
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             out, err = await process.communicate()
         assert (process.returncode != 0) is fails, (arguments, out, err)
         return out.decode() + err.decode()

@@ -4,12 +4,13 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+from waiting import SECONDS
+
 EXIT_CODE = "test.mxjob/exit-code"
 FATES = "test.mxjob/fates"
 RUNS_FOR = "test.mxjob/runs-for"
 STOPS_FOR = "test.mxjob/stops-for"
 NODES = "/api/v1/nodes"
-SECONDS = 120
 
 
 def fake_node(name, **resources):

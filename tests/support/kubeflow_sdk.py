@@ -13,12 +13,12 @@ from typing import Any
 
 import platformdirs
 import pytest
+from waiting import SECONDS
 
 from mxnet_operator.local.images.uv_process import clean_environment, uv_program
 
 FOLDER = Path(__file__).resolve().parents[1] / "tools" / "kubeflow-training"
 LOCK = FOLDER / "requirements.txt"
-SECONDS = 250
 
 
 def life_of_a_job(kubeconfig: Path, *args: str, when_running: Callable[[], None] = lambda: None) -> dict[str, Any]:

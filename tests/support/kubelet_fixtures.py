@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 from apiserver_fixtures import running_server
+from waiting import SECONDS
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -80,7 +81,7 @@ class Node:
         last = None
         path, selector = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         try:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(SECONDS):
                 async for line in self.client.watch(path, selector):
                     event = msgspec.json.decode(line)
                     last = event["object"]
@@ -103,7 +104,7 @@ class Node:
         path, query = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         found = await self.client.list(path, query)
         if found["items"]:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(SECONDS):
                 version = found["metadata"]["resourceVersion"]
                 async for line in self.client.watch(path, {**query, "resourceVersion": version}):
                     if msgspec.json.decode(line)["type"] == "DELETED":
@@ -125,7 +126,7 @@ class Node:
         """Follow the log until `text` appears; returns what came so far."""
         seen = b""
         await self.running(name)
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             async for piece in self.client.stream(PODS.path(self.namespace, name, "log"), {"follow": True, **query}):
                 seen += piece
                 if text.encode() in seen:
@@ -135,7 +136,7 @@ class Node:
     async def event(self, name, reason):
         """The first event about a pod with this reason, once it is there."""
 
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             async for line in self.client.watch(
                 EVENTS.path(self.namespace), {"fieldSelector": f"involvedObject.name={name},reason={reason}"}
             ):

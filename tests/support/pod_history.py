@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 from controller_fixtures import PODS
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 
@@ -68,7 +69,7 @@ async def pod_history(world):
     """The history of a world's pods from now on."""
     history, begun = PodHistory(), asyncio.Event()
     task = asyncio.create_task(history.follow(world, begun))
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         await begun.wait()
     try:
         yield history

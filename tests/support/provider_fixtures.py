@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
 from apiserver_fixtures import RunningServer, running_server
 from kubernetes import client
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
@@ -29,7 +30,6 @@ from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 Answer = TypeVar("Answer")
 
 STAMP = "2026-11-21T12:00:00Z"
-SECONDS = 120
 
 
 @contextmanager

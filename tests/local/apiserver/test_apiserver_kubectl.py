@@ -5,6 +5,7 @@ import json
 
 from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, SERVICES, config_map, event, mxjob, pod
 from log_sources import ScriptedLogs
+from waiting import SECONDS
 
 
 async def set_state(api, name, state):
@@ -12,7 +13,7 @@ async def set_state(api, name, state):
 
 
 async def line_of(process):
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         return (await process.stdout.readline()).decode()
 
 
@@ -96,7 +97,7 @@ async def watched(running):
     """Wait until a client watches MXJobs."""
     jobs = running.server.store.catalog.find("kubeflow.org", "v1", "mxjobs")
     journal = running.server.store.storage.journal(jobs)
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         while not journal._listeners:  # noqa: ASYNC110  # nothing says when kubectl gets that far
             await asyncio.sleep(0.01)
 
@@ -176,7 +177,7 @@ async def test_delete_waits_for_the_pod_to_be_gone(api, kubectl):
             pass
     assert process.returncode is None
     (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         assert await process.wait() == 0
 
 
@@ -189,7 +190,7 @@ async def test_wait_for_a_state(api, kubectl):
     assert await waiting.wait() == 0
     gone = await kubectl.start("wait", "--for=delete", "mxjob/j1", "--timeout=60s")
     (await api.delete(f"{JOBS.format('default')}/j1")).ok()
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         assert await gone.wait() == 0
 
 
@@ -257,7 +258,7 @@ async def test_logs_are_followed_to_the_end(api, kubectl, running):
     logs.say("two")
     assert await line_of(process) == "two\n"
     logs.end()
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         assert await process.wait() == 0
 
 

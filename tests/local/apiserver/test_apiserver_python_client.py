@@ -6,6 +6,7 @@ import pytest
 from apiserver_objects import JOBS, mxjob, pod
 from kubernetes import client, config, watch
 from log_sources import ScriptedLogs
+from waiting import SECONDS
 
 JOB = ("kubeflow.org", "v1", "default", "mxjobs")
 
@@ -57,7 +58,7 @@ async def test_a_watch_yields_what_happens(api, connection):
         return seen
 
     following = asyncio.create_task(asyncio.to_thread(follow))
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         await begun.wait()
     (await api.merge(f"{JOBS.format('default')}/j1/status", {"status": {"state": "Succeeded"}})).ok()
     (await api.delete(f"{JOBS.format('default')}/j1")).ok()

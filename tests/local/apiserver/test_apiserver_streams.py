@@ -7,6 +7,7 @@ import pytest
 from apiserver_fixtures import running_server
 from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, pod
 from log_sources import ScriptedLogs
+from waiting import SECONDS
 
 from mxnet_operator.local.apiserver import handlers
 from mxnet_operator.local.apiserver import watch as watches
@@ -99,7 +100,7 @@ async def test_a_client_that_leaves_takes_its_watch_along(running):
     async with running.api.watch(PATH, resourceVersion="0", allowWatchBookmarks="true") as stream:
         await stream.next()
         assert len(journal._listeners) == 1
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         while journal._listeners:  # noqa: ASYNC110  # nothing says when the server has noticed
             await asyncio.sleep(0.01)
 
@@ -110,7 +111,7 @@ async def test_stopping_ends_watches_and_logs(running):
     following = asyncio.create_task(running.api.get(f"{PODS.format('default')}/p/log", follow="true"))
     async with running.api.watch(PODS.format("default"), resourceVersion="0") as stream:
         assert (await stream.next())["type"] == "ADDED"
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             await logs.opened.wait()
         await running.server.stop()
         assert await stream.next() is None

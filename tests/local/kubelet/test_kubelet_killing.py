@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from kubelet_fixtures import make_pod, running_node, terminated
+from waiting import SECONDS
 
 from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, REAPER_MARKER, kill_marked, marked
@@ -107,7 +108,7 @@ async def start_holder(cluster_id):
 async def test_the_reaper_kills_everything_when_the_kubelet_is_killed():
     holder = await start_holder("reaped")
     children = children_of(holder.pid)  # the shell and the reaper
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         while len(marked(CLUSTER_MARKER, "reaped")) < 2:  # noqa: ASYNC110 - the shell's child tells nobody it is there
             await asyncio.sleep(0.01)
     descriptors = [os.pidfd_open(each) for each in {*marked(CLUSTER_MARKER, "reaped"), *children}]
@@ -165,7 +166,7 @@ async def readable(descriptor):
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ended.set)
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             await ended.wait()
     finally:
         loop.remove_reader(descriptor)

@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+from waiting import SECONDS
 
 from mxnet_operator.cli.mxjob import main
 
@@ -104,7 +105,7 @@ for line in sys.argv[1:]:
 
 def with_base_dependencies_only(*lines):
     command = [sys.executable, "-c", BARE, *lines]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
 def test_help_and_version_need_nothing_but_the_base_dependencies():

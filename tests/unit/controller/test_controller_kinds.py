@@ -4,9 +4,9 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from controller_fixtures import JOBS, PODS, SECONDS, SERVICES, world
+from controller_fixtures import JOBS, PODS, SERVICES, world
 from older_jobs import FORMS, kind_of_form, older_job
-from waiting import until
+from waiting import SECONDS, until
 
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.definitions import definitions, legacy_definitions

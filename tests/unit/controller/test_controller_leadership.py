@@ -4,8 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from controller_fixtures import EVENTS, JOBS, PODS, SECONDS, RecordingClient, World, gang, world
-from waiting import until
+from controller_fixtures import EVENTS, JOBS, PODS, RecordingClient, World, gang, world
+from waiting import SECONDS, until
 
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.credentials import load_credentials

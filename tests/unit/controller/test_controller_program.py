@@ -7,6 +7,7 @@ import signal
 import pytest
 import yaml
 from controller_fixtures import JOBS, PODS, PROGRAM, gang, running_program, world
+from waiting import SECONDS
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 
@@ -36,7 +37,7 @@ async def test_an_address_that_is_taken_is_named_with_the_flag_to_choose_another
     async with world(tmp_path, start=False) as w:
         taken = f"127.0.0.1:{w.running.port}"
         program = await start("run", "--metrics-bind-address", taken, KUBECONFIG=str(w.running.kubeconfig))
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             _, err = await program.communicate()
         assert program.returncode == 1
         assert f"metrics can't be served at {taken}: Address already in use" in err.decode()
@@ -62,7 +63,7 @@ async def test_without_leader_election_it_asks_for_no_lease_and_several_namespac
 
 async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):
     program = await start("run", KUBECONFIG=str(tmp_path / "none"))
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         _, err = await program.communicate()
     assert program.returncode == 3
     assert "--kubeconfig" in err.decode()
@@ -71,6 +72,6 @@ async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):
 @pytest.mark.parametrize(("arguments", "printed"), [((), definitions), (("--legacy",), legacy_definitions)])
 async def test_the_crds_are_printed_as_yaml(arguments, printed):
     program = await start("crd", *arguments)
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(SECONDS):
         out, _ = await program.communicate()
     assert list(yaml.safe_load_all(out)) == printed()

@@ -17,7 +17,7 @@ from scripted_api import (
     scripted_api,
     stream,
 )
-from waiting import until
+from waiting import SECONDS, until
 
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
@@ -51,11 +51,11 @@ class Followed:
 
     async def told(self, *expected):
         """The next changes are these."""
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             assert [await self.changes.get() for _ in expected] == list(expected)
 
     async def synced(self):
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(SECONDS):
             await self.reflector.synced.wait()
 
 
