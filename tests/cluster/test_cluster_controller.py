@@ -10,10 +10,12 @@ import pytest
 from builders import make_mxjob
 from control_plane import USERS
 from controller_fixtures import JOBS, PODS, SERVICES, gang, submitted
+from waiting import SECONDS
 
 pytestmark = pytest.mark.kubernetes
 
-WRITES = ("create", "update", "patch", "delete", "deletecollection")
+WRITES = ("create", "update", "patch")
+"""What counts towards the budget; clean-up doesn't (semantics.md, Status)."""
 
 
 def unscheduled_gang():
@@ -51,7 +53,8 @@ async def test_a_job_of_n_pods_takes_at_most_n_plus_8_writes(world, kubernetes):
         for entry in kubernetes.requests(user)
         if entry["verb"] in WRITES and entry["objectRef"].get("namespace") == world.namespace
     ]
-    assert len(writes) <= 5 + 8, writes
+    print(*writes, sep="\n")
+    assert len(writes) <= 5 + 8
 
 
 async def test_a_deleted_job_takes_everything_along(world):
@@ -146,6 +149,6 @@ def replica_failure(jobs, status):
 
 async def enforced(world, quotas):
     """Wait until the quota is counted: before that the server refuses pods for want of its numbers."""
-    async with asyncio.timeout(120), world.api.watch(quotas) as events:
+    async with asyncio.timeout(SECONDS), world.api.watch(quotas) as events:
         while "used" not in (await events.next())["object"].get("status", {}):
             pass

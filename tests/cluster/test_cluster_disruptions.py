@@ -3,18 +3,21 @@
 from datetime import timedelta
 
 import pytest
+import tenacity
 from audit import requests_of
 from builders import make_mxjob
 from control_plane import USERS
 from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import fake_node, fake_nodes, fated
 from pod_history import pod_history
+from waiting import SECONDS
 
 from mxnet_operator.plan import backoff
 
 pytestmark = pytest.mark.kubernetes
 
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+RETRIES = tenacity.AsyncRetrying(stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.1), reraise=True)
 WORKER = "digits-worker-0"
 FIRST, ENDS_WELL = ("Worker", 0, 0), {("Scheduler", 0, 1): {"exitCode": 0}, ("Worker", 0, 1): {"exitCode": 0}}
 FULL_DISK = "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi."
@@ -53,7 +56,9 @@ async def preempt(world):
     try:
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
         spec = {"priorityClassName": "urgent", "containers": [container]}
-        (await world.api.post(world.path(PODS), {"metadata": {"name": "urgent"}, "spec": spec})).ok()
+        async for attempt in RETRIES:  # the server's admission hears of the new class a moment later
+            with attempt:
+                (await world.api.post(world.path(PODS), {"metadata": {"name": "urgent"}, "spec": spec})).ok()
         await world.eventually(PODS, lambda pods: pods.get("urgent", {}).get("status", {}).get("phase") == "Running")
         (await world.api.delete(world.path(f"{PODS}/urgent"))).ok()
     finally:

@@ -20,6 +20,8 @@ from mxnet_operator.api.conditions import job_state
 DAGS = Path(__file__).resolve().parents[1] / "airflow" / "lifecycle_dags"
 MODES = ("deferred", "waiting")
 TOKEN = "a-secret-that-nobody-may-see"
+TRIGGER = "aiohttp"
+"""In the user agent of what triggers ask, and of nothing that workers ask."""
 _AT_ONCE = 12
 _numbers = itertools.count()
 
@@ -66,7 +68,7 @@ class Scene:
         self.train.deferred(deferrals)
         # A trigger that has not started yet is not told when a user ends its task: docs/airflow.md.
         path = f"/mxjobs/{self.jobs()[uid]['metadata']['name']}"
-        eventually(lambda: any("aiohttp" in each.agent and each.path.endswith(path) for each in self.gateway.asked))
+        eventually(lambda: any(TRIGGER in each.agent and each.path.endswith(path) for each in self.gateway.asked))
         return uid
 
     def end(self, code: int = 0) -> None:

@@ -19,6 +19,7 @@ import aiohttp
 import trustme
 import yaml
 from aiohttp import web
+from waiting import SECONDS
 
 Forward = Callable[[], Awaitable[web.StreamResponse]]
 Handler = Callable[["Asked", Forward], Awaitable[web.StreamResponse | None]]
@@ -48,6 +49,8 @@ class Gateway:
     """The kubeconfig of the API that answers."""
     tokens: set[str] = field(default_factory=lambda: {"first-token"})
     down: bool = False
+    """Nothing gets through of those whose user agent contains `down_for`, which are all unless a test names some."""
+    down_for: str = ""
     handler: Handler | None = None
     """Sees every request first; what it returns is the answer, None lets the request pass."""
     asked: list[Asked] = field(default_factory=list)
@@ -116,11 +119,11 @@ def gateway_to(kubeconfig: Path, folder: Path) -> Iterator[Gateway]:
     thread = threading.Thread(target=run, name="gateway")
     thread.start()
     try:
-        started.result(120)
+        started.result(SECONDS)
         yield gateway
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(120)
+        thread.join(SECONDS)
 
 
 class Sessions:
@@ -180,7 +183,7 @@ def _identity(folder: Path) -> ssl.SSLContext:
 async def _handle(
     gateway: Gateway, session: aiohttp.ClientSession, token: str, request: web.Request
 ) -> web.StreamResponse:
-    if gateway.down:
+    if gateway.down and gateway.down_for in request.headers.get("User-Agent", ""):
         assert request.transport is not None
         request.transport.abort()
         return web.Response()

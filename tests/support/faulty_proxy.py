@@ -26,8 +26,9 @@ class Fault(Enum):
 class FaultyProxy:
     """Passes requests on, writes one at a time, in the order in which they come.
 
-    The write of number `at` meets the `fault`; `kill` is what ends the controller. From then on nothing of that
-    controller's is passed on, what it had under way included; the next one's is.
+    The write of number `at`, or the first of a kind as `kind_of_write` calls it, meets the `fault`; `kill` is what ends
+    the controller. From then on nothing of that controller's is passed on, what it had under way included; the next
+    one's is.
     """
 
     def __init__(self, api, folder):
@@ -91,7 +92,7 @@ class FaultyProxy:
         async with self._one_at_a_time:
             if controller != self._controller:
                 return _broken(request)
-            fault = self.fault if len(self.writes) + 1 == self.at and not self.hit.is_set() else None
+            fault = self.fault if self._is_aimed_at(f"{request.method} {request.path}") else None
             if fault is Fault.REQUEST_LOST:
                 self._meet(request)
                 return _broken(request)
@@ -105,6 +106,9 @@ class FaultyProxy:
                 self._meet(request)
                 return _broken(request)
             return web.Response(status=answer.status, body=body, headers={"Content-Type": answer.content_type})
+
+    def _is_aimed_at(self, write):
+        return not self.hit.is_set() and self.at in (len(self.writes) + 1, kind_of_write(write))
 
     def _meet(self, request):
         self.met = f"{request.method} {request.path}"
@@ -131,6 +135,11 @@ class FaultyProxy:
         return self.api.session.request(
             request.method, self.api.base + request.path_qs, data=body, headers=headers, timeout=timeout
         )
+
+
+def kind_of_write(write):
+    """What was written: the method and the resource."""
+    return f"{write.split()[0]} {write.split('/namespaces/')[1].split('/')[1]}"
 
 
 def _broken(request):
