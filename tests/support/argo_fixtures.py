@@ -40,7 +40,7 @@ COMMAND = ["python", "train.py"]
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def argo_server():
     """A control plane with Argo's and our CRDs, namespace, accounts, and templates; and the controller of Argo."""
     if reason := why_not():
