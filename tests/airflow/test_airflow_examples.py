@@ -33,18 +33,6 @@ def xcoms(airflow, dag_id, key="return_value"):
         return {(task, index): json.loads(value) for task, index, value in database.execute(query, [dag_id, key])}
 
 
-def test_the_sweep_trains_once_for_each_rate_and_chooses_the_best(airflow, local_cluster):
-    code, output = airflow.run("pools", "set", "gpus", "2", "MXJobs at a time", "--include-deferred")
-    assert code == 0, output
-    code, output = run(airflow, local_cluster, "sweep_digits", epochs=2)
-    assert code == 0, output
-    found = xcoms(airflow, "sweep_digits")
-    accuracies = [found["train", index]["result"]["accuracy"] for index in range(3)]
-    assert len({found["train", index]["uid"] for index in range(3)}) == 3
-    assert found["choose", -1]["accuracy"] == max(accuracies)
-    assert "(the best)" in output
-
-
 @pytest.fixture
 def data_job(local_cluster):
     """The job that prepares the data, which has succeeded; its name."""

@@ -74,6 +74,23 @@ def test_a_pool_that_counts_deferred_tasks_limits_how_many_jobs_there_are(live):
     assert most == 2
 
 
+def test_the_sweep_trains_once_for_each_rate_two_at_a_time_and_chooses_the_best(live):
+    run = live.airflow.trigger("sweep_digits", epochs=2)
+    run.wait("success")
+    jobs = [run.task("train", index).xcom() for index in range(3)]
+    assert len({job["uid"] for job in jobs}) == 3
+    chosen = run.task("choose")
+    assert chosen.xcom()["accuracy"] == max(job["result"]["accuracy"] for job in jobs)
+    assert "(the best)" in chosen.log()
+    lives = [
+        (found["metadata"]["creationTimestamp"], found["status"]["completionTime"])
+        for found in live.site.jobs("default", run.selector)
+    ]
+    assert len(lives) == 3
+    unfinished = [sum(made <= at < over for made, over in lives) for at, _ in lives]
+    assert max(unfinished) <= 2
+
+
 @anywhere
 def test_a_sensor_waits_for_a_job_that_another_task_created_and_a_third_deletes_it(live):
     scene = live.begin("detached")

@@ -6,6 +6,7 @@ import urllib.parse
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 from airflow_patience import eventually
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ class Run:
     @property
     def path(self) -> str:
         return f"/api/v2/dags/{self.dag_id}/dagRuns/{urllib.parse.quote(self.run_id)}"
+
+    @property
+    def selector(self) -> str:
+        """What finds the MXJobs of its tasks by their labels."""
+        return f"run_id={make_safe_label_value(self.run_id)},dag_id={self.dag_id}"
 
     def task(self, task_id: str = "train", map_index: int = -1) -> "Task":
         return Task(self, task_id, map_index)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 from airflow_patience import eventually
 from airflow_server import AirflowServer, airflow_server
 from airflow_sites import Site, kubernetes_site, local_site
@@ -17,7 +16,8 @@ from api_gateway import Gateway, Handler, gateway_to
 
 from mxnet_operator.api.conditions import job_state
 
-DAGS = Path(__file__).resolve().parents[1] / "airflow" / "lifecycle_dags"
+_ROOT = Path(__file__).resolve().parents[2]
+_DAGS = (_ROOT / "tests" / "airflow" / "lifecycle_dags", _ROOT / "dags" / "sweep_digits.py")
 MODES = ("deferred", "waiting")
 TOKEN = "a-secret-that-nobody-may-see"
 TRIGGER = "aiohttp"
@@ -41,10 +41,9 @@ class Scene:
         self._airflow.connect(connection, self.gateway.kubeconfig, self._namespace)
         self.run = self._airflow.trigger(dag_id, gate=str(self.gate), connection=connection)
         self.train = self.run.task("train")
-        self.selector = f"run_id={make_safe_label_value(self.run.run_id)},dag_id={dag_id}"
 
     def jobs(self) -> dict[str, dict[str, Any]]:
-        return {job["metadata"]["uid"]: job for job in self.site.jobs(self._namespace, self.selector)}
+        return {job["metadata"]["uid"]: job for job in self.site.jobs(self._namespace, self.run.selector)}
 
     def uids(self) -> set[str]:
         return set(self.jobs())
@@ -72,7 +71,7 @@ class Scene:
         return uid
 
     def end(self, code: int = 0) -> None:
-        self.site.end(self.gate, self._namespace, self.selector, code)
+        self.site.end(self.gate, self._namespace, self.run.selector, code)
 
     def hold(self) -> None:
         """Let pods that start from now on wait again."""
@@ -133,10 +132,15 @@ anywhere = pytest.mark.parametrize("site", ["local", pytest.param("real", marks=
 
 @pytest.fixture(scope="package")
 def live_airflow(local_cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowServer]:
-    """A whole Airflow with the DAGs of lifecycle_dags."""
+    """A whole Airflow with the DAGs of lifecycle_dags, and the example that needs a pool."""
     job_pages = json.loads(local_cluster.mxjob("local", "status", "--json").stdout)["jobPages"]
     home = tmp_path_factory.mktemp("airflow-live")
-    with airflow_server(home, DAGS, AIRFLOW__MXNET__JOB_URL_TEMPLATE=job_pages) as server:
+    dags = home / "dags"
+    dags.mkdir()
+    for path in _DAGS:
+        (dags / path.name).symlink_to(path)
+    with airflow_server(home, dags, AIRFLOW__MXNET__JOB_URL_TEMPLATE=job_pages) as server:
+        server.connect("kubernetes_default", local_cluster.kubeconfig, "default")
         server.ask("POST", "/api/v2/pools", {"name": "gpus", "slots": 2, "include_deferred": True})
         yield server
 
