@@ -10,7 +10,7 @@ pytestmark = pytest.mark.whole_airflow
 @anywhere
 def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_scheduler(live):
     """The trigger looks at the job before the clock, and meets nobody; a minute after the deadline it is ended."""
-    scene = live.begin("deferred_timed")
+    scene = live.begin("deferred_timed_later")
     uid = scene.in_progress()
     scene.gateway.down = True
     scene.train.wait("scheduled", "queued", "running")

@@ -127,7 +127,10 @@ class Task:
         return found
 
     def log(self, try_number: int | None = None) -> str:
-        """The text of a try's log, of all tries if none is named; from its files, as states are from the database."""
+        """The text of a try's log, of all tries if none is named; from its files, as states are from the database.
+
+        What a trigger says that takes longer to end than Airflow waits is in the triggerer's own log instead.
+        """
         folder = self.run.server.home / "logs" / f"dag_id={self.run.dag_id}" / f"run_id={self.run.run_id}"
         folder /= f"task_id={self.task_id}"
         if self.map_index >= 0:
@@ -137,6 +140,9 @@ class Task:
             lines.append(f"-- try {each}")
             for path in sorted(folder.glob(f"attempt={each}.log*")):
                 lines += [text for line in path.read_text(errors="replace").splitlines() for text in _lines(line)]
+            its_own = (f"run_id={self.run.run_id} ", f"task_id={self.task_id} ", f"try_number={each}")
+            strays = (self.run.server.home / "triggerer.log").read_text(errors="replace").splitlines()
+            lines += [line for line in strays if all(part in f"{line} " for part in its_own)]
         return "\n".join(lines)
 
     def shown_log(self) -> str:

@@ -22,7 +22,7 @@ MODES = ("deferred", "waiting")
 TOKEN = "a-secret-that-nobody-may-see"
 TRIGGER = "aiohttp"
 """In the user agent of what triggers ask, and of nothing that workers ask."""
-_AT_ONCE = 12
+_AT_ONCE = 6
 _numbers = itertools.count()
 
 

@@ -64,6 +64,7 @@ class AirflowServer:
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "250",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
             "AIRFLOW__API__WORKER_TIMEOUT": "300",
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
             "PYTHONWARNINGS": "ignore",
             **environment,
         }
@@ -149,12 +150,15 @@ class AirflowServer:
 
     def ready(self) -> None:
         """Wait until every part says that it is healthy, and log in."""
+        execution_api = f"http://127.0.0.1:{self._ports['execution-api']}/execution/health"
 
         def healthy() -> bool:
             for part, process in self._processes.items():
                 assert process.poll() is None, (self.home / f"{part}.log").read_text()[-3000:]
             try:
                 found = self.ask("GET", "/api/v2/monitor/health")
+                with urllib.request.urlopen(execution_api, timeout=SECONDS):
+                    pass
             except OSError:
                 return False
             return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer"))
