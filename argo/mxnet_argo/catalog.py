@@ -31,6 +31,11 @@ _SERVERS = Parameter(name="servers", default="1", description="how many keep par
 _RESOURCES = Parameter(name="resources", default="{}", description="of each worker, as JSON, as Kubernetes writes it")
 _BACKOFF_LIMIT = Parameter(name="backoff-limit", default="6", description="failures after which it is given up")
 _DEADLINE = Parameter(name="deadline", default="86400", description="seconds for which the job may be active")
+_DELETE_WITH_WORKFLOW = Parameter(
+    name="delete-with-workflow",
+    default="false",
+    description="true: jobs go with a workflow that is terminated, if the controller may read workflows",
+)
 _TUNING = (
     Parameter(name="tune-image", description="the image of tracker, servers and tuner"),
     Parameter(name="tune-command", description="a JSON list, the same for all of them"),
@@ -39,11 +44,15 @@ _TUNING = (
     Parameter(name="tune-key", default="", description="the TVM RPC key under which servers offer themselves"),
     Parameter(name="tune-servers", default="1", description="how many measure"),
     Parameter(name="tune-deadline", default="86400", description="seconds for which the tuning may be active"),
+    _DELETE_WITH_WORKFLOW,
 )
 _RUNNER_IMAGE = Parameter(
     name="runner-image", default="mxnet-operator:0.1.0", description="an image with mxjob: operator/Dockerfile makes it"
 )
-_TRAINING = (_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES, _BACKOFF_LIMIT, _DEADLINE)
+_TRAINING = (
+    *(_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES),
+    *(_BACKOFF_LIMIT, _DEADLINE, _DELETE_WITH_WORKFLOW),
+)
 
 
 def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
@@ -55,7 +64,11 @@ def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
     env: Any = data("env") if variable is None else {str(variable.name).upper(): text(str(variable.name))}
     others = _TRAINING if variable is None else (variable, *(each for each in _TRAINING if each is not _ENV))
     return MXJobStep(
-        name=name, inputs=[as_input(each) for each in others], spec=_training(env), deadline=integer("deadline")
+        name=name,
+        inputs=[as_input(each) for each in others],
+        spec=_training(env),
+        deadline=integer("deadline"),
+        delete_with_workflow=text("delete-with-workflow"),
     )
 
 
@@ -67,6 +80,7 @@ def run(name: str = "run") -> MXJobRunner:
         inputs=[as_input(each) for each in (*_TRAINING, _RUNNER_IMAGE)],
         spec=_training(data("env")),
         deadline=integer("deadline"),
+        delete_with_workflow=text("delete-with-workflow"),
     )
 
 
@@ -109,6 +123,7 @@ def tune(name: str = "tune") -> MXJobStep:
         inputs=[as_input(each) for each in _TUNING],
         manifest={"spec": {"jobMode": "MXTune", "mxReplicaSpecs": replicas}},
         deadline=integer("tune-deadline"),
+        delete_with_workflow=text("delete-with-workflow"),
     )
 
 

@@ -46,6 +46,7 @@ class MXJobRunner(Container):
             activeDeadlineSeconds that stands.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             runner has as long again. None: no limit.
+        delete_with_workflow: as a step's: for what no runner hears of, between two attempts.
         options: further ones of `mxjob run`: `["--replica", "server-0"]`.
         service_account_name: an account with the rights of `mxjob-runner` in argo/templates/rbac.yaml, which it is by
             default, whatever the workflow runs as.
@@ -58,6 +59,7 @@ class MXJobRunner(Container):
     manifest: Mapping[str, Any] | None = None
     prefix: str | None = None
     deadline: int | Value = 24 * 3600
+    delete_with_workflow: bool | Value = False
     options: Sequence[str] = ()
     service_account_name: str | None = RUNNER_ACCOUNT
 

@@ -46,9 +46,13 @@ class MXJobStep(Resource):
         manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
-            activeDeadlineSeconds that stands. A workflow that is terminated leaves its job running until then.
+            activeDeadlineSeconds that stands. A workflow that is terminated leaves its job running until then, but for
+            `delete_with_workflow`.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             poller has as long again. None: no limit.
+        delete_with_workflow: have the controller delete the job once the workflow is over or being shut down, for
+            which it must be allowed to read workflows (operator/manifests/components/argo). True, or `text(...)` of an
+            input that is "true".
 
     Raises:
         ValueError: what Argo or the API server would refuse only once the workflow runs.
@@ -59,6 +63,7 @@ class MXJobStep(Resource):
     manifest: Mapping[str, Any] | str | None = None  # type: ignore[assignment]
     prefix: str | None = None
     deadline: int | Value = 24 * 3600
+    delete_with_workflow: bool | Value = False
     success_condition: str | None = SUCCEEDED
     failure_condition: str | None = FAILED
 

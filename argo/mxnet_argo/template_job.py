@@ -10,6 +10,7 @@ from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import leaves, render, sampled
 from mxnet_argo.values import Value
+from mxnet_operator.api import names
 from mxnet_operator.api.validation import unknown_fields, validate
 
 SHORTEST_TTL: Final = 300
@@ -27,6 +28,7 @@ class TemplateJob:
         prefix: what its name begins with; None: the template's name.
         deadline: seconds for which it may be active, where the manifest doesn't say.
         timeout: of the template; a job that may be active for longer than that is of no use to it.
+        delete_with_workflow: whether the controller deletes it when the workflow ends; or text of an input, "true".
         inputs: the template's.
     """
 
@@ -36,6 +38,7 @@ class TemplateJob:
     prefix: str | None
     deadline: int | Value
     timeout: str | None
+    delete_with_workflow: bool | Value
     inputs: Any
 
     @classmethod
@@ -48,6 +51,7 @@ class TemplateJob:
             prefix=template.prefix,
             deadline=template.deadline,
             timeout=template.timeout,
+            delete_with_workflow=template.delete_with_workflow,
             inputs=template.inputs,
         )
 
@@ -61,6 +65,11 @@ class TemplateJob:
         given = self._given()
         policy = given["spec"].setdefault("runPolicy", {})
         policy.setdefault("activeDeadlineSeconds", self._deadline())
+        if self.delete_with_workflow:
+            metadata = given["metadata"] = dict(given.get("metadata") or {})
+            asked = "true" if self.delete_with_workflow is True else self.delete_with_workflow
+            own = {names.DELETE_WITH_WORKFLOW_ANNOTATION: asked}
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
         self._check(given)
         return given
 

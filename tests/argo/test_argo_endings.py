@@ -29,6 +29,16 @@ async def test_a_workflow_that_is_terminated_leaves_its_job_until_it_is_deleted(
     await argo.no_jobs(name)
 
 
+async def test_a_job_that_goes_with_its_workflow_is_deleted_when_that_is_terminated(argo):
+    name = await argo.submit(one_training(delete_with_workflow=True))
+    job = await argo.job(name)
+    await argo.shut_down(name, "Terminate")
+    await argo.no_jobs(name)
+    told = await argo.jobs_world.event("WorkflowOver")
+    assert told["involvedObject"]["uid"] == job["metadata"]["uid"]
+    assert f"The workflow {name} is being shut down (Terminate)" in told["message"]
+
+
 async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
     name = await argo.submit(one_training(timeout="15s"))
     await argo.job(name)

@@ -1,15 +1,17 @@
 """The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for."""
 
+import json
 import tempfile
 from pathlib import Path
 
 import pytest
+import yaml
 from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, World, submitted
-from deployment import MANIFESTS, Administrator, one, rendered, roles_of_controller, started, user_name
+from deployment import MANIFESTS, Administrator, of_kind, one, rendered, roles_of_controller, started, user_name
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from older_jobs import kind_of_form, older_job
 
@@ -211,6 +213,69 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
     }
     if overlay == "namespaced":
         assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
+
+
+WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows"
+WORKFLOW_CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "workflows.argoproj.io"},
+    "spec": {
+        "group": "argoproj.io",
+        "names": {"kind": "Workflow", "listKind": "WorkflowList", "plural": "workflows", "singular": "workflow"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+async def test_with_the_component_for_argo_the_controller_may_read_workflows_and_without_it_says_so(
+    server, installed, world, ask, tmp_path
+):
+    """No Argo: a workflow that is shut down is one whose spec says so."""
+    objects = await installed("standalone")
+    rights = MANIFESTS / "components" / "argo" / "rbac.yaml"
+    crd = tmp_path / "crd.json"
+    crd.write_text(json.dumps(WORKFLOW_CRD))
+    await ask("create", "-f", crd)
+    await ask("wait", "--for=condition=Established", "--timeout=60s", "crd/workflows.argoproj.io")
+    with started(server, objects, tmp_path):
+        await goes_with_a_workflow(world, "first")
+        forbidden = await world.event("WorkflowForbidden")
+        assert "cannot get resource" in forbidden["message"]
+        await ask("apply", "-f", rights)
+        as_controller = f"--as={user_name(objects)}"
+        assert "yes" in await ask("auth", "can-i", "get", "workflows.argoproj.io/second", as_controller)
+        await goes_with_a_workflow(world, "second")
+        told = await world.event("WorkflowOver")
+        assert told["involvedObject"]["name"] == "second"
+        await gone(world, JOBS, "second")
+    assert "first" in await world.names(JOBS)
+    asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
+    assert asked == {Right("argoproj.io", "workflows", "get")} == granted(of_kind(read(rights), "ClusterRole"))
+    await ask("delete", "-f", rights, "-f", crd, "--timeout=60s")
+
+
+async def goes_with_a_workflow(world, name):
+    """A workflow that is shut down, and its job of the same name."""
+    workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": name}}
+    made = (await world.api.post(WORKFLOWS, {**workflow, "spec": {"shutdown": "Terminate"}})).ok()
+    job = submitted(make_mxjob(name).worker(1))
+    owner = {"apiVersion": made["apiVersion"], "kind": "Workflow", "name": name, "uid": made["metadata"]["uid"]}
+    job["metadata"]["ownerReferences"] = [owner]
+    job["metadata"]["annotations"] = {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"}
+    await world.submit(job)
+
+
+def read(file):
+    return list(yaml.safe_load_all(file.read_text()))
 
 
 async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(

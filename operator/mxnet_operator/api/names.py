@@ -42,6 +42,9 @@ LABEL_JOB_UID: Final = "mxjob.kubeflow.org/job-uid"
 LABEL_ATTEMPT: Final = "mxjob.kubeflow.org/attempt"
 LABEL_RUNTIME_ID: Final = "mxjob.kubeflow.org/runtime-id"
 
+DELETE_WITH_WORKFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/delete-with-workflow"
+"""Where it is "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
+
 TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
 """Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
 

@@ -4,21 +4,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from mxnet_operator.api.argo_workflow import why_over
 from mxnet_operator.cli.times import moment
-from mxnet_operator.kube.resources import PODS, Resource
+from mxnet_operator.kube.resources import PODS, WORKFLOWS
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-_WORKFLOWS: Final = Resource("argoproj.io", "v1alpha1", "workflows")
-_KIND: Final = "Workflow"
 _POD_NAME: Final = "POD_NAME"
 """The variable in which the step's container finds its pod's name."""
 _DEADLINE: Final = "ARGO_DEADLINE"
 """When Argo ends the step because of the workflow's deadline; the year 1 where it has none."""
 _EARLY: Final = timedelta(seconds=5)
 """How much sooner a pod may be stopped: its own deadline is in whole seconds."""
-_ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 
 
 async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
@@ -27,22 +25,7 @@ async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
     Raises:
         ApiError, ApiUnavailable: the server doesn't tell.
     """
-    return why_over(await _find(client, _WORKFLOWS.path(job["metadata"]["namespace"], name)), job)
-
-
-def why_over(workflow: dict[str, Any] | None, job: dict[str, Any]) -> str:
-    """Why a workflow, or None for one that isn't there, is at its end; empty where it goes on."""
-    if workflow is None:
-        return "is gone"
-    owners = {ref["uid"] for ref in job["metadata"].get("ownerReferences") or () if ref["kind"] == _KIND}
-    if owners and workflow["metadata"]["uid"] not in owners:
-        return "is gone, and another has its name"
-    if "deletionTimestamp" in workflow["metadata"]:
-        return "is being deleted"
-    if shutdown := workflow["spec"].get("shutdown"):
-        return f"is being shut down ({shutdown})"
-    phase = (workflow.get("status") or {}).get("phase")
-    return f"is over ({phase})" if phase in _ENDED else ""
+    return why_over(await _find(client, WORKFLOWS.path(job["metadata"]["namespace"], name)), job)
 
 
 async def step_time_is_over(client: "Client", namespace: str, environment: Mapping[str, str]) -> bool:

@@ -20,6 +20,7 @@ from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reading import JobRead, Reader
 from mxnet_operator.controller.resources import resource_of
+from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.plan import (
@@ -74,6 +75,7 @@ class Reconciler:
         self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._reader = Reader(kind)
+        self._workflows = Workflows(client, self._recorder, now)
 
     async def reconcile(self, key: str) -> timedelta | None:
         """Do what the job `namespace/name` needs now; returns when to look again even if nothing changes.
@@ -85,6 +87,7 @@ class Reconciler:
         if record is None:
             self._writes.forget(key)
             self._reader.forget(key)
+            self._workflows.forget(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
@@ -94,11 +97,12 @@ class Reconciler:
             decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
             await self._conclude(read, decided)
             return decided.requeue_after
-        observed, decided = await self._decide(read.job)
+        over = await self._workflows.why_over(key, read.job, record.raw)
+        observed, decided = await self._decide(read.job, over)
         return await self._carry_out(read, read.job, observed, decided)
 
-    async def _decide(self, job: MXJob) -> tuple[Observed, Plan]:
-        observed = self._observed(job.metadata.uid)
+    async def _decide(self, job: MXJob, workflow_over: str) -> tuple[Observed, Plan]:
+        observed = msgspec.structs.replace(self._observed(job.metadata.uid), workflow_over=workflow_over)
         decided = await self._plan(job, observed)
         if lags_behind(self._pods, job) and relies_on_absence(job, decided):
             observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))

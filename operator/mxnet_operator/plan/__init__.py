@@ -6,6 +6,7 @@ from mxnet_operator.plan.elastic import as_started
 from mxnet_operator.plan.observed import NodeView, Observed, PodView, ServiceView
 from mxnet_operator.plan.refusal import creation_refused, refuse
 from mxnet_operator.plan.stuck import nodes_in_doubt
+from mxnet_operator.plan.workflow import goes_with_workflow
 
 __all__ = [
     "NodeView",
@@ -15,6 +16,7 @@ __all__ = [
     "ServiceView",
     "as_started",
     "creation_refused",
+    "goes_with_workflow",
     "nodes_in_doubt",
     "plan",
     "refuse",

@@ -32,6 +32,7 @@ from mxnet_operator.plan.success import has_succeeded
 from mxnet_operator.plan.suspend import suspend
 from mxnet_operator.plan.topology import missing_pods, missing_services
 from mxnet_operator.plan.ttl import time_to_live
+from mxnet_operator.plan.workflow import ASK_AGAIN, deleted, goes_with_workflow
 
 _AT_ONCE = timedelta(0)
 
@@ -43,12 +44,22 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
     """
     if job.metadata.deletion_timestamp is not None:
         return Plan()
-    asked, specified = job, with_defaults(job)
-    job = as_started(specified)
     now = now.replace(microsecond=0)
     observed = observed.owned_by(job.metadata.uid)
     if conditions.is_terminal(job.status):
-        return _finished(job, observed, now)
+        return _finished(as_started(with_defaults(job)), observed, now)
+    if observed.workflow_over:
+        return deleted(job, observed.workflow_over)
+    decided = _unfinished(job, observed, now)
+    if not goes_with_workflow(job):
+        return decided
+    return msgspec.structs.replace(decided, requeue_after=_soonest(decided.requeue_after, ASK_AGAIN))
+
+
+def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
+    """`asked` is the job as its user wrote it, before defaults."""
+    specified = with_defaults(asked)
+    job = as_started(specified)
     going = outgoing(job, observed)
     present = observed.without(going)
     replicas = replicas_of(job, present)

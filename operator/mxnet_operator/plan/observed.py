@@ -96,17 +96,19 @@ class Observed(msgspec.Struct, frozen=True):
     services: tuple[ServiceView, ...] = ()
     nodes: tuple[NodeView, ...] = ()
     """Those of `nodes_in_doubt` only, read from the server for this look."""
+    workflow_over: str = ""
+    """Which Argo Workflow of a job that `goes_with_workflow` is at its end, and why; empty where none is."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Only what belongs to the job with this uid: a name alone proves nothing."""
-        return Observed(
-            tuple(pod for pod in self.pods if pod.owner_uid == uid),
-            tuple(service for service in self.services if service.owner_uid == uid),
-            self.nodes,
+        return msgspec.structs.replace(
+            self,
+            pods=tuple(pod for pod in self.pods if pod.owner_uid == uid),
+            services=tuple(service for service in self.services if service.owner_uid == uid),
         )
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """All but these pods."""
         uids = {pod.uid for pod in pods}
         kept = tuple(pod for pod in self.pods if pod.uid not in uids)
-        return Observed(kept, self.services, self.nodes) if uids else self
+        return msgspec.structs.replace(self, pods=kept) if uids else self

@@ -53,6 +53,16 @@ class TestManifest:
                 "workflows.argoproj.io/workflow": "{{=toJson(workflow.name)}}"
             }
 
+    def test_a_job_goes_with_its_workflow_only_where_that_is_asked_for(self) -> None:
+        asked = "mxjob.kubeflow.org/delete-with-workflow: 'true'"
+        ours = {"metadata": {"annotations": {"ours": "1"}}, "spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
+        given = step(spec=None, manifest=ours, delete_with_workflow=True)
+        assert "annotations" not in str(step().manifest)
+        assert asked in str(step(delete_with_workflow=True).manifest)
+        assert asked in str(given.manifest)
+        assert "ours: '1'" in str(given.manifest)
+        assert ours["metadata"] == {"annotations": {"ours": "1"}}
+
     def test_it_is_applied_owned_waited_for_and_retried_by_argos_own_means(self) -> None:
         template = step()._build_template().model_dump(by_alias=True, exclude_none=True)
         resource = template["resource"]

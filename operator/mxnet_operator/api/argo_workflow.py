@@ -1,0 +1,32 @@
+"""When an Argo Workflow is at its end, for the job of one of its steps, which it owns."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+KIND: Final = "Workflow"
+_ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
+
+
+def owner(job: Mapping[str, Any]) -> str | None:
+    """The name of the workflow that owns a job; None where none does."""
+    return next((ref["name"] for ref in _owners(job)), None)
+
+
+def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
+    """Why a workflow, or None for one that isn't there, is at its end; empty where it goes on."""
+    if workflow is None:
+        return "is gone"
+    owners = {ref["uid"] for ref in _owners(job)}
+    if owners and workflow["metadata"]["uid"] not in owners:
+        return "is gone, and another has its name"
+    if "deletionTimestamp" in workflow["metadata"]:
+        return "is being deleted"
+    if shutdown := workflow["spec"].get("shutdown"):
+        return f"is being shut down ({shutdown})"
+    phase = (workflow.get("status") or {}).get("phase")
+    return f"is over ({phase})" if phase in _ENDED else ""
+
+
+def _owners(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    references = job["metadata"].get("ownerReferences") or ()
+    return [ref for ref in references if ref["kind"] == KIND and ref["apiVersion"].startswith("argoproj.io/")]

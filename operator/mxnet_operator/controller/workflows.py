@@ -1,0 +1,78 @@
+"""The Argo Workflows of jobs that go with theirs, asked for one by one: those who may be asked for are few."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.argo_workflow import owner, why_over
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.controller.events import EventRecorder
+from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.resources import WORKFLOWS
+from mxnet_operator.plan import goes_with_workflow
+from mxnet_operator.plan.actions import Event
+from mxnet_operator.plan.workflow import ASK_AGAIN
+
+ASK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    uid: str
+    """The job's."""
+    again: datetime
+
+
+class Workflows:
+    """Remembers when each was asked for, since a job is looked at far more often."""
+
+    def __init__(self, client: Client, recorder: EventRecorder, now: Callable[[], datetime]) -> None:
+        """`recorder` tells the users of jobs whose workflows may not be read."""
+        self._client = client
+        self._recorder = recorder
+        self._now = now
+        self._asked: dict[str, _Asked] = {}
+
+    def forget(self, key: str) -> None:
+        """The job is gone."""
+        self._asked.pop(key, None)
+
+    async def why_over(self, key: str, job: MXJob, raw: bytes) -> str:
+        """Why the workflow of a job that goes with it is at its end; empty where it goes on, or was asked just now.
+
+        Raises:
+            KubeError: the server doesn't tell; a refusal for lack of rights is told to the job's user instead.
+        """
+        if not goes_with_workflow(job):
+            return ""
+        manifest = msgspec.json.decode(raw)
+        name, uid = owner(manifest), job.metadata.uid
+        asked = self._asked.get(key)
+        if name is None or (asked is not None and asked.uid == uid and self._now() < asked.again):
+            return ""
+        self._asked[key] = _Asked(uid, self._now() + ASK_AGAIN / 2)
+        try:
+            workflow = await self._client.get(WORKFLOWS.path(job.metadata.namespace, name))
+        except ApiError as error:
+            if error.code == 403:
+                self._asked[key] = _Asked(uid, self._now() + ASK_AGAIN_WHERE_FORBIDDEN)
+                await self._recorder.record(job.metadata, _forbidden(name, error))
+                return ""
+            if error.code != 404:
+                raise
+            workflow = None
+        if why := why_over(workflow, manifest):
+            self.forget(key)
+            return f"{name} {why}"
+        return ""
+
+
+def _forbidden(name: str, error: ApiError) -> Event:
+    return Event(
+        "Warning",
+        "WorkflowForbidden",
+        f"The job can't go with its workflow {name}, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} asks: {error.message}."
+        " Install operator/manifests/components/argo, which lets the controller read workflows",
+    )

@@ -1,0 +1,34 @@
+"""A job that goes with its Argo Workflow: `argo terminate` runs no exit handler, so nobody else would end it.
+
+Nothing watches workflows: Argo need not be there, nor the controller be allowed to read them.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import DeleteJob, Event, Plan
+
+ASK_AGAIN: Final = timedelta(seconds=15)
+"""How often a workflow is asked after."""
+
+
+def goes_with_workflow(job: MXJob) -> bool:
+    """Whether the job's manifest asks for it, and there is something left to end.
+
+    Only of kubeflow.org's MXJobs: the controller has no right to delete those of older kinds.
+    """
+    if (job.api_version, job.kind) != (names.API_VERSION, names.KIND):
+        return False
+    asks = job.metadata.annotations.get(names.DELETE_WITH_WORKFLOW_ANNOTATION) == "true"
+    return asks and job.metadata.deletion_timestamp is None and not conditions.is_terminal(job.status)
+
+
+def deleted(job: MXJob, why: str) -> Plan:
+    """The end of a job whose workflow is at its end, for this reason."""
+    message = f"The workflow {why}: the job is deleted, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} says."
+    return Plan(
+        actions=(DeleteJob(job.metadata.name, job.metadata.uid),),
+        events=(Event("Normal", "WorkflowOver", message),),
+    )
