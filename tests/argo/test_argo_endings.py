@@ -40,7 +40,7 @@ async def test_a_job_that_goes_with_its_workflow_is_deleted_when_that_is_termina
 
 
 async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
-    name = await argo.submit(one_training(timeout="15s"))
+    name = await argo.submit(one_training(timeout="30s"))
     await argo.job(name)
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Failed"

@@ -189,7 +189,7 @@ class TestEndsOfTheWorkflow:
         assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
     async def test_a_step_whose_time_is_over_deletes_its_job_and_is_not_tried_again(self, argo):
-        name = await argo.submit(one_runner(cleanup=False, timeout="15s"))
+        name = await argo.submit(one_runner(cleanup=False, timeout="30s"))
         await argo.job(name)
         await argo.no_jobs(name)
         done = await argo.finished(name)

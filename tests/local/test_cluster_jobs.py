@@ -137,7 +137,7 @@ def test_an_image_that_is_not_known_is_waited_for_with_how_to_add_it(local_clust
     manifest = worker_job("unknown-image", "pass")
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "mxjob/nope:1"
 
-    run = local_cluster.mxjob("run", "-f", "-", "--timeout", "3s", stdin=json.dumps(manifest))
+    run = local_cluster.mxjob("run", "-f", "-", "--timeout", "10s", stdin=json.dumps(manifest))
 
     assert run.returncode == 124
     assert "waiting: ErrImagePull" in run.stderr
