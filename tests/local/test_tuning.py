@@ -25,7 +25,7 @@ address = (tracker.get("url"), tracker.get("port"))
 def told(word):
     while True:
         try:
-            with socket.create_connection(address, timeout=SECONDS) as connection:
+            with socket.create_connection(address, timeout=60) as connection:
                 connection.sendall(word.encode() + b"\\n")
                 return connection.makefile().readline().split()
         except ConnectionRefusedError:
