@@ -88,3 +88,24 @@ async def test_a_gang_is_one_step(argo):
     name = await argo.submit(one_training(spec=MXJobSpec(image="i", command=COMMAND, workers=2)))
     await argo.end(await argo.job(name))
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
+
+
+def training_of(size):
+    """A training whose manifest has a variable of so many characters."""
+    return one_training(spec=MXJobSpec(image="i", command=COMMAND, servers=0, env={"LONG": "x" * size}))
+
+
+async def test_a_manifest_of_100_kb_is_applied_whole(argo):
+    job = await argo.job(await argo.submit(training_of(100_000)))
+    (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "LONG", "value": "x" * 100_000}]
+
+
+async def test_a_longer_one_than_fits_a_variable_fails_the_step_for_want_of_a_right_of_argos(argo):
+    """Argo would pass it on by a ConfigMap, which its own roles don't let its controller make."""
+    name = await argo.submit(training_of(140_000))
+    done = await argo.finished(name)
+    assert done["status"]["phase"] in {"Failed", "Error"}
+    (message,) = messages_of(done, "train")
+    assert "configmaps is forbidden" in message
+    await argo.no_jobs(name)
