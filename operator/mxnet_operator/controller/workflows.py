@@ -1,5 +1,6 @@
 """The Argo Workflows of jobs that go with theirs, asked for one by one: those who may be asked for are few."""
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,12 +12,15 @@ from mxnet_operator.api.argo_workflow import owner, why_over
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import WORKFLOWS
 from mxnet_operator.plan import goes_with_workflow
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.plan.workflow import ASK_AGAIN
 
 ASK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
+
+log = logging.getLogger(__name__)
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -40,10 +44,10 @@ class Workflows:
         self._asked.pop(key, None)
 
     async def why_over(self, key: str, job: MXJob, raw: bytes) -> str:
-        """Why the workflow of a job that goes with it is at its end; empty where it goes on, or was asked just now.
+        """Why the workflow of a job that goes with it is at its end; empty where nobody knows that it is.
 
-        Raises:
-            KubeError: the server doesn't tell; a refusal for lack of rights is told to the job's user instead.
+        That includes one that isn't found: a server that has just started says so of all custom resources, and if the
+        workflow is gone Kubernetes' own garbage collection takes its job along. A lack of rights is told to the user.
         """
         if not goes_with_workflow(job):
             return ""
@@ -55,14 +59,12 @@ class Workflows:
         self._asked[key] = _Asked(uid, self._now() + ASK_AGAIN / 2)
         try:
             workflow = await self._client.get(WORKFLOWS.path(job.metadata.namespace, name))
-        except ApiError as error:
-            if error.code == 403:
+        except KubeError as error:
+            log.debug("the workflow %s: %s", name, error, extra={"job": key})
+            if isinstance(error, ApiError) and error.code == 403:
                 self._asked[key] = _Asked(uid, self._now() + ASK_AGAIN_WHERE_FORBIDDEN)
                 await self._recorder.record(job.metadata, _forbidden(name, error))
-                return ""
-            if error.code != 404:
-                raise
-            workflow = None
+            return ""
         if why := why_over(workflow, manifest):
             self.forget(key)
             return f"{name} {why}"

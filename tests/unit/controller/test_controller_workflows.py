@@ -10,7 +10,7 @@ from controller_fixtures import submitted
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.workflows import ASK_AGAIN_WHERE_FORBIDDEN, Workflows
-from mxnet_operator.kube.errors import ApiError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.plan.workflow import ASK_AGAIN
 
 KEY = "default/digits"
@@ -67,10 +67,6 @@ async def test_a_workflow_that_is_shut_down_is_named_with_how():
     assert asker.server.asked == [PATH, PATH]
 
 
-async def test_one_that_is_gone_is_over():
-    assert await Asker(ApiError(404, "NotFound", "gone")).look(job()) == "nightly is gone"
-
-
 async def test_one_that_goes_on_is_asked_for_once_however_often_the_job_is_looked_at():
     asker = Asker(GOES_ON)
     for _ in range(5):
@@ -112,6 +108,16 @@ async def test_who_may_not_read_workflows_tells_the_jobs_user_what_to_install_an
     assert await asker.look(job(), after=ASK_AGAIN_WHERE_FORBIDDEN) != ""
 
 
-async def test_a_server_that_fails_is_no_answer():
-    with pytest.raises(ApiError):
-        await Asker(ApiError(500, "InternalError", "etcd")).look(job())
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ApiError(404, "NotFound", 'workflows.argoproj.io "nightly" not found'),
+        ApiError(404, "NotFound", "the server could not find the requested resource"),
+        ApiError(500, "InternalError", "etcd"),
+        ApiUnavailable("connection refused"),
+    ],
+    ids=["gone", "not served yet", "broken", "away"],
+)
+async def test_no_answer_ends_no_job_and_keeps_none_from_going_on(answer):
+    """A workflow that is gone takes its job along by Kubernetes' own garbage collection."""
+    assert await Asker(answer).look(job()) == ""
