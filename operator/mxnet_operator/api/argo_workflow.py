@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-KIND: Final = "Workflow"
+_KIND: Final = "Workflow"
 _ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 
 
@@ -29,4 +29,4 @@ def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
 
 def _owners(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     references = job["metadata"].get("ownerReferences") or ()
-    return [ref for ref in references if ref["kind"] == KIND and ref["apiVersion"].startswith("argoproj.io/")]
+    return [ref for ref in references if ref["kind"] == _KIND and ref["apiVersion"].startswith("argoproj.io/")]

@@ -51,23 +51,24 @@ class Workflows:
         """
         if not goes_with_workflow(job):
             return ""
-        manifest = msgspec.json.decode(raw)
-        name, uid = owner(manifest), job.metadata.uid
         asked = self._asked.get(key)
-        if name is None or (asked is not None and asked.uid == uid and self._now() < asked.again):
+        if asked is not None and asked.uid == job.metadata.uid and self._now() < asked.again:
             return ""
-        self._asked[key] = _Asked(uid, self._now() + ASK_AGAIN / 2)
+        manifest = msgspec.json.decode(raw)
+        name = owner(manifest)
+        if name is None:
+            return ""
+        wait = ASK_AGAIN / 2
         try:
             workflow = await self._client.get(WORKFLOWS.path(job.metadata.namespace, name))
+            if why := why_over(workflow, manifest):
+                return f"{name} {why}"
         except KubeError as error:
             log.debug("the workflow %s: %s", name, error, extra={"job": key})
             if isinstance(error, ApiError) and error.code == 403:
-                self._asked[key] = _Asked(uid, self._now() + ASK_AGAIN_WHERE_FORBIDDEN)
+                wait = ASK_AGAIN_WHERE_FORBIDDEN
                 await self._recorder.record(job.metadata, _forbidden(name, error))
-            return ""
-        if why := why_over(workflow, manifest):
-            self.forget(key)
-            return f"{name} {why}"
+        self._asked[key] = _Asked(job.metadata.uid, self._now() + wait)
         return ""
 
 
