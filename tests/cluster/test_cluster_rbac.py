@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-import yaml
 from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
@@ -241,7 +240,8 @@ async def test_with_the_component_for_argo_the_controller_may_read_workflows_and
 ):
     """No Argo: a workflow that is shut down is one whose spec says so."""
     objects = await installed("standalone")
-    rights = MANIFESTS / "components" / "argo" / "rbac.yaml"
+    component = MANIFESTS / "components" / "argo"
+    rights = component / "rbac.yaml"
     crd = tmp_path / "crd.json"
     crd.write_text(json.dumps(WORKFLOW_CRD))
     await ask("create", "-f", crd)
@@ -259,7 +259,7 @@ async def test_with_the_component_for_argo_the_controller_may_read_workflows_and
         await gone(world, JOBS, "second")
     assert "first" in await world.names(JOBS)
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
-    assert asked == {Right("argoproj.io", "workflows", "get")} == granted(of_kind(read(rights), "ClusterRole"))
+    assert asked == {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
     await ask("delete", "-f", rights, "-f", crd, "--timeout=60s")
 
 
@@ -272,10 +272,6 @@ async def goes_with_a_workflow(world, name):
     job["metadata"]["ownerReferences"] = [owner]
     job["metadata"]["annotations"] = {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"}
     await world.submit(job)
-
-
-def read(file):
-    return list(yaml.safe_load_all(file.read_text()))
 
 
 async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(

@@ -132,7 +132,7 @@ class LocalCluster:
 
 
 def eventually(check: Callable[[], Any]) -> Any:
-    """Call until it returns something true; fails with its last answer or error after two minutes."""
+    """Call until it returns something true; fails with its last answer or error in the end."""
     for attempt in tenacity.Retrying(
         stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.1), reraise=True
     ):

@@ -92,26 +92,27 @@ class FaultyProxy:
         async with self._one_at_a_time:
             if controller != self._controller:
                 return _broken(request)
-            fault = self.fault if self._is_aimed_at(f"{request.method} {request.path}") else None
+            write = f"{request.method} {request.path}"
+            fault = self.fault if self._is_aimed_at(write) else None
             if fault is Fault.REQUEST_LOST:
-                self._meet(request)
+                self._meet(write)
                 return _broken(request)
             async with self._ask(request, await request.read()) as answer:
                 body = await answer.read()
-            self.writes.append(f"{request.method} {request.path}")
+            self.writes.append(write)
             if fault is not None:
                 if fault is Fault.KILLED:
                     self._controller += 1
                     self.kill()
-                self._meet(request)
+                self._meet(write)
                 return _broken(request)
             return web.Response(status=answer.status, body=body, headers={"Content-Type": answer.content_type})
 
     def _is_aimed_at(self, write):
         return not self.hit.is_set() and self.at in (len(self.writes) + 1, kind_of_write(write))
 
-    def _meet(self, request):
-        self.met = f"{request.method} {request.path}"
+    def _meet(self, write):
+        self.met = write
         self.hit.set()
 
     async def _stream(self, request):

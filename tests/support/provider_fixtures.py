@@ -263,7 +263,7 @@ class StampedLog:
 
 
 def eventually(look: Callable[[], Answer]) -> Answer:
-    """What a look at the world answers once it no longer raises AssertionError or KeyError; two minutes at most."""
+    """What a look at the world answers once it no longer raises AssertionError or KeyError."""
     patiently = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((AssertionError, KeyError)),
         wait=tenacity.wait_fixed(0.02),
