@@ -14,6 +14,9 @@ from mxnet_operator.plan.replicas import Outcome, Replica
 
 _MAX_LINES = 20
 _NEVER = datetime.max.replace(tzinfo=UTC)
+_NO_SHELL = 'exec: "sh": executable file not found'
+"""What container runtimes say where an image has no shell; the fail-fast hook starts a worker's command by one."""
+_NO_SHELL_HINT = "\nThe fail-fast hook needs `sh` in the image: runPolicy.failFast: false does without both."
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -60,7 +63,8 @@ def describe(replica: Replica) -> str:
     if pod.exit_code:
         who = f"{replica.label}'s init container {pod.init_container}" if pod.init_container else replica.label
         reason = f" ({why or pod.reason})" if (why or pod.reason) not in ("", "Error") else ""
-        return f"{who} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}"
+        hint = _NO_SHELL_HINT if _NO_SHELL in pod.message else ""
+        return f"{who} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}{hint}"
     return f"{replica.label} failed: {why or 'its pod has phase Failed and no exit code'}"
 
 

@@ -10,7 +10,7 @@ WORKERS = {"command": ["python", "train.py"]}
 
 
 def wrapped(pod):
-    return pod["spec"]["containers"][0].get("command", [])[:2] == ["sh", "-c"]
+    return pod["spec"]["containers"][0].get("command", [])[:2] == ["sh", f"{MOUNT_PATH}/run.sh"]
 
 
 async def test_the_first_job_of_a_namespace_brings_the_hook_and_the_second_finds_it(tmp_path):

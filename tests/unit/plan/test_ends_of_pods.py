@@ -163,6 +163,12 @@ class TestTheMessage:
         message = self.of(phase="Failed", exit_code=3, init_container="fetch", message="no such bucket\n")
         assert "worker-0's init container fetch exited with code 3:\nno such bucket" in message
 
+    def test_says_what_to_do_where_the_image_has_no_shell_for_the_hook(self) -> None:
+        runtime = 'failed to start: exec: "sh": executable file not found in $PATH: unknown'
+        message = self.of(phase="Failed", exit_code=128, reason="StartError", message=runtime)
+        assert runtime in message
+        assert "runPolicy.failFast: false" in message
+
 
 @pytest.mark.parametrize(("code", "state"), [(1, "Failed"), (137, "Restarting")])
 def test_the_exit_code_of_an_init_container_decides_as_the_programs_would(code: int, state: str) -> None:

@@ -1,11 +1,17 @@
 """How a worker's pod gets the hook that turns the hang of a failing worker into its exit code (`facts/failfast.md`).
 
-The hook is a folder with one file, `sitecustomize.py`, that must come first in PYTHONPATH. A PYTHONPATH among the
-pod's variables would replace the image's, and MXNet's images set one: so a shell prepends to whatever there is, and
-then becomes the command. That needs a command in the template; an image's own is not known here.
+The hook is a folder with two files. `sitecustomize.py` must come first in PYTHONPATH; a PYTHONPATH among the pod's
+variables would replace the image's, and MXNet's images set one: so a shell script, `run.sh`, prepends to whatever
+there is, and then becomes the command. That needs a command in the template; an image's own is not known here.
+
+Admission webhooks rewrite commands in their turn. Katib joins the words of command and args with blanks and has
+`sh -c` run the outcome; a command that begins with `sh -c` or `bash -c` it takes for a script, and appends to that.
+The words put before a command stay whole under such a rule, and a script stays one (`docs/decisions/0042`).
 """
 
 import hashlib
+import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,15 +20,19 @@ from mxnet_operator.api.types import MXJob
 
 HOOK: Final = Path(__file__).parent / "hook"
 """The folder that belongs first in PYTHONPATH."""
-_FILE: Final = "sitecustomize.py"
-_SOURCE: Final = (HOOK / _FILE).read_text(encoding="utf-8")
+_FILES: Final = ("run.sh", "sitecustomize.py")
 
-CONFIG_MAP: Final = f"mxjob-failfast-{hashlib.sha256(_SOURCE.encode()).hexdigest()[:10]}"
+DATA: Final = {name: (HOOK / name).read_text(encoding="utf-8") for name in _FILES}
+CONFIG_MAP: Final = f"mxjob-failfast-{hashlib.sha256(''.join(DATA.values()).encode()).hexdigest()[:10]}"
 """Named by its content, so that pods of two releases never share one; one in each namespace that has jobs."""
-DATA: Final = {_FILE: _SOURCE}
 MOUNT_PATH: Final = "/var/run/mxjob/failfast"
 _VOLUME: Final = "mxjob-failfast"
-_PREPEND: Final = f'export PYTHONPATH={MOUNT_PATH}${{PYTHONPATH:+:$PYTHONPATH}}; exec "$@"'
+_RUN: Final = ("sh", f"{MOUNT_PATH}/run.sh")
+_SCRIPTS: Final = (["sh", "-c"], ["bash", "-c"])
+"""How a command begins whose next word webhooks take for a script."""
+_REFERENCE: Final = re.compile(r"\$\([^()\s]+\)")
+"""What the kubelet may replace by a variable's value, which may hold any character."""
+_PREPEND: Final = f"export PYTHONPATH={MOUNT_PATH}${{PYTHONPATH:+:$PYTHONPATH}}"
 
 
 def config_map(namespace: str) -> dict[str, Any]:
@@ -53,9 +63,10 @@ def can_take_hook(spec: dict[str, Any]) -> bool:
 def with_hook(spec: dict[str, Any]) -> dict[str, Any]:
     """The pod's spec with the hook mounted and its `mxnet` container's command wrapped.
 
-    The volume is optional: without the ConfigMap the pod starts all the same, and fails as slowly as MXNet does.
+    A ConfigMap that is deleted meanwhile keeps the pod waiting until the next attempt, or job, makes it again: were the
+    volume optional, the command would not be found, and its exit code 127 would end the job.
     """
-    volume = {"name": _VOLUME, "configMap": {"name": CONFIG_MAP, "optional": True}}
+    volume = {"name": _VOLUME, "configMap": {"name": CONFIG_MAP}}
     return {
         **spec,
         "containers": [
@@ -68,8 +79,26 @@ def with_hook(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _wrapped(container: dict[str, Any]) -> dict[str, Any]:
     mount = {"name": _VOLUME, "mountPath": MOUNT_PATH, "readOnly": True}
+    words = [*container["command"], *(container.get("args") or ())]
+    size = len(container["command"])
+    if words[:2] in _SCRIPTS and len(words) > 2:
+        words[2] = _script(words)
+    else:
+        words, size = [*_RUN, *words], size + len(_RUN)
     return {
         **container,
-        "command": ["sh", "-c", _PREPEND, "--", *container["command"]],
+        "command": words[:size],
+        **({"args": words[size:]} if words[size:] else {}),
         "volumeMounts": [*(container.get("volumeMounts") or ()), mount],
     }
+
+
+def _script(words: list[str]) -> str:
+    """The script of `sh -c SCRIPT [ARGUMENT...]`, with the hook for all that it starts."""
+    shell, _, script, *arguments = words
+    if _REFERENCE.search(script):  # no quotes are safe around a value that is put in later
+        return f"{_PREPEND}; {script}"
+    # One simple command, which shells become instead of waiting for it: a Python that ends it is process 1 then, as
+    # without the hook, and not the child of a shell that ignores SIGTERM.
+    passed_on = ' "$0" "$@"' if arguments else ""
+    return f"{' '.join(_RUN)} {shell} -c {shlex.quote(script)}{passed_on}"
