@@ -45,6 +45,15 @@ LABEL_RUNTIME_ID: Final = "mxjob.kubeflow.org/runtime-id"
 DELETE_WITH_WORKFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/delete-with-workflow"
 """Where it is "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
 
+HOLDER_ANNOTATION: Final = "mxjob.kubeflow.org/holder"
+"""Who waits for the job, and alone may end it: its fencing token."""
+LEASE_DURATION_ANNOTATION: Final = "mxjob.kubeflow.org/lease-duration-seconds"
+LEASE_RENEW_TIME_ANNOTATION: Final = "mxjob.kubeflow.org/lease-renew-time"
+LEASE_ACTION_ANNOTATION: Final = "mxjob.kubeflow.org/lease-action"
+"""What the controller does to an unfinished job whose lease has run out: `delete` or `suspend`."""
+SUSPENDED_BY_AIRFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/suspended-by-airflow"
+"""Tells a suspension for want of an Airflow task from a user's or a queue's: only the former is undone by a retry."""
+
 TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
 """Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import IN_FLIGHT, Executor
+from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.own_writes import OwnWrites
@@ -90,6 +91,7 @@ class Controller:
                 ),
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
+                leases=Leases(jobs.reflector.heard_since),
             )
             added.append(jobs)
         self._jobs += added
@@ -148,6 +150,8 @@ class Controller:
     async def _lead(self) -> None:
         """Work until cancelled, or until the lease's time has passed; begins by looking at every job there is."""
         self._working = True
+        for reconciler in self._reconcilers.values():
+            reconciler.begin()
         try:
             for jobs in self._jobs:
                 for key in jobs.keys:

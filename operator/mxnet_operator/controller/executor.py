@@ -24,6 +24,7 @@ from mxnet_operator.plan.actions import (
     DeleteService,
     Event,
     StopPod,
+    SuspendJob,
 )
 
 IN_FLIGHT: Final = 32
@@ -35,7 +36,7 @@ _REMEDY: Final = (
     " spec.runPolicy.activeDeadlineSeconds; spec.runPolicy.failFast: false ends this warning"
 )
 
-_Ending = StopPod | DeletePod | DeleteService | DeleteJob
+_Ending = StopPod | DeletePod | DeleteService | DeleteJob | SuspendJob
 
 
 class Outcome:
@@ -77,7 +78,8 @@ class Executor:
         self._writes = writes
         self._in_flight = in_flight or asyncio.Semaphore(IN_FLIGHT)
         self._kind = kind
-        self._resources = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: resource_of(kind)}
+        job = resource_of(kind)
+        self._resources = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: job, SuspendJob: job}
         self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
@@ -160,19 +162,25 @@ class Executor:
             )
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
-        """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good."""
+        """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good.
+
+        A job that has changed since the version that an action names is left as it is, which is an error.
+        """
         resource = self._resources[type(action)]
         path = resource.path(job.metadata.namespace, action.name)
+        version = action.resource_version if isinstance(action, DeleteJob | SuspendJob) else ""
         async with self._in_flight:
             try:
                 if isinstance(action, StopPod):
                     body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
                     stored = await self._client.patch(path, body)
+                elif isinstance(action, SuspendJob):
+                    stored = await self._client.patch(path, _suspension(action))
                 else:
-                    grace = action.grace if isinstance(action, DeletePod) else None
-                    stored = await self._client.delete(path, _only(action.uid, grace))
+                    stored = await self._client.delete(path, _only(action))
             except ApiError as error:
-                if error.code not in {404, 409}:
+                has_changed = error.code == 409 and bool(version)
+                if error.code not in {404, 409} or has_changed:
                     outcome.error = outcome.error or error
             except KubeError as error:
                 outcome.error = outcome.error or error
@@ -181,14 +189,29 @@ class Executor:
                     self._writes.record(_key(job), resource, stored)
 
 
-def _only(uid: str, grace: int | None) -> dict[str, Any]:
-    """Options of a deletion that must not hit a namesake; `grace` in seconds, None for the object's own."""
+def _only(action: DeletePod | DeleteService | DeleteJob) -> dict[str, Any]:
+    """Options of a deletion that must not hit a namesake, nor a job that has changed since it was decided about."""
+    preconditions = {"uid": action.uid}
+    if isinstance(action, DeleteJob) and action.resource_version:
+        preconditions["resourceVersion"] = action.resource_version
+    grace = action.grace if isinstance(action, DeletePod) else None  # None: the object's own
     return {
         **({} if grace is None else {"gracePeriodSeconds": grace}),
         "apiVersion": "v1",
         "kind": "DeleteOptions",
-        "preconditions": {"uid": uid},
+        "preconditions": preconditions,
         "propagationPolicy": "Background",
+    }
+
+
+def _suspension(action: SuspendJob) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "uid": action.uid,
+            "resourceVersion": action.resource_version,
+            "annotations": {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"},
+        },
+        "spec": {"runPolicy": {"suspend": True}},
     }
 
 

@@ -13,6 +13,7 @@ from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.live_pods import lags_behind, live_pods, relies_on_absence
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
@@ -34,7 +35,7 @@ from mxnet_operator.plan import (
     plan,
     refuse,
 )
-from mxnet_operator.plan.actions import DeletePod, StopPod
+from mxnet_operator.plan.actions import DeleteJob, DeletePod, StopPod, SuspendJob
 
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
@@ -60,6 +61,7 @@ class Reconciler:
         executor: Executor | None = None,
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
+        leases: Leases | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """The caches are read, never waited for; `pods` and `services` have the index BY_OWNER.
@@ -76,6 +78,11 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._workflows = Workflows(client, self._recorder, now)
+        self._leases = leases or Leases()
+
+    def begin(self) -> None:
+        """Begin a term: what was measured in an earlier one no longer counts."""
+        self._leases.begin()
 
     async def reconcile(self, key: str) -> timedelta | None:
         """Do what the job `namespace/name` needs now; returns when to look again even if nothing changes.
@@ -88,6 +95,7 @@ class Reconciler:
             self._writes.forget(key)
             self._reader.forget(key)
             self._workflows.forget(key)
+            self._leases.forget(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
@@ -98,11 +106,13 @@ class Reconciler:
             await self._conclude(read, decided)
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, record.raw)
-        observed, decided = await self._decide(read.job, over)
+        observed, decided = await self._decide(read.job, over, self._leases.left(key, read.job))
         return await self._carry_out(read, read.job, observed, decided)
 
-    async def _decide(self, job: MXJob, workflow_over: str) -> tuple[Observed, Plan]:
-        observed = msgspec.structs.replace(self._observed(job.metadata.uid), workflow_over=workflow_over)
+    async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> tuple[Observed, Plan]:
+        observed = msgspec.structs.replace(
+            self._observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
+        )
         decided = await self._plan(job, observed)
         if lags_behind(self._pods, job) and relies_on_absence(job, decided):
             observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
@@ -126,6 +136,8 @@ class Reconciler:
             await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
         outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
+        if outcome.error is not None and ends_job(decided):
+            raise outcome.error  # What did not happen is not told.
         if outcome.refused is not None:
             told = creation_refused(decided.status or job.status, outcome.refused, self._now())
             if told.conditions != job.status.conditions:
@@ -163,6 +175,11 @@ class Reconciler:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
         stored = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)
         self._writes.record(f"{job.namespace}/{job.name}", self._resource, stored)
+
+
+def ends_job(decided: Plan) -> bool:
+    """Whether the plan deletes or suspends the job itself."""
+    return any(isinstance(action, (DeleteJob, SuspendJob)) for action in decided.actions)
 
 
 def is_stale(error: Exception) -> bool:

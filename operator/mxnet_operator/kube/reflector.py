@@ -28,6 +28,10 @@ INITIAL_SECONDS: Final = 30.0
 _SHORTEST_WATCH: Final = 1.0
 """Seconds: a watch that ends earlier without an event counts as a failure, lest we ask in a tight loop."""
 _GONE: Final = 410
+QUIET_SECONDS: Final = 90.0
+"""A watch that goes on has brought something within so long: servers send a bookmark every minute."""
+_BREAK_SECONDS: Final = 10.0
+"""A watch that is back sooner was only begun anew, as happens every few minutes."""
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +76,19 @@ class Reflector(Generic[T]):
         self._streams_lists = True
         self._version = ""
         self._failures = 0
-        self._last_heard = self._silent_since = clock()
+        self._last_heard = self._silent_since = self._heard_since = clock()
+        self._lost_at: float | None = None
+
+    def heard_since(self) -> float | None:
+        """Since when, on `clock`, the server has been heard without a break; None while it is not.
+
+        What the cache has not shown since then has not happened. A break is what keeps the watch away for more than a
+        moment, or this process from running.
+        """
+        now = self._clock()
+        if not self.synced.is_set() or now - self._last_heard > QUIET_SECONDS:
+            return None
+        return None if self._lost_at is not None else self._heard_since
 
     def seconds_since_last_event(self) -> float:
         """How long nothing has been heard from the server, for whatever reason; it sends a bookmark every minute."""
@@ -114,13 +130,19 @@ class Reflector(Generic[T]):
 
     async def _pause(self, error: Exception) -> None:
         self._failures += 1
+        self._lost_at = self._clock() if self._lost_at is None else self._lost_at
         delay = self._backoff.delay(self._failures)
         level = {1: logging.INFO, 3: logging.WARNING}.get(self._failures % 20, logging.DEBUG)
         log.log(level, "%s: %s; trying again in %.1f s", self.resource, error, delay)
         await asyncio.sleep(delay)
 
     def _heard(self) -> None:
-        self._last_heard = self._silent_since = self._clock()
+        now = self._clock()
+        was_lost = self._lost_at is not None and now - self._lost_at > _BREAK_SECONDS
+        if was_lost or now - self._last_heard > QUIET_SECONDS or not self.synced.is_set():
+            self._heard_since = now
+        self._lost_at = None
+        self._last_heard = self._silent_since = now
         if self._failures >= 3:
             log.info("%s: the server is back", self.resource)
         self._failures = 0

@@ -3,6 +3,7 @@
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.elastic import as_started
+from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView, ServiceView
 from mxnet_operator.plan.refusal import creation_refused, refuse
 from mxnet_operator.plan.stuck import nodes_in_doubt
@@ -17,6 +18,7 @@ __all__ = [
     "as_started",
     "creation_refused",
     "goes_with_workflow",
+    "kept_lease",
     "nodes_in_doubt",
     "plan",
     "refuse",

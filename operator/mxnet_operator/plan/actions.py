@@ -46,13 +46,25 @@ class DeleteService(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeleteJob(msgspec.Struct, frozen=True, gc=False):
-    """Delete the job itself, if it is still the one with this uid; its children go with it."""
+    """Delete the job itself, if it is still the one with this uid; its children go with it.
+
+    With a `resource_version`, only if nothing of it has changed since.
+    """
 
     name: str
     uid: str
+    resource_version: str = ""
 
 
-Action = CreateService | CreatePod | StopPod | DeletePod | DeleteService | DeleteJob
+class SuspendJob(msgspec.Struct, frozen=True, gc=False):
+    """Set `suspend` of the job itself, if nothing of it has changed since this version."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+Action = CreateService | CreatePod | StopPod | DeletePod | DeleteService | DeleteJob | SuspendJob
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

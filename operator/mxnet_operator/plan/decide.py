@@ -16,6 +16,7 @@ from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import as_started, with_ignored_change
 from mxnet_operator.plan.failure import Failure
+from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import replicas_of
@@ -50,10 +51,13 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
         return _finished(as_started(with_defaults(job)), observed, now)
     if observed.workflow_over:
         return deleted(job, observed.workflow_over)
+    lease, left = kept_lease(job), observed.lease_left
+    if lease is not None and left is not None and left <= _AT_ONCE:
+        return expired(job, lease)
     decided = _unfinished(job, observed, now)
-    if not goes_with_workflow(job):
-        return decided
-    return msgspec.structs.replace(decided, requeue_after=_soonest(decided.requeue_after, ASK_AGAIN))
+    workflow_in = ASK_AGAIN if goes_with_workflow(job) else None
+    soonest = _soonest(decided.requeue_after, workflow_in, left if lease is not None else None)
+    return msgspec.structs.replace(decided, requeue_after=soonest)
 
 
 def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:

@@ -1,8 +1,9 @@
-"""How a pod is asked to go: a worker with the grace that its template gives it, those that serve it at once."""
+"""What may be deleted, and how: an unfinished job by the controller; a pod with its template's grace, or at once."""
 
 from typing import Final
 
-from mxnet_operator.api import names
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.observed import PodView
 
@@ -14,3 +15,12 @@ _SERVING: Final = frozenset({names.SCHEDULER, names.SERVER, names.TUNER_TRACKER,
 def delete_pod(pod: PodView) -> DeletePod:
     """The action that deletes this pod and no namesake."""
     return DeletePod(pod.name, pod.uid, SERVING_GRACE if pod.type in _SERVING else None)
+
+
+def can_end(job: MXJob) -> bool:
+    """Whether there is something left to end, and the controller may end it.
+
+    It may only end kubeflow.org's MXJobs: it has no right to delete those of older kinds.
+    """
+    is_ours = (job.api_version, job.kind) == (names.API_VERSION, names.KIND)
+    return is_ours and job.metadata.deletion_timestamp is None and not conditions.is_terminal(job.status)

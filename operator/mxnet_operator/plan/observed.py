@@ -1,6 +1,6 @@
 """What the controller sees of a job's children: small frozen structs, projected from the watch stream."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 
 import msgspec
@@ -98,6 +98,8 @@ class Observed(msgspec.Struct, frozen=True):
     """Those of `nodes_in_doubt` only, read from the server for this look."""
     workflow_over: str = ""
     """Which Argo Workflow of a job that `goes_with_workflow` is at its end, and why; empty where none is."""
+    lease_left: timedelta | None = None
+    """How long the lease of a job that `has_lease` still runs, on the controller's own clock; None where none is."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Only what belongs to the job with this uid: a name alone proves nothing."""

@@ -6,23 +6,18 @@ Nothing watches workflows: Argo need not be there, nor the controller be allowed
 from datetime import timedelta
 from typing import Final
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeleteJob, Event, Plan
+from mxnet_operator.plan.deletion import can_end
 
 ASK_AGAIN: Final = timedelta(seconds=15)
 """How often a workflow is asked after."""
 
 
 def goes_with_workflow(job: MXJob) -> bool:
-    """Whether the job's manifest asks for it, and there is something left to end.
-
-    Only of kubeflow.org's MXJobs: the controller has no right to delete those of older kinds.
-    """
-    if (job.api_version, job.kind) != (names.API_VERSION, names.KIND):
-        return False
-    asks = job.metadata.annotations.get(names.DELETE_WITH_WORKFLOW_ANNOTATION) == "true"
-    return asks and job.metadata.deletion_timestamp is None and not conditions.is_terminal(job.status)
+    """Whether the job's manifest asks for it, and there is something left to end."""
+    return job.metadata.annotations.get(names.DELETE_WITH_WORKFLOW_ANNOTATION) == "true" and can_end(job)
 
 
 def deleted(job: MXJob, why: str) -> Plan:

@@ -22,7 +22,7 @@ from waiting import SECONDS, until
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.frames import meta_of
-from mxnet_operator.kube.reflector import Reflector
+from mxnet_operator.kube.reflector import QUIET_SECONDS, Reflector
 from mxnet_operator.kube.resources import PODS
 
 NO_WATCH_LISTS = refuse(422, "Invalid", "sendInitialEvents is forbidden")
@@ -202,3 +202,64 @@ async def test_silence_goes_on_when_a_watch_that_was_left_for_it_is_silent_again
     async with following(stream(bookmark(9, initial_end=True)), stream(), stream(), idle_timeout=idle) as f:
         await until(lambda: len(f.api.asked) == 4)  # three were left for their silence
         assert f.reflector.seconds_of_silence() >= 3 * idle
+
+
+async def test_a_watch_is_heard_since_its_list_and_not_while_it_is_quiet_for_too_long():
+    now = [100.0]
+    async with following(stream(bookmark(9, initial_end=True)), clock=lambda: now[0]) as f:
+        assert f.reflector.heard_since() is None
+        await f.synced()
+        assert f.reflector.heard_since() == 100.0
+        now[0] += QUIET_SECONDS
+        assert f.reflector.heard_since() == 100.0
+        now[0] += 1
+        assert f.reflector.heard_since() is None
+
+
+@pytest.mark.parametrize(("away", "anew"), [(5, False), (60, True)])
+async def test_a_watch_that_was_away_for_more_than_a_moment_is_heard_anew_once_it_is_back(away, anew):
+    now = [100.0]
+
+    async def passes(request):
+        now[0] += away
+        assert f.reflector.heard_since() is None
+        return await refuse(503, "ServiceUnavailable")(request)
+
+    turns = (
+        stream(bookmark(9, initial_end=True), then="break"),
+        hang_up(),
+        passes,
+        stream(added("a", 10)),
+    )
+    async with following(*turns, clock=lambda: now[0]) as f:
+        await f.told((None, "a@10"))
+        assert f.reflector.heard_since() == (100.0 + away if anew else 100.0)
+
+
+async def test_a_watch_that_the_server_ends_in_order_goes_on_being_heard():
+    now = [100.0]
+
+    async def later(request):
+        now[0] += 50
+        return await stream(added("a", 10))(request)
+
+    async with following(stream(bookmark(9, initial_end=True), then="end"), later, clock=lambda: now[0]) as f:
+        await f.told((None, "a@10"))
+        assert f.reflector.heard_since() == 100.0
+
+
+async def test_a_process_that_stood_still_hears_anew():
+    now = [100.0]
+    gate = asyncio.Event()
+
+    async def stood_still(request):
+        await gate.wait()
+        return await stream(added("a", 10))(request)
+
+    async with following(stream(bookmark(9, initial_end=True), then="end"), stood_still, clock=lambda: now[0]) as f:
+        await f.synced()
+        now[0] += 3600
+        assert f.reflector.heard_since() is None
+        gate.set()
+        await f.told((None, "a@10"))
+        assert f.reflector.heard_since() == 3700.0
