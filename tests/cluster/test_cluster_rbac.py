@@ -5,12 +5,23 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import yaml
 from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, World, submitted
-from deployment import MANIFESTS, Administrator, of_kind, one, rendered, roles_of_controller, started, user_name
+from deployment import (
+    MANIFESTS,
+    Administrator,
+    of_kind,
+    one,
+    policies_in_force,
+    rendered,
+    roles_of_controller,
+    started,
+    user_name,
+)
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from older_jobs import kind_of_form, older_job
 
@@ -23,6 +34,8 @@ pytestmark = pytest.mark.kubernetes
 
 ADMISSION = "OwnerReferencesPermissionEnforcement"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+FOR_ALL_NAMESPACES = [f"-f={MANIFESTS / 'base' / name}" for name in ("crd.yaml", "admission.yaml")]
+"""What an administrator installs for the namespaced mode."""
 NODES = Right("", "nodes", "get")
 """Nodes are in no namespace: a controller for one asks after that of a pod that won't go, and takes a no."""
 FOR_ADMISSION = {Right(kind.group, f"{kind.plural}/finalizers", "update") for kind in ALL}
@@ -49,23 +62,25 @@ def ask(server):
 
 
 @pytest.fixture
-async def installed(ask):
+async def installed(server, ask):
     """Installs an overlay as an administrator would; it is uninstalled after the test."""
     done = []
 
     async def install(overlay):
         if overlay == "namespaced":
-            await ask("apply", "-f", MANIFESTS / "base" / "crd.yaml")
+            await ask("apply", *FOR_ALL_NAMESPACES)
         await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
         done.append(overlay)
         crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
         await ask("wait", "--for=condition=Established", "--timeout=60s", *crds)
-        return rendered(overlay)
+        objects = rendered(overlay)
+        await policies_in_force(server, objects)
+        return objects
 
     yield install
     for overlay in done:
         await ask("delete", "-k", MANIFESTS / "overlays" / overlay, "--timeout=60s")
-    await ask("delete", "--ignore-not-found", "--timeout=60s", "-f", MANIFESTS / "base" / "crd.yaml")
+    await ask("delete", "--ignore-not-found", "--timeout=60s", *FOR_ALL_NAMESPACES)
 
 
 @pytest.fixture
@@ -86,7 +101,7 @@ async def start_on_a_node(world, pods):
     for name in pods:
         target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-        (await world.api.post(f"{PODS}/{name}/binding", binding)).ok()
+        (await world.api.post(world.path(f"{PODS}/{name}/binding"), binding)).ok()
     await world.move(pods, "Running")
 
 
@@ -294,8 +309,44 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
     assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
 
 
+async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
+    await installed("standalone")
+    there = World(world.api, None, world.kubeconfig, "mxnet-operator")
+    pods = list(await there.pods(2))
+    await start_on_a_node(there, pods)
+    for name in pods:
+        ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        (await there.api.merge(there.path(f"{PODS}/{name}/status"), ready)).ok()
+    budgets = "/apis/policy/v1/namespaces/mxnet-operator/poddisruptionbudgets"
+    await there.eventually(budgets, lambda found: found["mxnet-operator"].get("status", {}).get("disruptionsAllowed"))
+
+    async def evict(name):
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        return await there.api.post(there.path(f"{PODS}/{name}/eviction"), eviction)
+
+    (await evict(pods[0])).ok()
+    second = await evict(pods[1])
+    assert (second.code, second.body["details"]["causes"][0]["reason"]) == (429, "DisruptionBudget")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        MANIFESTS / "components" / "network-policy" / "network-policy.yaml",
+        MANIFESTS.parents[1] / "examples" / "network-policy" / "jobs.yaml",
+    ],
+    ids=lambda file: file.stem,
+)
+async def test_the_api_server_accepts_each_network_policy(file, server):
+    policy = yaml.safe_load(file.read_text())
+    policy["metadata"].pop("namespace", None)
+    path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+    async with real_api(server) as api:
+        (await api.post(path, policy, dryRun="All", fieldValidation="Strict")).ok()
+
+
 async def test_the_files_of_the_base_work_one_by_one(ask):
-    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "deployment.yaml")]
+    files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml")]
     for file in files:
         await ask("create", "-f", file)
     try:

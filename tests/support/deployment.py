@@ -18,6 +18,7 @@ from waiting import SECONDS
 OPERATOR = Path(__file__).parents[2] / "operator"
 MANIFESTS = OPERATOR / "manifests"
 OVERLAYS = ("standalone", "namespaced")
+POLICIES = ("mxnet-operator-pods", "mxnet-operator-services", "mxnet-operator-configmaps")
 STOP_SECONDS = 20
 
 
@@ -28,8 +29,8 @@ class Administrator:
         self._server = server
         self._kubeconfig = server.kubeconfig()
 
-    async def __call__(self, *arguments: object, fails: bool = False, cache: str = "cache") -> str:
-        """What kubectl prints. It remembers in `cache` which kinds there are."""
+    async def __call__(self, *arguments: object, fails: bool | None = False, cache: str = "cache") -> str:
+        """What kubectl prints; `fails` is None where both are fine. It remembers in `cache` which kinds there are."""
         options = (f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._server.folder}/{cache}")
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
@@ -37,7 +38,7 @@ class Administrator:
         )
         async with asyncio.timeout(SECONDS):
             out, err = await process.communicate()
-        assert (process.returncode != 0) is fails, (arguments, out, err)
+        assert fails in {None, process.returncode != 0}, (arguments, out, err)
         return out.decode() + err.decode()
 
 
@@ -82,6 +83,26 @@ def token_of(server: Server, objects: list[dict[str, Any]]) -> str:
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
     token: str = server.ask("POST", path, request)["status"]["token"]
     return token
+
+
+async def policies_in_force(server: Server, objects: list[dict[str, Any]]) -> None:
+    """Wait until the API server enforces the admission policies, which is some time after their creation."""
+    ask = Administrator(server)
+    namespace = "default"
+    probes = {
+        "mxnet-operator-pods": {"kind": "Pod", "spec": {"containers": [{"name": "a", "image": "i"}]}},
+        "mxnet-operator-services": {"kind": "Service", "spec": {"ports": [{"port": 80}]}},
+        "mxnet-operator-configmaps": {"kind": "ConfigMap"},
+    }
+    for policy, probe in probes.items():
+        file = server.folder / "probe.json"
+        file.write_text(
+            json.dumps({"apiVersion": "v1", "metadata": {"name": "probe", "namespace": namespace}, **probe})
+        )
+        create = ("create", "--dry-run=server", "-f", file, f"--as={user_name(objects)}")
+        async with asyncio.timeout(SECONDS):
+            while f"ValidatingAdmissionPolicy '{policy}'" not in await ask(*create, fails=None):
+                pass  # each try is a process
 
 
 @contextlib.contextmanager

@@ -8,21 +8,36 @@ from pathlib import Path
 import pytest
 import yaml
 from audit import Right, granted
-from deployment import MANIFESTS, OVERLAYS, of_kind, one, rendered, roles_of_controller
+from builders import make_mxjob
+from deployment import MANIFESTS, OVERLAYS, POLICIES, of_kind, one, rendered, roles_of_controller
 
+from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.definitions import definitions, legacy_definitions
-from mxnet_operator.api.kinds import LEGACY
+from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, MXNETJOB
 from mxnet_operator.build.fail_fast import CONFIG_MAP
+from mxnet_operator.build.pods import build_pod
 
 ROOT = Path(__file__).parents[3]
 LARGEST_ANNOTATION = 256 * 1024
 """Bytes of all annotations of an object: `kubectl apply` keeps the whole manifest in one."""
-CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"}
+CLUSTER_WIDE = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "Namespace",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
 def objects(request):
     return rendered(request.param)
+
+
+@pytest.fixture(scope="module")
+def standalone():
+    return rendered("standalone")
 
 
 def pod_spec(objects):
@@ -137,7 +152,7 @@ def test_an_overlay_installs_the_crds_as_the_code_defines_them(overlay, expected
 
 def test_the_legacy_overlay_is_the_standalone_one_with_further_kinds_and_the_same_rights_on_them():
     standalone, legacy = rendered("standalone"), rendered("legacy")
-    kinds = ("ClusterRole", "CustomResourceDefinition")
+    kinds = ("ClusterRole", "CustomResourceDefinition", "ValidatingAdmissionPolicy")
     assert [each for each in standalone if each["kind"] not in kinds] == [
         each for each in legacy if each["kind"] not in kinds
     ]
@@ -157,4 +172,83 @@ def test_no_rule_is_for_everything(objects):
 
 def test_each_file_of_the_base_is_in_its_kustomization():
     names = yaml.safe_load((MANIFESTS / "base" / "kustomization.yaml").read_text())["resources"]
-    assert names == ["crd.yaml", "rbac.yaml", "deployment.yaml"]
+    assert names == ["crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml"]
+
+
+@pytest.mark.parametrize(("overlay", "kinds"), [("standalone", (MXJOB, MXNETJOB)), ("legacy", ALL)])
+def test_the_policies_know_the_kinds_of_job_that_an_overlay_installs(overlay, kinds):
+    policies = of_kind(rendered(overlay), "ValidatingAdmissionPolicy")
+    variables = {v["name"]: v["expression"] for policy in policies for v in policy["spec"].get("variables", ())}
+    assert yaml.safe_load(variables["kinds"]) == [f"{kind.group}/{kind.kind}" for kind in kinds]
+
+
+def test_the_policies_bind_the_account_and_each_is_bound(standalone):
+    account = one(standalone, "ServiceAccount")["metadata"]["name"]
+    policies = of_kind(standalone, "ValidatingAdmissionPolicy")
+    assert {policy["metadata"]["name"] for policy in policies} == set(POLICIES)
+    for policy in policies:
+        (condition,) = policy["spec"]["matchConditions"]
+        assert condition["expression"] == (
+            f"request.userInfo.username.matches('^system:serviceaccount:[^:]+:{account}$')"
+        )
+        assert policy["spec"]["failurePolicy"] == "Fail"
+    bindings = of_kind(standalone, "ValidatingAdmissionPolicyBinding")
+    assert {each["spec"]["policyName"] for each in bindings} == set(POLICIES)
+    assert all(each["spec"]["validationActions"] == ["Deny"] for each in bindings)
+
+
+def test_a_policy_covers_every_kind_of_child_that_the_controller_may_write(standalone):
+    """Events and its own Lease are no children: nothing is run by them."""
+    policies = of_kind(standalone, "ValidatingAdmissionPolicy")
+    rules = [rule for policy in policies for rule in policy["spec"]["matchConstraints"]["resourceRules"]]
+    covered = {resource for rule in rules for resource in rule["resources"]}
+    writes = {
+        right.resource
+        for right in granted(roles_of_controller(standalone))
+        if right.group == "" and right.verb not in {"get", "list", "watch"}
+    }
+    assert writes - {"events"} <= covered
+
+
+def test_of_the_two_controllers_a_drain_takes_one_at_a_time_and_a_single_one_is_not_held_back(objects):
+    budget = one(objects, "PodDisruptionBudget")["spec"]
+    assert budget["maxUnavailable"] == 1
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    assert budget["selector"] == one(objects, "Deployment")["spec"]["selector"]
+
+
+def with_components(folder, *components, overlay="standalone", **fields):
+    """The objects of an overlay of a user's own."""
+    (folder / "kustomization.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "resources": [os.path.relpath(MANIFESTS / "overlays" / overlay, folder)],
+                "components": [os.path.relpath(MANIFESTS / "components" / each, folder) for each in components],
+                **fields,
+            }
+        )
+    )
+    return rendered(folder)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_network_policy_lets_probes_and_metrics_in_and_only_the_api_server_out(overlay, tmp_path):
+    objects = with_components(tmp_path, "network-policy", overlay=overlay, namespace="team-a")
+    policy = one(objects, "NetworkPolicy")
+    deployment = one(objects, "Deployment")
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"] == "team-a"
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    (container,) = pod_spec(objects)["containers"]
+    allowed = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    assert allowed == {port["name"] for port in container["ports"]}
+    (egress,) = policy["spec"]["egress"]
+    assert {443, 6443} <= {port["port"] for port in egress["ports"]}
+
+
+def test_the_example_for_jobs_selects_the_pods_that_the_controller_makes():
+    policy = yaml.safe_load((ROOT / "examples" / "network-policy" / "jobs.yaml").read_text())["spec"]
+    job = make_mxjob("digits").worker(1).obj()
+    labels = build_pod(with_defaults(job), "Worker", 0, 0)["metadata"]["labels"]
+    selectors = [policy["podSelector"], policy["ingress"][0]["from"][0]["podSelector"]]
+    assert all(each["matchLabels"].items() <= labels.items() for each in selectors)
