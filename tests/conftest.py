@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["pytester", "shared_folders", "images_fixtures", "cluster_fixtures", "control_plane_fixtures"]
+pytest_plugins = [
+    "pytester",
+    "shared_folders",
+    "postgres",
+    "images_fixtures",
+    "cluster_fixtures",
+    "control_plane_fixtures",
+]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,6 +9,7 @@ import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 from airflow_scenes import live, live_airflow, live_alone, local, real, site, together  # noqa: F401 - fixtures
 from airflow_together import pytest_pyfunc_call  # noqa: F401 - a hook
+from postgres import Database, Postgres
 
 # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: here it is as at a terminal.
 AIRFLOW = ["env", "--default-signal=INT", sys.executable, "-m", "airflow"]
@@ -17,22 +18,20 @@ AIRFLOW = ["env", "--default-signal=INT", sys.executable, "-m", "airflow"]
 class AirflowHome:
     """A folder with Airflow's database, and the environment in which `airflow` uses it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, database: Database) -> None:
         self.home = home
+        self.database = database
         own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.environment = {
             **own,
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.url,
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",  # a busy machine is no failure
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
             "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "airflow.task=INFO mxnet_provider=INFO",
             "AIRFLOW__LOGGING__LOG_FORMAT": "%(message)s",
         }
-
-    @property
-    def database(self) -> Path:
-        return self.home / "airflow.db"
 
     def start(self, *args: str, **environment: str) -> "subprocess.Popen[str]":
         """Start `airflow`, its output and errors in one pipe."""
@@ -57,9 +56,6 @@ class AirflowHome:
 
 
 @pytest.fixture(scope="session")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
+def airflow(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
     """Airflow with an empty database."""
-    airflow = AirflowHome(tmp_path_factory.mktemp("airflow"))
-    code, output = airflow.run("db", "migrate")
-    assert code == 0, output
-    return airflow
+    return AirflowHome(tmp_path_factory.mktemp("airflow"), postgres.airflow())

@@ -1,8 +1,6 @@
 """The example DAGs besides train_digits, run by the real Airflow on a real local cluster."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -28,9 +26,8 @@ def run(airflow, cluster, dag_id, *, environment=None, **conf):
 
 def xcoms(airflow, dag_id, key="return_value"):
     """What the tasks of a DAG have returned, by task and map index."""
-    with closing(sqlite3.connect(airflow.database)) as database:
-        query = "select task_id, map_index, value from xcom where dag_id = ? and key = ?"
-        return {(task, index): json.loads(value) for task, index, value in database.execute(query, [dag_id, key])}
+    query = "select task_id, map_index, value from xcom where dag_id = %s and key = %s"
+    return {(task, index): value for task, index, value in airflow.database.rows(query, [dag_id, key])}
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """A DAG whose manifests are of older forms, run by the real Airflow on a real local cluster."""
 
-import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 DAGS = str(Path(__file__).parent / "dags")
@@ -15,9 +12,8 @@ def test_jobs_of_older_forms_run_as_v1_and_leave_their_results(airflow, local_cl
         KUBECONFIG=str(local_cluster.kubeconfig),
     )
     assert code == 0, output
-    with closing(sqlite3.connect(airflow.database)) as database:
-        query = "select task_id, value from xcom where dag_id = 'older_forms' and key = 'return_value'"
-        returned = {task: json.loads(value) for task, value in database.execute(query)}
+    query = "select task_id, value from xcom where dag_id = 'older_forms' and key = 'return_value'"
+    returned = dict(airflow.database.rows(query))
     assert {task: job["result"] for task, job in returned.items()} == {
         "list_form": "list_form",
         "v1beta1": "v1beta1",

@@ -1,9 +1,6 @@
 """The example DAG and failing jobs, run by the real Airflow on a real local cluster that trains with real MXNet."""
 
-import json
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,12 +20,9 @@ def jobs_of(cluster, dag_id):
 
 
 def xcom(airflow, task_id):
-    with closing(sqlite3.connect(airflow.database)) as database:
-        query = "select value from xcom where dag_id = 'train_digits' and task_id = ? and key = 'return_value'"
-        (value,) = database.execute(query, [task_id]).fetchone()
-    return (
-        json.loads(value) if isinstance(value, str) else value
-    )  # SQLite makes a number of a column that looks like one
+    query = "select value from xcom where dag_id = 'train_digits' and task_id = %s and key = 'return_value'"
+    [(value,)] = airflow.database.rows(query, [task_id])
+    return value
 
 
 def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflow, local_cluster, tmp_path):

@@ -26,6 +26,7 @@ import airflow_home  # noqa: F401 - before anything imports Airflow
 from airflow_patience import eventually
 from airflow_server import AirflowServer
 from bench_deferred import server_process
+from postgres import Database, postgres_server
 
 HERE = Path(__file__).resolve().parent
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -73,16 +74,18 @@ def blocks_ms(log: str) -> list[float]:
     return [(float(s) - _WATCHDOG) * 1000 for s in re.findall(r"async thread was blocked for ([\d.]+) seconds", log)]
 
 
-def measure(home: Path, kubeconfig: str, uids: list[str], options: argparse.Namespace, channel: Any) -> dict[str, Any]:
+def measure(
+    home: Path, kubeconfig: str, uids: list[str], options: argparse.Namespace, channel: Any, *, database: Database
+) -> dict[str, Any]:
     """Run the triggerer without tasks, then with all; returns what it used."""
     airflow = AirflowServer(
         home,
         HERE / "dags",
+        database,
         KUBECONFIG=kubeconfig,
         MXJOB_BENCH_JOBS=str(len(uids)),
         AIRFLOW__TRIGGERER__BLOCKED_MAIN_THREAD_WARNING_THRESHOLD=str(_WATCHDOG + 0.005),
     )
-    airflow.run("db", "migrate")
     airflow.run("dag-processor", "--num-runs", "1")
     log = home / "triggerer.log"
     leader = airflow.start("triggerer")
@@ -124,13 +127,13 @@ def main() -> None:
     options = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    with tempfile.TemporaryDirectory(prefix="mxjob-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mxjob-bench-") as folder, postgres_server() as postgres:
         home = Path(folder, "airflow")
         home.mkdir()
         server = context.Process(target=server_process, args=(options.jobs, folder, theirs))
         server.start()
         try:
-            found = measure(home, *ours.recv(), options, ours)
+            found = measure(home, *ours.recv(), options, ours, database=postgres.airflow())
         finally:
             server.join(30)
             if server.is_alive():

@@ -1,9 +1,7 @@
 """Runs of DAGs and their tasks on a whole Airflow: how they stand, and what a user does to them."""
 
 import json
-import sqlite3
 import urllib.parse
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
@@ -46,8 +44,7 @@ class Run:
 
     def _read(self, query: str) -> list[tuple[Any, ...]]:
         """From Airflow's database: each question to its API server costs a twentieth of a second of processor time."""
-        with closing(sqlite3.connect(f"file:{self.server.home}/airflow.db?mode=ro", uri=True)) as database:
-            return database.execute(f"{query} where run_id = ? and dag_id = ?", [self.run_id, self.dag_id]).fetchall()
+        return self.server.database.rows(f"{query} where run_id = %s and dag_id = %s", [self.run_id, self.dag_id])
 
 
 class Task:

@@ -13,6 +13,7 @@ from airflow_server import AirflowServer, airflow_server
 from airflow_sites import Site, kubernetes_site, local_site
 from airflow_together import Together
 from api_gateway import Gateway, Handler, gateway_to
+from postgres import Postgres
 
 from mxnet_operator.api.conditions import job_state
 
@@ -131,7 +132,9 @@ anywhere = pytest.mark.parametrize("site", ["local", pytest.param("real", marks=
 
 
 @pytest.fixture(scope="package")
-def live_airflow(local_cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowServer]:
+def live_airflow(
+    local_cluster: Any, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AirflowServer]:
     """A whole Airflow with the DAGs of lifecycle_dags, and the example that needs a pool."""
     job_pages = json.loads(local_cluster.mxjob("local", "status", "--json").stdout)["jobPages"]
     home = tmp_path_factory.mktemp("airflow-live")
@@ -139,7 +142,7 @@ def live_airflow(local_cluster: Any, tmp_path_factory: pytest.TempPathFactory) -
     dags.mkdir()
     for path in _DAGS:
         (dags / path.name).symlink_to(path)
-    with airflow_server(home, dags, AIRFLOW__MXNET__JOB_URL_TEMPLATE=job_pages) as server:
+    with airflow_server(home, dags, postgres.airflow(), AIRFLOW__MXNET__JOB_URL_TEMPLATE=job_pages) as server:
         server.connect("kubernetes_default", local_cluster.kubeconfig, "default")
         server.ask("POST", "/api/v2/pools", {"name": "gpus", "slots": 2, "include_deferred": True})
         yield server

@@ -1,4 +1,4 @@
-"""A whole Airflow for tests: its parts as processes, with a database of their own."""
+"""A whole Airflow for tests: its parts as processes, with a PostgreSQL database of their own."""
 
 import contextlib
 import json
@@ -19,28 +19,24 @@ from typing import Any
 
 from airflow_patience import eventually
 from airflow_runs import Run
+from postgres import Database
 from waiting import SECONDS
 
 PARTS = {
-    "api-server": ("api-server", "--apps", "core"),
-    "execution-api": ("api-server", "--apps", "execution"),
+    "api-server": ("api-server",),
     "scheduler": ("scheduler", "--skip-serve-logs"),  # the API server reads logs from this machine's files
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
-"""With the command of each.
-
-What users ask is answered by another process than what tasks ask: Airflow writes a user's action down on its event
-loop (`log_action`), and where it waits there for SQLite's one lock, which a task's request in the same process holds,
-neither ends before the lock's timeout.
-"""
+"""With the command of each."""
 
 
 class AirflowServer:
     """A running Airflow, spoken to through its REST API as its own web page does."""
 
-    def __init__(self, home: Path, dags: Path, **environment: str) -> None:
+    def __init__(self, home: Path, dags: Path, database: Database, **environment: str) -> None:
         self.home = home
-        self.port, execution_port = _free_port(), _free_port()
+        self.database = database
+        self.port = _free_port()
         own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.environment = {
             **own,
@@ -48,9 +44,10 @@ class AirflowServer:
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "16",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{execution_port}/execution/",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self.port}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",
             "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{self.port}",
             "AIRFLOW__API__SECRET_KEY": "for tests",
@@ -62,7 +59,7 @@ class AirflowServer:
             "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "250",
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.url,
             "AIRFLOW__API__WORKER_TIMEOUT": "300",
             "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
             "PYTHONWARNINGS": "ignore",
@@ -72,9 +69,7 @@ class AirflowServer:
         settings = home / "config" / "airflow_local_settings.py"
         settings.parent.mkdir(exist_ok=True)
         settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
-        self._ports = {"api-server": self.port, "execution-api": execution_port}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._writing = threading.Lock()
         self._noticed = Noticed(home / "scheduler.log")
         self._token = ""
 
@@ -85,7 +80,7 @@ class AirflowServer:
     def start(self, part: str) -> int:
         """Start one of PARTS in a session of its own, and return that's leader."""
         assert part not in self._processes
-        port = ("--port", str(self._ports[part])) if part in self._ports else ()
+        port = ("--port", str(self.port)) if part == "api-server" else ()
         with (self.home / f"{part}.log").open("ab") as log:
             self._processes[part] = subprocess.Popen(
                 [sys.executable, "-m", "airflow", *PARTS[part], *port],
@@ -133,16 +128,15 @@ class AirflowServer:
         return done.stdout
 
     def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Ask the REST API; fails with what it said where it refuses. Writes come one after another, see PARTS."""
+        """Ask the REST API; fails with what it said where it refuses."""
         url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
-        one_at_a_time = contextlib.nullcontext() if method == "GET" else self._writing
         try:
-            with one_at_a_time, urllib.request.urlopen(request, timeout=SECONDS) as response:
+            with urllib.request.urlopen(request, timeout=SECONDS) as response:
                 text = response.read()
         except urllib.error.HTTPError as e:
             raise AssertionError(f"{method} {path}: {e.code} {e.read().decode(errors='replace')}") from e
@@ -150,15 +144,12 @@ class AirflowServer:
 
     def ready(self) -> None:
         """Wait until every part says that it is healthy, and log in."""
-        execution_api = f"http://127.0.0.1:{self._ports['execution-api']}/execution/health"
 
         def healthy() -> bool:
             for part, process in self._processes.items():
                 assert process.poll() is None, (self.home / f"{part}.log").read_text()[-3000:]
             try:
                 found = self.ask("GET", "/api/v2/monitor/health")
-                with urllib.request.urlopen(execution_api, timeout=SECONDS):
-                    pass
             except OSError:
                 return False
             return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer"))
@@ -206,10 +197,9 @@ class Noticed:
 
 
 @contextlib.contextmanager
-def airflow_server(home: Path, dags: Path, **environment: str) -> Iterator[AirflowServer]:
+def airflow_server(home: Path, dags: Path, database: Database, **environment: str) -> Iterator[AirflowServer]:
     """A running Airflow whose DAGs are known, and may run; every process of it is gone when the context ends."""
-    server = AirflowServer(home, dags, **environment)
-    server.run("db", "migrate")
+    server = AirflowServer(home, dags, database, **environment)
     try:
         for part in PARTS:
             server.start(part)
