@@ -2,18 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.controller.events import EventRecorder
-from mxnet_operator.controller.executor import IN_FLIGHT, Executor
+from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
 from mxnet_operator.controller.resources import MXJOBS, parts_of, resource_of
+from mxnet_operator.controller.turns import Place, Turns
 from mxnet_operator.controller.watched import WatchedChildren, WatchedJobs
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served
@@ -24,7 +25,7 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import Resource
 
 DEFAULT_WORKERS: Final = 8
-"""Jobs looked at at a time. They share one CPU: more of them only wait for more replies at once."""
+"""Jobs looked at at a time, but for those whose many requests wait for their turns: they share one CPU."""
 _PATIENCE: Final = 10.0
 LOOK_FOR_KINDS_SECONDS: Final = 30.0
 """How often is asked whether the CRD of a further kind has come; a request for each that has not."""
@@ -64,7 +65,7 @@ class Controller:
         self._fail_fast_hook = fail_fast_hook
         self.queue = WorkQueue(observer=self._observer)
         self._client, self._writer = client, client.fenced(self._may_write)
-        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
+        self._turns = Turns()
         self._children = tuple(
             WatchedChildren(client, namespace, self._child_changed) for namespace in namespaces or (None,)
         )
@@ -86,9 +87,7 @@ class Controller:
                 children.services,
                 writes,
                 kind=kind,
-                executor=Executor(
-                    self._writer, writes, self._in_flight, kind=kind, fail_fast_hook=self._fail_fast_hook
-                ),
+                executor=Executor(self._writer, writes, self._turns, kind=kind, fail_fast_hook=self._fail_fast_hook),
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
@@ -158,8 +157,7 @@ class Controller:
                     self.queue.add(key)
             log.info("running jobs")
             async with asyncio.TaskGroup() as tasks:
-                for number in range(self.workers):
-                    tasks.create_task(self._work(), name=f"worker {number}")
+                await self._hand_out(tasks)
         finally:
             self._working = False
             self.queue.clear()
@@ -182,24 +180,32 @@ class Controller:
         if new is not None:
             self.queue.add(new.job)
 
-    async def _work(self) -> None:
+    async def _hand_out(self, tasks: asyncio.TaskGroup) -> None:
+        """Have each key of the queue looked at, so many at a time as there are workers."""
+        places = asyncio.Semaphore(self.workers)
         while True:
+            await places.acquire()
             key = await self.queue.get()
-            try:
-                if not self.leads:  # The process stood still, and another may lead by now.
-                    return
-                await self._look_at(key)
-            finally:
+            if not self.leads:  # The process stood still, and another may lead by now.
                 self.queue.done(key)
+                return
+            tasks.create_task(self._work(key, Place(places)), name=f"look at {key}")
 
-    async def _look_at(self, key: str) -> None:
+    async def _work(self, key: str, place: Place) -> None:
+        try:
+            await self._look_at(key, place.leave)
+        finally:
+            self.queue.done(key)
+            place.leave()
+
+    async def _look_at(self, key: str, on_long: Callable[[], None]) -> None:
         resource, job = parts_of(key)
         reconciler = self._reconciler(resource, job.partition("/")[0])
         if reconciler is None:  # A child of a job whose kind isn't watched yet.
             return
         result = Result.SUCCESS
         try:
-            again = await reconciler.reconcile(job)
+            again = await reconciler.reconcile(job, on_long=on_long)
         except WriteFencedError as error:  # The term is over, and with it the queue.
             log.info("%s", error, extra={"job": job})
             return

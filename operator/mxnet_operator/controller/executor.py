@@ -12,6 +12,7 @@ from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.resources import resource_of
+from mxnet_operator.controller.turns import Turns
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import PODS, SERVICES, Resource
@@ -26,9 +27,6 @@ from mxnet_operator.plan.actions import (
     StopPod,
     SuspendJob,
 )
-
-IN_FLIGHT: Final = 32
-"""Requests under way at once, over all jobs."""
 
 _NO_HOOK: Final = "FailFastHookMissing"
 _REMEDY: Final = (
@@ -65,18 +63,18 @@ class Executor:
         self,
         client: Client,
         writes: OwnWrites,
-        in_flight: asyncio.Semaphore | None = None,
+        turns: Turns | None = None,
         *,
         kind: Kind = MXJOB,
         fail_fast_hook: bool = False,
     ) -> None:
-        """`writes` learns the version of everything written; `in_flight` is for executors that share their limit.
+        """`writes` learns the version of everything written; `turns` is for executors that share their limit.
 
         With `fail_fast_hook`, workers get the hook by a ConfigMap; without, whoever runs the pods sees to it.
         """
         self._client = client
         self._writes = writes
-        self._in_flight = in_flight or asyncio.Semaphore(IN_FLIGHT)
+        self._turns = turns or Turns()
         self._kind = kind
         job = resource_of(kind)
         self._resources = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: job, SuspendJob: job}
@@ -106,7 +104,7 @@ class Executor:
             outcome.tell(_NO_HOOK, f"{wanting}: the template names no command to put the hook before. {_REMEDY}")
             return False
         try:
-            async with self._in_flight:
+            async with self._turns.turn(_key(job)):
                 problem = await provide_hook(self._client, job.metadata.namespace)
         except KubeError as error:
             outcome.error = error
@@ -118,7 +116,7 @@ class Executor:
     async def _create(
         self, job: MXJob, action: CreatePod | CreateService, outcome: Outcome, *, has_hook: bool = False
     ) -> None:
-        async with self._in_flight:
+        async with self._turns.turn(_key(job)):
             if outcome.error is not None:  # What refused one pod (a quota, a bad template) will refuse the next.
                 return
             resource, manifest = _built(job, action, has_hook=has_hook)
@@ -169,7 +167,7 @@ class Executor:
         resource = self._resources[type(action)]
         path = resource.path(job.metadata.namespace, action.name)
         version = action.resource_version if isinstance(action, DeleteJob | SuspendJob) else ""
-        async with self._in_flight:
+        async with self._turns.turn(_key(job)):
             try:
                 if isinstance(action, StopPod):
                     body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}

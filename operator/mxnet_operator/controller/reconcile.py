@@ -21,6 +21,7 @@ from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reading import JobRead, Reader
 from mxnet_operator.controller.resources import resource_of
+from mxnet_operator.controller.turns import IN_FLIGHT
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
@@ -84,8 +85,10 @@ class Reconciler:
         """Begin a term: what was measured in an earlier one no longer counts."""
         self._leases.begin()
 
-    async def reconcile(self, key: str) -> timedelta | None:
+    async def reconcile(self, key: str, *, on_long: Callable[[], None] = lambda: None) -> timedelta | None:
         """Do what the job `namespace/name` needs now; returns when to look again even if nothing changes.
+
+        `on_long` is called before more requests are made than may be under way: from then on it mostly waits.
 
         Raises:
             KubeError: something is left to do; look again after a while.
@@ -107,7 +110,7 @@ class Reconciler:
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, record.raw)
         observed, decided = await self._decide(read.job, over, self._leases.left(key, read.job))
-        return await self._carry_out(read, read.job, observed, decided)
+        return await self._carry_out(read, read.job, observed, decided, on_long)
 
     async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> tuple[Observed, Plan]:
         observed = msgspec.structs.replace(
@@ -130,11 +133,15 @@ class Reconciler:
         services = tuple(child.view for child in self._services.by_index(BY_OWNER, uid))
         return Observed(pods, services)
 
-    async def _carry_out(self, read: JobRead, job: MXJob, observed: Observed, decided: Plan) -> timedelta | None:
+    async def _carry_out(
+        self, read: JobRead, job: MXJob, observed: Observed, decided: Plan, on_long: Callable[[], None]
+    ) -> timedelta | None:
         left = read.form.has_phases and self._has_pods_left(job, observed, decided)
         if not decided.actions:
             await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
+        if len(decided.actions) > IN_FLIGHT:
+            on_long()
         outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
         if outcome.error is not None and ends_job(decided):
             raise outcome.error  # What did not happen is not told.
