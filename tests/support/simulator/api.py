@@ -31,7 +31,7 @@ class Api:
     """One namespace's objects, with the shortcuts that users and kubelets of a simulation take."""
 
     def __init__(self, clock: Clock) -> None:
-        self.store = Store(_crds(), clock=clock.wall("server"), rng=random.Random(0), first_revision=1)
+        self.store = _empty_store().fork(clock.wall("server"), random.Random(0))
         jobs = self.store.catalog.find("kubeflow.org", "v1", "mxjobs")
         assert jobs is not None
         self.jobs: Resource = jobs
@@ -80,5 +80,7 @@ class Api:
 
 
 @cache
-def _crds() -> tuple[Object, ...]:
-    return (custom_resource_definition(),)
+def _empty_store() -> Store:
+    """What every schedule begins with: the namespaces and the CRD, made once."""
+    rng = random.Random(1)
+    return Store((custom_resource_definition(),), clock=Clock().wall("server"), rng=rng, first_revision=1)

@@ -37,8 +37,27 @@ def decode(kind: str, obj: Object) -> list[str]:
         DecodeError: A field holds what it can't.
     """
     unknown: list[str] = []
-    _walk(kind, obj, "", kind, unknown)
+    if not _fits(kind, obj):
+        _walk(kind, obj, "", kind, unknown)
     return unknown
+
+
+def _fits(expected: str, value: Any) -> bool:
+    """Whether the value holds what it should as it is: quick, since most do. Where not, `_walk` says or mends what."""
+    if value is None or expected == "any":
+        return True
+    of = type(value)
+    if of is dict:
+        if expected[0] == "{":
+            inner = expected[1:-1]
+            return (inner == "str" and {str}.issuperset(map(type, value.values()))) or all(
+                _fits(inner, each) for each in value.values()
+            )
+        fields = types().get(expected)
+        return fields is not None and all(key in fields and _fits(fields[key], each) for key, each in value.items())
+    if of is list:
+        return expected[0] == "[" and all(_fits(expected[1:-1], each) for each in value)
+    return expected in _SCALARS and of in _SCALARS[expected]
 
 
 def _walk(expected: str, value: Any, path: str, owner: str, unknown: list[str]) -> Any:

@@ -25,10 +25,18 @@ class Storage:
 
     def __init__(self, resources: Iterable[Resource], first_revision: int, history: int) -> None:
         self.revision = first_revision
+        self._history = history
         keys = {resource.key for resource in resources}
         self._objects: dict[Key, dict[Name, Object]] = {key: {} for key in keys}
         self._journals = {key: Journal(first_revision, history) for key in keys}
         self._observers: list[Callable[[Change], None]] = []
+
+    def fork(self) -> "Storage":
+        """A storage with the same objects and without their history, which goes its own way."""
+        fork = Storage((), self.revision, self._history)
+        fork._objects = {key: dict(objects) for key, objects in self._objects.items()}
+        fork._journals = {key: Journal(self.revision, self._history) for key in self._journals}
+        return fork
 
     def observe(self, observer: Callable[[Change], None]) -> None:
         """Call `observer` with every change from now on."""

@@ -104,9 +104,17 @@ def _prune(resource: Resource, obj: Object) -> list[str]:
     return unknown
 
 
-def errors(resource: Resource, obj: Object) -> list[FieldError]:
-    """Every mistake of an object about to be stored."""
+def errors(resource: Resource, obj: Object, stored: Object | None = None) -> list[FieldError]:
+    """Every mistake of an object about to be stored, in place of `stored` if there is one.
+
+    What it shares with the stored one was looked at when that was stored, and is not again: Kubernetes' ratcheting.
+    """
     found = list(metadata_errors(resource, obj))
+    if stored is not None and _shares_all_but_status(obj, stored):
+        if resource.custom and "status" in obj:
+            schema = dict(resource.schema or {}).get("properties", {}).get("status", {})
+            found += structural_errors(schema, obj["status"], "status")
+        return found
     if rules := RULES.get((resource.api_version, resource.kind)):
         return found + [error for error in rules(obj) if error not in found]
     if resource.custom:
@@ -119,6 +127,12 @@ def errors(resource: Resource, obj: Object) -> list[FieldError]:
         LEASES: _lease_errors,
     }
     return found + list(checks[resource](obj)) if resource in checks else found
+
+
+def _shares_all_but_status(obj: Object, stored: Object) -> bool:
+    apart = ("status", "metadata")
+    parts = (obj.keys() | stored.keys()).difference(apart, _HEADER)
+    return all(obj.get(part) is stored.get(part) for part in parts)
 
 
 def _pod_errors(pod: Object) -> Iterator[FieldError]:
@@ -257,7 +271,7 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
         detail = "no new finalizers can be added if the object is being deleted, found new finalizers "
         listed = ", ".join(f'"{each}"' for each in added)
         yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
-    if resource is PODS:
+    if resource is PODS and new.get("spec") is not old.get("spec"):
         yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
     elif resource is CONFIG_MAPS and old.get("immutable"):
         for field in ("data", "binaryData", "immutable"):
