@@ -11,6 +11,7 @@ pytest_plugins = [
     "images_fixtures",
     "cluster_fixtures",
     "control_plane_fixtures",
+    "fresh_seeds",
 ]
 
 

@@ -113,3 +113,79 @@ def test_how_a_program_exits_that_was_deleted_by_hand_is_no_failure_of_it() -> N
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_a_pod_that_its_node_evicts_while_it_is_deleted_by_hand_is_no_failure() -> None:
+    """Seeds 3003880 and 3002081: the eviction counted, and under backoffLimit 0 the job failed."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure", policy={"backoffLimit": 0}
+        ),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "server-0"),
+            ("kubelet", "server-0"),
+            ("delete pod", "server-0"),
+            ("evict", "server-0"),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_nor_is_one_that_is_evicted_while_it_is_drained() -> None:
+    """Seed 3001563: the kubelet's reason takes the place of the drain's."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "scheduler-0"),
+            ("kubelet", "scheduler-0"),
+            ("disrupt", "scheduler-0", "drain"),
+            ("evict", "scheduler-0"),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_a_job_that_is_resumed_and_restarts_in_one_look_is_not_suspended() -> None:
+    """Seed 3005519: the write of the resumed status missed, and the next one said Suspended and Restarting."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="Always", policy={"suspend": True}),
+        steps=(
+            ("look", "a"),
+            ("resume",),
+            ("hear", "a"),
+            ("look", "a", "held", 3),
+            ("backoffLimit", 4),
+            ("kubelet", "worker-1"),
+            ("kubelet", "worker-1"),
+            ("exit", "worker-1", 139),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_a_creation_that_was_held_until_the_services_have_gone_is_no_pod_before_its_services() -> None:
+    """Seeds 700221 and 3000844: the rule was wrong, the pod's creator had made the Services itself."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure"),
+        steps=(("look", "a", "held", 3), ("delete job",), ("collect garbage",)),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_what_a_gang_does_after_its_first_member_was_taken_is_no_failure_of_its_own() -> None:
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            *((step, f"worker-{index}") for step in ("kubelet", "kubelet") for index in (0, 1)),
+            ("hear", "a"),
+            ("disrupt", "worker-0", "preempt"),
+            ("wait", 1),
+            ("exit", "worker-1", 1),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")

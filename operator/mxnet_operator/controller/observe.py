@@ -176,6 +176,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         delete_by=meta.deletion_timestamp,
         forced=meta.deletion_grace_period_seconds == 0,
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
+        deleted_at=_deleted_at(meta),
         taken_at=_taken_at(meta, disrupted),
         stop_requested=pod.spec.active_deadline_seconds == _STOP,
         node_name=sys.intern(pod.spec.node_name),
@@ -229,14 +230,17 @@ def _waiting(status: _PodStatus) -> tuple[str, _Waiting]:
     )
 
 
+def _deleted_at(meta: _Meta) -> datetime | None:
+    """When the deletion was asked for: its timestamp is the grace period later than the request."""
+    if meta.deletion_timestamp is None:
+        return None
+    return meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+
+
 def _taken_at(meta: _Meta, disrupted: _Condition | None) -> datetime | None:
-    """When the pod was asked to go; a deletionTimestamp is the grace period later than the request."""
-    asked = []
-    if meta.deletion_timestamp is not None:
-        asked.append(meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0))
-    if disrupted is not None and disrupted.last_transition_time is not None:
-        asked.append(disrupted.last_transition_time)
-    return min(asked, default=None)
+    """When the pod was asked to go, by a deletion or a disruption."""
+    asked = (_deleted_at(meta), disrupted.last_transition_time if disrupted is not None else None)
+    return min((time for time in asked if time is not None), default=None)
 
 
 def _job_of(meta: _Meta) -> tuple[str, str] | None:

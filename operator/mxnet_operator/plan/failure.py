@@ -41,13 +41,12 @@ def failure_of(job: MXJob, failed: tuple[Replica, ...]) -> Failure:
 
 def first_of(failed: tuple[Replica, ...]) -> Replica:
     """The one that failed first: the others may have followed from it."""
-    return min(failed, key=_ended_at)
+    return min(failed, key=ended_at)
 
 
-def _ended_at(replica: Replica) -> datetime:
-    if replica.pod is None or replica.pod.finished_at is None:
-        return _NEVER
-    return replica.pod.finished_at
+def ended_at(replica: Replica) -> datetime:
+    """When a failed replica ended or was taken away; the end of time where nobody knows."""
+    return (replica.pod.ended_at if replica.pod is not None else None) or _NEVER
 
 
 def describe(replica: Replica) -> str:
@@ -57,7 +56,7 @@ def describe(replica: Replica) -> str:
         return f"{replica.label} is gone: its pod was removed while the job ran."
     why = ": ".join(part for part in (pod.pod_reason, pod.pod_message) if part)
     if replica.outcome is Outcome.LOST:
-        how = f"was taken from its node ({pod.disruption})" if pod.disruption else "was deleted"
+        how = _how_it_was_lost(pod)
         rest = f": {why}" if why else ""
         return f"{replica.label} {how} while the job ran{rest}{_exit_of(pod)}."
     if pod.exit_code:
@@ -66,6 +65,14 @@ def describe(replica: Replica) -> str:
         hint = _NO_SHELL_HINT if _NO_SHELL in pod.message else ""
         return f"{who} exited with code {pod.exit_code}{reason}{_last_lines(pod.message)}{hint}"
     return f"{replica.label} failed: {why or 'its pod has phase Failed and no exit code'}"
+
+
+def _how_it_was_lost(pod: PodView) -> str:
+    if pod.end_is_unknown and not pod.deleting:
+        return f"was lost with its node, which did not see its end ({pod.reason}),"
+    if pod.disruption:
+        return f"was taken from its node ({pod.disruption})"
+    return "was stopped by its node" if pod.stopped_by_node else "was deleted"
 
 
 def _exit_of(pod: PodView) -> str:

@@ -31,6 +31,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     forced: bool = False
     """Whether it was deleted without any grace, and yet is still there."""
     finalizers: tuple[str, ...] = ()
+    deleted_at: datetime | None = None
+    """When it was asked to go by a deletion."""
     taken_at: datetime | None = None
     """When it was asked to go, by whomever: deleted or disrupted."""
     stop_requested: bool = False
@@ -55,12 +57,30 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     finished_at: datetime | None = None
 
     @property
+    def stopped_by_node(self) -> bool:
+        """Whether its kubelet ended it for a node's shutdown or for a critical pod: the pod's reason says so.
+
+        Kubelets before 1.26 don't set the condition DisruptionTarget, those before 1.21 say Shutdown.
+        """
+        return self.phase == "Failed" and self.pod_reason in ("Terminated", "Preempting", "Shutdown")
+
+    @property
+    def end_is_unknown(self) -> bool:
+        """Whether nobody saw its end, since its node went down: the exit code (255, 137) is made up."""
+        return bool(self.exit_code) and self.reason in ("Unknown", "ContainerStatusUnknown")
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it ended or was asked to go, whichever came first."""
+        return min((time for time in (self.finished_at, self.taken_at) if time is not None), default=None)
+
+    @property
     def was_taken(self) -> bool:
         """Whether it was deleted or disrupted before it ended by itself, so that its exit code says nothing.
 
         An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done.
         """
-        if not (self.deleting or self.disruption):
+        if not (self.deleting or self.disruption or self.stopped_by_node):
             return False
         if not self.exit_code or self.finished_at is None or self.taken_at is None:
             return True

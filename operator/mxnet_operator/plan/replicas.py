@@ -10,6 +10,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, is_true
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.disruption import EVICTED
 from mxnet_operator.plan.indexes import parse_indexes
 from mxnet_operator.plan.observed import Observed, PodView
 
@@ -89,6 +90,8 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
     if pod is None:
         return Outcome.LOST if ran else Outcome.MISSING
     if pod.was_taken and (pod.deleting or pod.exit_code is not None or pod.phase == "Failed"):
+        return Outcome.LOST
+    if pod.end_is_unknown and pod.pod_reason != EVICTED:
         return Outcome.LOST
     if pod.exit_code not in (None, 0):
         return Outcome.FAILED

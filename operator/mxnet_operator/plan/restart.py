@@ -4,23 +4,14 @@ The table of `semantics.md`: restartPolicy decides, exit codes where it says Exi
 a drained node, a deletion by hand) are tried again without counting against backoffLimit.
 """
 
-from typing import Final
-
 import msgspec
 
 from mxnet_operator.api.exit_codes import is_retryable
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.failure import Failure, describe, failed_replicas, failure_of, first_of
+from mxnet_operator.plan.disruption import EVICTED, is_disruption
+from mxnet_operator.plan.failure import Failure, describe, ended_at, failed_replicas, failure_of, first_of
 from mxnet_operator.plan.replicas import Outcome, Replica
-
-DISRUPTIONS: Final = frozenset(
-    {"PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC"}
-)
-"""Reasons of the pod condition DisruptionTarget that don't count; TerminationByKubelet (node pressure) does."""
-
-EVICTED: Final = "Evicted"
-"""The reason of a pod that the kubelet put out, be it for its own limits: it counts, whatever its exit code."""
 
 
 class Teardown(msgspec.Struct, frozen=True):
@@ -38,10 +29,15 @@ def judge(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | Teardown | Non
     failed = failed_replicas(replicas)
     if not failed:
         return None
-    final = tuple(replica for replica in failed if not _may_be_retried(job, replica))
+    decisive = _decisive(job, failed)
+    final = tuple(
+        replica
+        for replica in failed
+        if _is_never(job, replica) or (replica in decisive and not _is_retryable(job, replica))
+    )
     if final:
         return failure_of(job, final)
-    failures = sum(not is_disruption(replica) for replica in failed)
+    failures = sum(not _was_disrupted(replica) for replica in decisive)
     if restart_scope(job) == "Job":
         failures = min(failures, 1)
     limit = job.spec.run_policy.backoff_limit or 0
@@ -61,17 +57,24 @@ def judge(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | Teardown | Non
     )
 
 
-def is_disruption(replica: Replica) -> bool:
-    """Whether the replica was taken away, rather than failed by itself."""
-    if replica.outcome is not Outcome.LOST:
-        return False
-    return replica.pod is None or replica.pod.disruption in ("", *DISRUPTIONS)
+def _decisive(job: MXJob, failed: tuple[Replica, ...]) -> tuple[Replica, ...]:
+    """The failures that count: in a gang those of the first moment, since its mates end of that one's end."""
+    if restart_scope(job) == "Replica":
+        return failed
+    first = min(map(ended_at, failed))
+    return tuple(replica for replica in failed if ended_at(replica) == first)
 
 
-def _may_be_retried(job: MXJob, replica: Replica) -> bool:
+def _was_disrupted(replica: Replica) -> bool:
+    return replica.outcome is Outcome.LOST and is_disruption(replica.pod)
+
+
+def _is_never(job: MXJob, replica: Replica) -> bool:
+    return job.spec.mx_replica_specs[replica.type].restart_policy == "Never"
+
+
+def _is_retryable(job: MXJob, replica: Replica) -> bool:
     policy = job.spec.mx_replica_specs[replica.type].restart_policy
-    if policy == "Never":
-        return False
     if replica.outcome is Outcome.LOST or policy != "ExitCode":
         return True
     pod = replica.pod

@@ -33,13 +33,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
     """The status while no verdict is reached: Created, and Running once every replica has started."""
     name = job.metadata.name
     status = job.status
-    current = conditions.set_false(
-        conditions.created(status.conditions, name, now),
-        conditions.SUSPENDED,
-        conditions.REASON_RESUMED,
-        f"{names.KIND} {name} is resumed.",
-        now,
-    )
+    current = _resumed(conditions.created(status.conditions, name, now), job, now)
     current = with_starting(with_placement(current, replicas, now), replicas, now)
     if not any(replica.outcome is Outcome.MISSING for replica in replicas):
         current = conditions.set_false(
@@ -58,7 +52,7 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
     failed = tuple(replica.pod for replica in teardown.replicas if replica.pod is not None)
     raised = torn_down(job, observed, failed, teardown.failures)
     current = conditions.set_condition(
-        conditions.created(raised.conditions, job.metadata.name, now),
+        _resumed(conditions.created(raised.conditions, job.metadata.name, now), job, now),
         conditions.RESTARTING,
         conditions.reason(conditions.RESTARTING),
         teardown.message,
@@ -116,6 +110,11 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
     if not ends:
         return timedelta(0)
     return max(max(ends) + RECORD_DELAY - now, timedelta(0))
+
+
+def _resumed(current: tuple[Condition, ...], job: MXJob, now: datetime) -> tuple[Condition, ...]:
+    message = f"{names.KIND} {job.metadata.name} is resumed."
+    return conditions.set_false(current, conditions.SUSPENDED, conditions.REASON_RESUMED, message, now)
 
 
 def _finished(

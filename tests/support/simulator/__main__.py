@@ -8,6 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -23,13 +24,17 @@ def main() -> int:
     arguments = argparse.ArgumentParser(prog="simulator", description=__doc__)
     arguments.add_argument("schedules", type=int, help="how many")
     arguments.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed (default: 0)")
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes (default: cores)")
+    arguments.add_argument("--record", type=Path, metavar="FILE", help="append what was run: the first seed, how many")
     asked = arguments.parse_args()
     console = Console(stderr=True)
     ends: Counter[str] = Counter()
     seeds = range(asked.first, asked.first + asked.schedules)
-    with _progress(console) as bar, concurrent.futures.ProcessPoolExecutor(initializer=_in_worker) as pool:
+    with _progress(console) as bar, concurrent.futures.ProcessPoolExecutor(asked.jobs, initializer=_in_worker) as pool:
         task = bar.add_task("schedules", total=len(seeds))
-        for batch, failed in _batches(pool, seeds):
+        for batch, failed in _batches(pool, seeds, 2 * asked.jobs):
+            if asked.record is not None:
+                _record(asked.record, asked.first + ends.total(), batch.total(), failed)
             if failed is not None:
                 pool.shutdown(cancel_futures=True)
                 bar.stop()
@@ -41,10 +46,18 @@ def main() -> int:
     return 0
 
 
-def _batches(pool: concurrent.futures.Executor, seeds: range) -> Iterator[tuple[Counter[str], int | None]]:
+def _record(file: Path, first: int, schedules: int, failed: int | None) -> None:
+    found = "held" if failed is None else f"{failed} breaks an invariant"
+    with file.open("a") as lines:
+        lines.write(f"{first} {schedules} {found}\n")
+
+
+def _batches(
+    pool: concurrent.futures.Executor, seeds: range, under_way: int
+) -> Iterator[tuple[Counter[str], int | None]]:
     """The batches' answers in order, a few more batches being under way than there are cores."""
     batches = (seeds[start : start + BATCH] for start in range(0, len(seeds), BATCH))
-    ahead = [pool.submit(_run, batch) for batch in itertools.islice(batches, 2 * (os.cpu_count() or 1))]
+    ahead = [pool.submit(_run, batch) for batch in itertools.islice(batches, under_way)]
     while ahead:
         yield ahead.pop(0).result()
         ahead.extend(pool.submit(_run, batch) for batch in itertools.islice(batches, 1))

@@ -32,6 +32,8 @@ class Seen(msgspec.Struct, frozen=True):
     """The versions of the job's pods, by uid."""
     services: int
     """How many Services of the job."""
+    revision: int
+    """The server's when it began to look, whatever of that it had heard."""
 
 
 class Controller:
@@ -148,7 +150,8 @@ class Controller:
             child.view.uid: int(self._pods.version(f"default/{child.view.name}") or 0)
             for child in self._pods.by_index(BY_OWNER, uid)
         }
-        self.seen = Seen(job, pods, len(self._services.by_index(BY_OWNER, uid)))
+        services = len(self._services.by_index(BY_OWNER, uid))
+        self.seen = Seen(job, pods, services, self._api.store.storage.revision)
 
     def _note_listed(self) -> None:
         """It asked for the pods as they are now."""

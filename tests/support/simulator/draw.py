@@ -115,6 +115,8 @@ def _trouble(rng: random.Random, world: World) -> Step:
         lambda: ("node off" if node in world.kubelet.down else "lose node", node),
         lambda: ("remove node" if node in world.kubelet.down else "lose node", node),
         lambda: ("node up", node),
+        lambda: ("shut down", node),
+        lambda: ("reboot", node, rng.choice(["Unknown", "ContainerStatusUnknown"])),
         lambda: ("collect", node),
         lambda: ("hang", label) if "activeDeadlineSeconds" in world.setup.policy else ("evict", label),
         lambda: ("delete pod", label),

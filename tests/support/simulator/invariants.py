@@ -87,10 +87,11 @@ def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[s
 
 
 def services_come_first(world: World, write: Write) -> Iterator[str]:
-    """Names resolve before pods start: no pod without a Service, unless its creator saw one that has gone since."""
-    owner = owner_of(write.change.object)
-    seen = write.by.seen.services if write.by is not None and write.by.seen is not None else 0
-    if not seen and not any(owner_of(service) == owner for service in world.api.services()):
+    """Names resolve before pods start: no pod without a Service, unless one went since its creator began to look."""
+    owner, seen = owner_of(write.change.object), write.by.seen if write.by is not None else None
+    if seen is None or seen.services or any(owner_of(service) == owner for service in world.api.services()):
+        return
+    if world.services_until.get(owner, 0) <= seen.revision:
         yield f"{write.change.object['metadata']['name']} was made before the Services"
 
 
@@ -185,7 +186,7 @@ def counters_only_rise(world: World, write: Write) -> Iterator[str]:
 
 
 def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
-    """A restart counts exactly the failures of its attempt that were seen: each pod's once, a gang's as one."""
+    """A restart counts exactly the failures that were seen: each pod's once, a gang's first as one."""
     before, after = write.change.before, write.change.after
     if before is None or after is None or restarts(after) == restarts(before):
         return
@@ -193,7 +194,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     ended = truth.ended_and_seen(world, write)
     if any(life.is_doubtful for life in ended):
         return
-    there_were = sum(life.counts for life in ended)
+    there_were = sum(life.counts for life in truth.decisive(world, ended))
     if world.setup.restarts_as_gang:
         there_were = min(there_were, 1)
     if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
@@ -201,7 +202,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     if failures != there_were:
         yield f"{failures} failures were counted where {there_were} had been seen"
     if failures:
-        counted = {life.uid for life in ended if life.counts}
+        counted = {life.uid for life in truth.decisive(world, ended) if life.counts}
         if again := counted & world.counted:
             yield f"the failure of {world.lives.by_uid[again.pop()].name} was counted again"
         world.counted |= counted
@@ -216,11 +217,14 @@ def backoff_limit_is_kept(world: World, write: Write) -> Iterator[str]:
 
 
 def what_is_final_is_not_retried(world: World, write: Write) -> Iterator[str]:
-    """A permanent exit code, or any failure under Never, that was seen fails the job."""
+    """A permanent exit code, or any failure under Never, that was seen fails the job; in a gang the first decides."""
     before, after = write.change.before, write.change.after
     if before is None or after is None or restarts(after) == restarts(before):
         return
-    for life in truth.ended_and_seen(world, write):
+    ended = truth.ended_and_seen(world, write)
+    if any(life.is_doubtful for life in ended):
+        return
+    for life in truth.decisive(world, ended):
         if truth.is_final(world, life):
             yield f"{life.name} failed for good ({life.end} {life.code} {life.reason}) and was restarted"
 
@@ -233,13 +237,14 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
     ended = truth.ended_and_seen(world, write)
     policy = after["spec"].get("runPolicy") or {}
     limit = int(policy.get("backoffLimit", 6))
-    failures = sum(life.counts for life in ended)
+    failures = sum(life.counts for life in truth.decisive(world, ended))
     if world.setup.restarts_as_gang:
         failures = min(failures, 1)
     beyond = failures > 0 and truth.counted(after) + failures > limit
     is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
     has_deadline = truth.may_miss_deadlines(after)
-    is_final = any(truth.is_final(world, life) or life.is_doubtful for life in ended)
+    decisive = truth.decisive(world, ended)
+    is_final = any(life.is_doubtful for life in ended) or any(truth.is_final(world, life) for life in decisive)
     if not (beyond or is_lost or has_deadline or is_final):
         yield f"the job failed without need: {conditions(after)['Failed']['message']}"
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from simulator.api import NODES, PODS, Api, Object
-from simulator.lives import Lives
+from simulator.lives import NOBODY_KNOWS, Lives
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
@@ -99,16 +99,32 @@ class Kubelet:
     def evict(self, name: str) -> None:
         """Node pressure: the kubelet ends the pod, with no word about its containers."""
         if pod := self._running(name):
-            conditions = [*self._others(pod), self._disrupted("TerminationByKubelet")]
+            conditions = self._disrupted(pod, "TerminationByKubelet")
             self._patch(pod, phase="Failed", reason="Evicted", containerStatuses=[], conditions=conditions)
-            self._end(pod, "node")
+            self._end(pod, "node" if "deletionTimestamp" not in pod["metadata"] else "disruption")
+
+    def shut_down(self, node: str) -> None:
+        """A node shuts down in an orderly way: its kubelet ends the pods and says so, then falls silent."""
+        for pod in self._of(node):
+            why = {"reason": "Terminated", "message": "Pod was terminated in response to imminent node shutdown."}
+            conditions = self._disrupted(pod, "TerminationByKubelet")
+            self._patch(pod, phase="Failed", conditions=conditions, **why, **self._terminated(143, "Error"))
+            self._end(pod, "disruption")
+        self.lose(node)
+
+    def reboot(self, node: str, reason: str = "Unknown") -> None:
+        """A node's power fails and comes back: nobody saw the end of what ran there."""
+        code = 255 if reason == "Unknown" else 137
+        for pod in self._of(node):
+            self._patch(pod, phase="Failed", **self._terminated(code, reason))
+            self._end(pod, "disruption")
 
     def reject(self, name: str) -> None:
         """The kubelet doesn't admit the pod."""
         pod = self._api.pod(name)
         if pod is not None and pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending":
             self._patch(pod, phase="Failed", reason="OutOfcpu", message="Pod was rejected")
-            self._end(pod, "node")
+            self._end(pod, "node", at=NOBODY_KNOWS)
 
     def unschedulable(self, name: str) -> None:
         pod = self._api.pod(name)
@@ -120,7 +136,7 @@ class Kubelet:
         """The scheduler, the taint manager or a drain takes the pod away: a condition, then a deletion."""
         pod = self._running(name)
         if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-            self._patch(pod, conditions=[*self._others(pod), self._disrupted(DISRUPTIONS[how])])
+            self._patch(pod, conditions=self._disrupted(pod, DISRUPTIONS[how]))
             self._end(pod, "disruption")
             self._api.delete(PODS, name)
 
@@ -166,10 +182,13 @@ class Kubelet:
         pod = self._api.pod(name)
         return pod if pod is not None and self.runs(pod) else None
 
-    def _end(self, pod: Object, end: Any, code: int = 0, reason: str = "") -> None:
+    def _of(self, node: str) -> list[Object]:
+        return [pod for pod in self._api.pods() if pod["spec"].get("nodeName") == node and self.runs(pod)]
+
+    def _end(self, pod: Object, end: Any, code: int = 0, reason: str = "", *, at: str | None = None) -> None:
         life = self._lives.by_uid.get(pod["metadata"]["uid"])
         if life is not None and pod["spec"].get("activeDeadlineSeconds") != 1:
-            life.finish(end, self._api.store.storage.revision, code, reason)
+            life.finish(end, self._api.store.storage.revision, self._time() if at is None else at, code, reason)
 
     def _patch(self, pod: Object, **status: Any) -> None:
         self._api.patch_status(pod, status)
@@ -178,12 +197,12 @@ class Kubelet:
         state = {"exitCode": code, "reason": reason, "finishedAt": self._time()}
         return {"containerStatuses": [{"name": names.CONTAINER, "state": {"terminated": state}}]}
 
-    def _disrupted(self, reason: str) -> Object:
-        return {"type": "DisruptionTarget", "status": "True", "reason": reason}
-
-    @staticmethod
-    def _others(pod: Object) -> list[Object]:
-        return list(pod["status"].get("conditions") or ())
+    def _disrupted(self, pod: Object, reason: str) -> list[Object]:
+        """The pod's conditions with DisruptionTarget: whoever comes last gives the reason, the first the time."""
+        conditions = {each["type"]: each for each in pod["status"].get("conditions") or ()}
+        since = conditions.get("DisruptionTarget", {}).get("lastTransitionTime", self._time())
+        new = {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": since}
+        return list((conditions | {"DisruptionTarget": new}).values())
 
     def _time(self) -> str:
         return timestamp(self._api.store.clock())

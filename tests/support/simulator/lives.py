@@ -7,6 +7,8 @@ from simulator.api import Object
 
 from mxnet_operator.api import names
 
+NOBODY_KNOWS = "9999"
+"""The time of an end that the pod says no time of: after all others."""
 End = Literal["", "done", "exit", "node", "disruption"]
 
 
@@ -29,15 +31,17 @@ class Life:
     """Whether it ended and was then deleted: to the second, and by clocks that may step, nobody can tell the order."""
     since: int = 0
     """The revision in which the end can be seen."""
+    at: str = NOBODY_KNOWS
+    """When it ended, or was asked to go, as the pod's own status says it."""
 
     @property
     def counts(self) -> bool:
         """Whether it is a failure that counts against backoffLimit."""
         return self.end in ("exit", "node")
 
-    def finish(self, end: End, revision: int, code: int = 0, reason: str = "") -> None:
+    def finish(self, end: End, revision: int, at: str, code: int = 0, reason: str = "") -> None:
         if not self.end:
-            self.end, self.since, self.code, self.reason = end, revision, code, reason
+            self.end, self.since, self.at, self.code, self.reason = end, revision, at, code, reason
 
 
 @dataclass

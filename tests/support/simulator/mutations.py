@@ -38,7 +38,7 @@ MUTATIONS = (
     Mutation(
         "count disruptions as failures",
         "plan/restart.py",
-        'return replica.pod is None or replica.pod.disruption in ("", *DISRUPTIONS)',
+        "return replica.outcome is Outcome.LOST and is_disruption(replica.pod)",
         "return False",
     ),
     Mutation(
@@ -75,8 +75,8 @@ MUTATIONS = (
     Mutation(
         "retry under restartPolicy Never",
         "plan/restart.py",
-        'if policy == "Never":\n        return False',
-        'if policy == "Never":\n        return True',
+        'restart_policy == "Never"',
+        'restart_policy == "never"',
     ),
     Mutation(
         "restart once more than backoffLimit",
@@ -204,7 +204,12 @@ MUTATIONS = (
         "if not pod.forced)",
     ),
     # Carrying out
-    Mutation("forget the uid when deleting", "controller/executor.py", '        "preconditions": {"uid": uid},\n', ""),
+    Mutation(
+        "forget the uid when deleting",
+        "controller/executor.py",
+        'preconditions = {"uid": action.uid}',
+        "preconditions = {}",
+    ),
     Mutation(
         "take a stranger's pod for ours",
         "controller/executor.py",

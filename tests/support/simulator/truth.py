@@ -67,6 +67,15 @@ def ended_and_seen(world: World, write: Write) -> list[Life]:
     return [life for life in pods if life.end and seen.get(life.uid, 0) >= life.since]
 
 
+def decisive(world: World, ended: list[Life]) -> list[Life]:
+    """Those whose end decides: in a gang the first to fail, as far as their seconds tell; the rest follows from it."""
+    failed = [life for life in ended if life.end != "done"]
+    if not world.setup.restarts_as_gang or not failed:
+        return failed
+    first = min(life.at for life in failed)
+    return [life for life in failed if life.at == first]
+
+
 def is_final(world: World, life: Life) -> bool:
     """Whether the end of a pod must not be tried again, by the table of semantics.md."""
     if life.end in ("", "done") or life.is_doubtful:

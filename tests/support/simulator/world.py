@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.api import JOB, NAMESPACE, PODS, Api, Object
+from simulator.api import JOB, NAMESPACE, PODS, SERVICES, Api, Object
 from simulator.clock import Clock
 from simulator.controller import Controller
 from simulator.kubelet import Kubelet
-from simulator.lives import Lives
+from simulator.lives import Lives, owner_of
 from simulator.schedule import Schedule, Step, pod_name
 from simulator.transport import Fault
 
@@ -43,6 +43,8 @@ class World:
         """uids of pods that a status has once named as being replaced."""
         self.counted: set[str] = set()
         """uids of pods whose failure was there when failures were counted."""
+        self.services_until: dict[str, int] = {}
+        """For each job's uid the revision in which a Service of it was last there and went."""
         self._actor: Controller | None = None
         self._watcher = watcher
         self.api.store.storage.observe(self._changed)
@@ -60,6 +62,8 @@ class World:
             "lose node": self.kubelet.lose,
             "node off": self.kubelet.put_out_of_service,
             "remove node": self.kubelet.remove_node,
+            "shut down": self.kubelet.shut_down,
+            "reboot": self.kubelet.reboot,
             "node up": self.kubelet.up,
             "collect": self.kubelet.collect,
             "delete pod": lambda label, *grace: self.kubelet.delete(pod_name(label), *grace),
@@ -140,6 +144,8 @@ class World:
         is_new = change.before is None
         if change.resource == PODS.key and is_new:
             self.lives.begin(change.object)
+        if change.resource == SERVICES.key and change.after is None:
+            self.services_until[owner_of(change.object)] = change.revision
         if change.resource == self.api.jobs.key:
             self.condemned.update((change.object.get("status") or {}).get("restartingPods") or ())
         if self._actor is not None and (is_new or change.resource == self.api.jobs.key):

@@ -1,13 +1,16 @@
 """What the end of a pod means: its program's doing, or that of whoever took it away; the tables of semantics.md."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
-from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan import plan
+from mxnet_operator.build.metadata import owner_reference, replica_labels
+from mxnet_operator.controller.observe import project_pod
+from mxnet_operator.plan import Observed, plan
 
 SECOND = timedelta(seconds=1)
 TAKEN = {"deleting": True, "taken_at": NOW}
@@ -22,6 +25,10 @@ def status_with(job: MXJob, worker: PodBuilder) -> MXJobStatus:
     scheduler = make_pod(job, "Scheduler").running().set(scheduled_at=NOW - 60 * SECOND)
     answer = plan(job, observe(job, scheduler, worker), NOW + 10 * SECOND)
     return job.status if answer.status is None else answer.status
+
+
+def written(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 ENDS = {
@@ -73,6 +80,45 @@ ENDS = {
             "taken_at": NOW,
         },
         1,
+    ),
+    "deleted by hand, then put out by its node": (
+        {"phase": "Failed", "pod_reason": "Evicted", "disruption": "TerminationByKubelet", "deleted_at": NOW, **TAKEN},
+        0,
+    ),
+    "put out by its node, then deleted, and held by a finalizer": (
+        {
+            "phase": "Failed",
+            "pod_reason": "Evicted",
+            "disruption": "TerminationByKubelet",
+            "deleted_at": NOW + SECOND,
+            **TAKEN,
+        },
+        1,
+    ),
+    "its node shut down": (
+        {"phase": "Failed", "pod_reason": "Terminated", "disruption": "TerminationByKubelet", "taken_at": NOW},
+        0,
+    ),
+    "its node shut down, and its handler ended badly": (
+        {
+            "phase": "Failed",
+            "exit_code": 1,
+            "finished_at": NOW + SECOND,
+            "pod_reason": "Terminated",
+            "disruption": "TerminationByKubelet",
+            "taken_at": NOW,
+        },
+        0,
+    ),
+    "its node shut down, under Kubernetes 1.25": ({"phase": "Failed", "pod_reason": "Terminated"}, 0),
+    "made room for a critical pod": (
+        {"phase": "Failed", "pod_reason": "Preempting", "disruption": "TerminationByKubelet", "taken_at": NOW},
+        0,
+    ),
+    "ran when its node rebooted": ({"phase": "Failed", "exit_code": 255, "reason": "Unknown", "finished_at": NOW}, 0),
+    "ran when its node rebooted, and its container is gone": (
+        {"phase": "Failed", "exit_code": 137, "reason": "ContainerStatusUnknown"},
+        0,
     ),
     "put out for its own limits": ({"phase": "Failed", "pod_reason": "Evicted", "exit_code": 1}, 1),
     "put out for its own limits, ended well": ({"phase": "Failed", "pod_reason": "Evicted", "exit_code": 0}, 1),
@@ -141,6 +187,90 @@ def test_exit_0_of_every_replica_is_no_success_if_one_was_being_deleted() -> Non
     assert plan(job, observe(job, scheduler, worker.deleting()), NOW).status.state == "Failed"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("order", ["alone", "deleted first", "deleted later", "deleted in the same second"])
+@pytest.mark.parametrize("pod_reason", ["", "Evicted", "Terminated", "Preempting", "NodeShutdown", "OutOfcpu"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "",
+        "PreemptionByScheduler",
+        "DeletionByTaintManager",
+        "EvictionByEvictionAPI",
+        "DeletionByPodGC",
+        "TerminationByKubelet",
+    ],
+)
+def test_whether_an_end_counts_for_each_condition_each_reason_of_the_pod_and_each_order(
+    reason: str, pod_reason: str, order: str
+) -> None:
+    """From the JSON that the kubelet and its mates write, through the projection, to the count."""
+    ended, second = NOW + 5 * SECOND, {"deleted first": 3, "deleted later": 8}.get(order, 5)
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": written(ended)}
+    metadata: dict[str, Any] = {}
+    if order != "alone":
+        deletion = written(NOW + (second + 30) * SECOND)
+        metadata = {"deletionTimestamp": deletion, "deletionGracePeriodSeconds": 30}
+    job = job_of("ExitCode").obj()
+    pod = {
+        "metadata": {
+            "name": "digits-worker-0",
+            "namespace": "default",
+            "uid": "w",
+            "labels": replica_labels(job, "Worker", 0),
+            "ownerReferences": [owner_reference(job)],
+            **metadata,
+        },
+        "status": {"phase": "Failed", "reason": pod_reason, "conditions": [condition] if reason else []},
+    }
+    child = project_pod(msgspec.Raw(msgspec.json.encode(pod)))
+    assert child is not None
+    scheduler = make_pod(job, "Scheduler").running().obj()
+    answer = plan(job, Observed((scheduler, child.view), make_services(job)), NOW + 40 * SECOND)
+    assert answer.status is not None
+    others = {"PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC"}
+    by_the_node = pod_reason in ("Terminated", "Preempting")
+    was_deleted_first = order != "alone" and (not reason or order != "deleted later")
+    is_disruption = reason in others or by_the_node or was_deleted_first
+    assert (answer.status.state, answer.status.restarts_count_towards_max) == ("Restarting", 0 if is_disruption else 1)
+
+
+class TestTheFirstFailureOfAGangDecides:
+    def status(self, first: PodBuilder, then: PodBuilder) -> MXJobStatus:
+        scheduler = make_pod(self.job, "Scheduler").running()
+        answer = plan(self.job, observe(self.job, scheduler, first, then), NOW + 10 * SECOND)
+        assert answer.status is not None
+        return answer.status
+
+    job = make_mxjob().scheduler().worker(2).restart("ExitCode").condition("Created").condition("Running").obj()
+
+    @pytest.mark.parametrize("code", [1, 139, 137])
+    def test_what_follows_from_a_disruption_is_neither_final_nor_counted(self, code: int) -> None:
+        taken = make_pod(self.job, "Worker").running().set(disruption="PreemptionByScheduler", **TAKEN)
+        status = self.status(taken, make_pod(self.job, "Worker", 1).failed(code, at=NOW + SECOND))
+        assert (status.state, status.restarts_count_towards_max) == ("Restarting", 0)
+
+    def test_what_follows_from_a_retryable_exit_is_not_final(self) -> None:
+        killed = make_pod(self.job, "Worker").failed(137, at=NOW)
+        status = self.status(killed, make_pod(self.job, "Worker", 1).failed(1, at=NOW + SECOND))
+        assert (status.state, status.restarts_count_towards_max) == ("Restarting", 1)
+
+    @pytest.mark.parametrize("seconds", [0, 1])
+    def test_a_permanent_failure_that_is_first_or_as_early_is_final(self, seconds: int) -> None:
+        taken = (
+            make_pod(self.job, "Worker")
+            .running()
+            .set(deleting=True, disruption="PreemptionByScheduler", taken_at=NOW + seconds * SECOND)
+        )
+        assert self.status(taken, make_pod(self.job, "Worker", 1).failed(1, at=NOW)).state == "Failed"
+
+    def test_under_never_each_is_final(self) -> None:
+        job = make_mxjob().scheduler().worker(2).restart("Never").condition("Created").condition("Running").obj()
+        killed, then = make_pod(job, "Worker").failed(137), make_pod(job, "Worker", 1).failed(1, at=NOW + SECOND)
+        answer = plan(job, observe(job, make_pod(job, "Scheduler").running(), killed, then), NOW + 10 * SECOND)
+        assert answer.status is not None
+        assert answer.status.state == "Failed"
+
+
 class TestTheMessage:
     def of(self, policy: str = "Never", **fields: Any) -> str:
         job = job_of(policy).obj()
@@ -154,6 +284,15 @@ class TestTheMessage:
     def test_says_why_the_kubelet_put_the_pod_out(self) -> None:
         message = self.of(phase="Failed", exit_code=137, pod_reason="Evicted", pod_message="low on resource: memory")
         assert "worker-0 exited with code 137 (Evicted: low on resource: memory)" in message
+
+    def test_says_that_a_node_shut_down(self) -> None:
+        text = "Pod was terminated in response to imminent node shutdown."
+        message = self.of(phase="Failed", exit_code=143, pod_reason="Terminated", pod_message=text)
+        assert f"worker-0 was stopped by its node while the job ran: Terminated: {text}" in message
+
+    def test_says_that_a_node_did_not_see_the_end(self) -> None:
+        message = self.of(phase="Failed", exit_code=255, reason="Unknown", finished_at=NOW)
+        assert "worker-0 was lost with its node, which did not see its end (Unknown), while the job ran" in message
 
     def test_says_why_the_kubelet_refused_the_pod(self) -> None:
         message = self.of(phase="Failed", pod_reason="OutOfcpu", pod_message="Node didn't have enough resource: cpu")
