@@ -50,6 +50,16 @@ def rendered(overlay: str | Path) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(done.stdout))
 
 
+def with_components(folder: Path, *components: str, overlay: str = "standalone", **fields: str) -> list[dict[str, Any]]:
+    """The objects of a user's overlay over one of ours, written into the folder."""
+    parts = {
+        "resources": [os.path.relpath(MANIFESTS / "overlays" / overlay, folder)],
+        "components": [os.path.relpath(MANIFESTS / "components" / each, folder) for each in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(parts | fields))
+    return rendered(folder)
+
+
 def of_kind(objects: Iterable[dict[str, Any]], *kinds: str) -> list[dict[str, Any]]:
     """Those of these kinds."""
     return [each for each in objects if each["kind"] in kinds]

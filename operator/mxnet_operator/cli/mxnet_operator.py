@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -167,8 +168,21 @@ def run(  # noqa: PLR0917 - options
             "--metrics-bind-address",
             metavar="HOST:PORT",
             envvar=f"{_ENV}METRICS_BIND_ADDRESS",
-            help="Where /metrics is served, over plain HTTP; :PORT is every address of the machine, 0 turns it off.",
+            help="Where /metrics is served, over plain HTTP unless a certificate is given; :PORT is every address of"
+            " the machine, 0 turns it off.",
             show_default="127.0.0.1:8080; in a pod :8080",
+            rich_help_panel=_ADDRESSES,
+        ),
+    ] = None,
+    metrics_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--metrics-cert-path",
+            metavar="FOLDER",
+            envvar=f"{_ENV}METRICS_CERT_PATH",
+            help="Serve /metrics over TLS with tls.crt and tls.key of this folder, and only to clients whose bearer"
+            " token the API server lets get /metrics. Default: plain HTTP for everybody.",
+            show_default=False,
             rich_help_panel=_ADDRESSES,
         ),
     ] = None,
@@ -220,6 +234,7 @@ def run(  # noqa: PLR0917 - options
         election=election,
         metrics=operate.address(metrics_address, 8080),
         health=operate.address(health_address, 8081),
+        metrics_certificate=metrics_certificate,
     )
     configure_logging(log_level.value, log_format.value)
     asyncio.run(operate.operate(options))

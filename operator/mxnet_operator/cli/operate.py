@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import os
 import re
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,10 +17,12 @@ from mxnet_operator.cli.connection import Target, connect
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.controller.controller import Controller
-from mxnet_operator.controller.endpoints import Address, Handler, health_pages, metrics_pages, served
+from mxnet_operator.controller.endpoints import Address, Handler, guarded, health_pages, metrics_pages, served
 from mxnet_operator.controller.health import Health
 from mxnet_operator.controller.metrics import Metrics
+from mxnet_operator.controller.serving_certificate import CERTIFICATE, KEY, ServingCertificate
 from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
+from mxnet_operator.kube.reviews import AccessReviewer
 
 _CONNECTIONS = 100
 _CONNECTIONS_PER_NAMESPACE = len(ALL) + 2
@@ -48,6 +52,8 @@ class Options:
     election: Election | None
     metrics: Address | None
     health: Address | None
+    metrics_certificate: Path | None = None
+    """A folder; with it, metrics are served over TLS and to authorized clients only."""
 
 
 def lease_times(duration: float, renew_deadline: float, retry_period: float) -> LeaseTimes:
@@ -111,7 +117,13 @@ async def operate(options: Options) -> None:
                 fail_fast_hook=True,
             )
             metrics.watch(controller)
-            await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, metrics_pages(metrics))
+            pages, tls = metrics_pages(metrics), None
+            if options.metrics_certificate is not None:
+                certificate = _certificate(options.metrics_certificate)
+                pages, tls = guarded(pages, AccessReviewer(client)), certificate.context
+                freshness = asyncio.create_task(certificate.keep_fresh())
+                servers.callback(freshness.cancel)
+            await _serve(servers, "metrics", "--metrics-bind-address", options.metrics, pages, tls=tls)
             pages = health_pages(Health(controller, client))
             await _serve(servers, "health", "--health-probe-bind-address", options.health, pages)
             running = asyncio.create_task(controller.run())
@@ -123,11 +135,27 @@ async def operate(options: Options) -> None:
             await asyncio.gather(running, return_exceptions=True)
 
 
+def _certificate(folder: Path) -> ServingCertificate:
+    try:
+        return ServingCertificate(folder)
+    except (OSError, ssl.SSLError) as error:
+        raise CommandError(
+            f"metrics can't be served over TLS with the certificate in {folder}: {error}",
+            hint=f"--metrics-cert-path takes a folder with {CERTIFICATE} and {KEY}, like a kubernetes.io/tls Secret",
+        ) from error
+
+
 async def _serve(
-    servers: contextlib.AsyncExitStack, what: str, flag: str, where: Address | None, pages: Mapping[str, Handler]
+    servers: contextlib.AsyncExitStack,
+    what: str,
+    flag: str,
+    where: Address | None,
+    pages: Mapping[str, Handler],
+    *,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     try:
-        await servers.enter_async_context(served(what, where, pages))
+        await servers.enter_async_context(served(what, where, pages, tls))
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise CommandError(

@@ -2,13 +2,16 @@
 
 import contextlib
 import logging
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from aiohttp import web
 
 from mxnet_operator.controller.health import Health
 from mxnet_operator.controller.metrics import Metrics
+from mxnet_operator.kube.reviews import AccessReviewer
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -52,6 +55,22 @@ def metrics_pages(metrics: Metrics) -> Mapping[str, Handler]:
     return {"/metrics": show}
 
 
+def guarded(pages: Mapping[str, Handler], reviewer: AccessReviewer) -> Mapping[str, Handler]:
+    """The same pages for those requests only whose bearer token the API server allows to get their paths."""
+
+    def page(handler: Handler) -> Handler:
+        async def show(request: web.Request) -> web.StreamResponse:
+            verdict = await reviewer.review(request.headers.get("Authorization", ""), request.method, request.path)
+            if verdict.status is HTTPStatus.OK:
+                return await handler(request)
+            challenge = {"WWW-Authenticate": "Bearer"} if verdict.status is HTTPStatus.UNAUTHORIZED else None
+            return web.Response(text=f"{verdict.message}\n", status=verdict.status, headers=challenge)
+
+        return show
+
+    return {path: page(handler) for path, handler in pages.items()}
+
+
 def health_pages(health: Health) -> Mapping[str, Handler]:
     """`/readyz`, `/livez`, and `/healthz`, controller-runtime's name for the latter: `ok`, or 503 and what is wrong."""
 
@@ -67,8 +86,10 @@ def health_pages(health: Health) -> Mapping[str, Handler]:
 
 
 @contextlib.asynccontextmanager
-async def served(what: str, address: Address | None, pages: Mapping[str, Handler]) -> AsyncIterator[int | None]:
-    """Serve pages at an address, over plain HTTP; gives the port, or None where there is no address.
+async def served(
+    what: str, address: Address | None, pages: Mapping[str, Handler], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[int | None]:
+    """Serve pages at an address, over plain HTTP or TLS; gives the port, or None where there is no address.
 
     Raises:
         OSError: the address can't be had.
@@ -82,9 +103,11 @@ async def served(what: str, address: Address | None, pages: Mapping[str, Handler
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        await web.TCPSite(runner, address.host, address.port).start()
+        await web.TCPSite(runner, address.host, address.port, ssl_context=tls).start()
         host, port = runner.addresses[0][:2]
-        log.info("%s at http://%s:%d%s", what, f"[{host}]" if ":" in host else host, port, next(iter(pages)))
+        scheme = "http" if tls is None else "https"
+        name = f"[{host}]" if ":" in host else host
+        log.info("%s at %s://%s:%d%s", what, scheme, name, port, next(iter(pages)))
         yield port
     finally:
         await runner.cleanup()

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from audit import Right, granted
 from builders import make_mxjob
-from deployment import MANIFESTS, OVERLAYS, POLICIES, of_kind, one, rendered, roles_of_controller
+from deployment import MANIFESTS, OVERLAYS, POLICIES, of_kind, one, rendered, roles_of_controller, with_components
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.definitions import definitions, legacy_definitions
@@ -217,20 +217,6 @@ def test_of_the_two_controllers_a_drain_takes_one_at_a_time_and_a_single_one_is_
     assert budget["selector"] == one(objects, "Deployment")["spec"]["selector"]
 
 
-def with_components(folder, *components, overlay="standalone", **fields):
-    """The objects of an overlay of a user's own."""
-    (folder / "kustomization.yaml").write_text(
-        yaml.safe_dump(
-            {
-                "resources": [os.path.relpath(MANIFESTS / "overlays" / overlay, folder)],
-                "components": [os.path.relpath(MANIFESTS / "components" / each, folder) for each in components],
-                **fields,
-            }
-        )
-    )
-    return rendered(folder)
-
-
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_the_network_policy_lets_probes_and_metrics_in_and_only_the_api_server_out(overlay, tmp_path):
     objects = with_components(tmp_path, "network-policy", overlay=overlay, namespace="team-a")
@@ -244,6 +230,27 @@ def test_the_network_policy_lets_probes_and_metrics_in_and_only_the_api_server_o
     assert allowed == {port["name"] for port in container["ports"]}
     (egress,) = policy["spec"]["egress"]
     assert {443, 6443} <= {port["port"] for port in egress["ports"]}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_secure_metrics_are_served_with_the_mounted_certificate_on_the_port_that_the_service_names(overlay, tmp_path):
+    objects = with_components(tmp_path, "secure-metrics", "network-policy", overlay=overlay, namespace="team-a")
+    pod = pod_spec(objects)
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert f"--metrics-bind-address=:{ports['metrics']}" in container["args"]
+    (mount,) = container["volumeMounts"]
+    assert f"--metrics-cert-path={mount['mountPath']}" in container["args"]
+    (volume,) = pod["volumes"]
+    assert (volume["name"], volume["secret"]["secretName"]) == (mount["name"], "mxnet-operator-metrics-tls")
+    service = one(objects, "Service")
+    (port,) = service["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (ports["metrics"], "metrics")
+    annotations = service["metadata"]["annotations"]
+    assert (annotations["prometheus.io/port"], annotations["prometheus.io/scheme"]) == (str(port["port"]), "https")
+    account = one(objects, "ServiceAccount")["metadata"]
+    bound = next(b for b in of_kind(objects, "ClusterRoleBinding") if b["metadata"]["name"].endswith("metrics-auth"))
+    assert [(each["name"], each["namespace"]) for each in bound["subjects"]] == [(account["name"], "team-a")]
 
 
 def test_the_example_for_jobs_selects_the_pods_that_the_controller_makes():

@@ -1,0 +1,136 @@
+"""Delegated authentication and authorization: the API server reviews bearer tokens, and what their owners may get."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
+
+ALLOWED_SECONDS: Final = 60.0
+"""How long a token is let in after the last review that allowed it: as long as a revoked right still holds."""
+DENIED_SECONDS: Final = 10.0
+"""How long a denied token is denied without a new review."""
+KEPT: Final = 256
+"""Verdicts that are kept at most; the one that was used longest ago goes first."""
+AT_ONCE: Final = 4
+"""Reviews under way at most, so that a flood of tokens is no flood for the API server."""
+_TIMEOUT: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The HTTP status for a request (200 lets it in), and the text for who is not let in."""
+
+    status: HTTPStatus
+    message: str = ""
+
+
+_ALLOWED: Final = Verdict(HTTPStatus.OK)
+_NO_TOKEN: Final = Verdict(HTTPStatus.UNAUTHORIZED, "send a bearer token of the cluster")
+_BAD_TOKEN: Final = Verdict(HTTPStatus.UNAUTHORIZED, "the cluster does not know this token")
+_UNKNOWN: Final = Verdict(HTTPStatus.SERVICE_UNAVAILABLE, "the API server can't be asked about this token now")
+
+
+class _User(msgspec.Struct):
+    username: str = ""  # a server that does not know the token answers with an empty user
+    uid: str = ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
+
+
+class _TokenStatus(msgspec.Struct):
+    authenticated: bool = False
+    user: _User = msgspec.field(default_factory=_User)
+
+
+class _AccessStatus(msgspec.Struct):
+    allowed: bool
+    denied: bool = False
+
+
+class AccessReviewer:
+    """Reviews of bearer tokens by the API server: a TokenReview, then a SubjectAccessReview of a URL's path.
+
+    Verdicts are kept for a while, by the token's hash. Whoever can't be reviewed is not let in, and asks again.
+    """
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        """The client's user needs `create` on tokenreviews and subjectaccessreviews."""
+        self._client = client
+        self._clock = clock
+        self._kept: OrderedDict[tuple[bytes, str, str], tuple[Verdict, float]] = OrderedDict()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    def __len__(self) -> int:
+        """Verdicts that are kept."""
+        return len(self._kept)
+
+    async def review(self, authorization: str, method: str, path: str) -> Verdict:
+        """The verdict on a request with this Authorization header, empty where it has none."""
+        scheme, _, token = authorization.partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            return _NO_TOKEN
+        key = (hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest(), method, path)
+        if (known := self._known(key)) is not None:
+            return known
+        async with self._slots:
+            if (known := self._known(key)) is not None:  # another request of the same has waited before this one
+                return known
+            try:
+                async with asyncio.timeout(_TIMEOUT):
+                    verdict = await self._ask(token, method, path)
+            except (KubeError, TimeoutError, msgspec.ValidationError, UnicodeError) as error:
+                log.warning("%s was not served: its token can't be reviewed: %s", path, error or type(error).__name__)
+                return _UNKNOWN
+        self._keep(key, verdict)
+        return verdict
+
+    async def _ask(self, token: str, method: str, path: str) -> Verdict:
+        answer = await self._review(TOKEN_REVIEWS.path(), "authentication.k8s.io/v1", "TokenReview", {"token": token})
+        who = msgspec.convert(answer, _TokenStatus)
+        if not who.authenticated or not who.user.username:
+            return _BAD_TOKEN
+        asked = {
+            "user": who.user.username,
+            "uid": who.user.uid,
+            "groups": who.user.groups,
+            "extra": who.user.extra,
+            "nonResourceAttributes": {"verb": method.lower(), "path": path},
+        }
+        kind = "SubjectAccessReview"
+        answer = await self._review(SUBJECT_ACCESS_REVIEWS.path(), "authorization.k8s.io/v1", kind, asked)
+        access = msgspec.convert(answer, _AccessStatus)
+        if access.allowed and not access.denied:
+            return _ALLOWED
+        return Verdict(HTTPStatus.FORBIDDEN, f"{who.user.username} may not {method.lower()} {path}")
+
+    async def _review(self, path: str, api_version: str, kind: str, spec: dict[str, Any]) -> Any:
+        answer = await self._client.create(path, {"apiVersion": api_version, "kind": kind, "spec": spec})
+        return answer.get("status")
+
+    def _known(self, key: tuple[bytes, str, str]) -> Verdict | None:
+        verdict, until = self._kept.get(key, (None, 0.0))
+        if verdict is None or self._clock() >= until:
+            return None
+        self._kept.move_to_end(key)
+        return verdict
+
+    def _keep(self, key: tuple[bytes, str, str], verdict: Verdict) -> None:
+        seconds = ALLOWED_SECONDS if verdict.status is HTTPStatus.OK else DENIED_SECONDS
+        self._kept[key] = (verdict, self._clock() + seconds)
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
