@@ -25,6 +25,8 @@ PODS_TERMINATING: Final = "PodsTerminating"
 """True while pods of an earlier attempt are there past their time (ours), and none can take their place."""
 REPLICAS_CHANGE_IGNORED: Final = "ReplicasChangeIgnored"
 """True while the spec asks for other numbers of replicas than the running job was started with (ours)."""
+RECONCILE_ERROR: Final = "ReconcileError"
+"""True while reconciling the job fails (ours), with what failed; Crossplane's word for it."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
@@ -35,6 +37,7 @@ REASON_TERMINATED: Final = "PodsTerminated"
 REASON_NOT_SUSPENDED: Final = "NotSuspended"
 REASON_AS_STARTED: Final = "AsStarted"
 REASON_RESUMED: Final = "MXJobResumed"
+REASON_RECONCILED: Final = "ReconcileSuccess"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
 
 _BY_PRECEDENCE: Final = (FAILED, SUCCEEDED, SUSPENDED, RESTARTING, RUNNING, CREATED)

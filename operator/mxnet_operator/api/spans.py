@@ -1,4 +1,21 @@
-"""Spans of time as people read them, in `kubectl get` and on our command line alike."""
+"""Spans of time: as people read them, in `kubectl get` and on our command line alike, and added to moments."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC, microsecond=0)
+
+
+def after(moment: datetime, seconds: float) -> datetime:
+    """The moment so many seconds later (earlier where negative); the last (first) there is where that is past it.
+
+    The API server takes any int64 for a duration: `activeDeadlineSeconds: 9223372036854775807` is "never".
+    """
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return _LAST if seconds > 0 else _FIRST
 
 
 def short(seconds: float) -> str:

@@ -218,6 +218,7 @@ class Controller:
         except Exception:  # A bug met by one job must not stop all others.
             delay = self.queue.add_rate_limited(key)
             result = Result.ERROR
+            self._observer.panicked()
             log.exception("looking at the job failed; again in %.1f s", delay, extra={"job": job})
         else:
             self.queue.forget(key)

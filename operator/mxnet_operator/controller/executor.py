@@ -27,6 +27,7 @@ from mxnet_operator.plan.actions import (
     StopPod,
     SuspendJob,
 )
+from mxnet_operator.plan.refusal import Refused
 
 _NO_HOOK: Final = "FailFastHookMissing"
 _REMEDY: Final = (
@@ -43,13 +44,14 @@ class Outcome:
     def __init__(self) -> None:
         """Nothing went wrong yet."""
         self.events: dict[Event, None] = {}
-        self.refused: Event | None = None
+        self.refused: Refused | None = None
         self.error: KubeError | None = None
 
-    def refuse(self, kind: str, message: str) -> None:
-        """Note that a child can't be created as things are, and have it told."""
-        self.tell(f"FailedCreate{kind}", message)
-        self.refused = self.refused or Event("Warning", f"FailedCreate{kind}", message)
+    def refuse(self, refused: Refused) -> None:
+        """Note that a child can't be created, and have it told; what can never be created is kept over what may be."""
+        self.events[refused.event] = None
+        if self.refused is None or (refused.is_final and not self.refused.is_final):
+            self.refused = refused
 
     def tell(self, reason: str, message: str) -> None:
         """Have a warning told, once however often it comes."""
@@ -153,11 +155,11 @@ class Executor:
         owner_kind = kind_of(owner.get("apiVersion", ""), owner.get("kind", ""))
         is_left_over = (owner_kind, owner.get("name")) == (self._kind, job.metadata.name)
         if not is_ours and not is_going and not is_left_over:
-            outcome.refuse(
-                manifest["kind"],
+            message = (
                 f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or name the'
-                " job otherwise",
+                " job otherwise"
             )
+            outcome.refuse(Refused(kind=manifest["kind"], name=name, message=message))
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good.
@@ -223,7 +225,8 @@ def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outc
     outcome.error = outcome.error or error
     namespace_is_going = any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes", ()))
     if not error.is_transient and error.code != 404 and not namespace_is_going:
-        outcome.refuse(manifest["kind"], f"Error creating: {error.message}")
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        outcome.refuse(Refused(kind=kind, name=name, code=error.code, message=error.message))
 
 
 def _key(job: MXJob) -> str:

@@ -61,6 +61,11 @@ class Metrics(ControllerObserver):
         self._errors = self._counter(
             "controller_runtime_reconcile_errors_total", "Looks at a job that failed", controller
         )
+        self._panics = self._counter(
+            "controller_runtime_reconcile_panics_total",
+            "Reconciliations that ended in an unexpected exception",
+            controller,
+        )
         self._requests = Counter(
             "rest_client_requests_total",
             "Requests to the API server, by status code; <error> is no answer",
@@ -112,6 +117,10 @@ class Metrics(ControllerObserver):
         self._reconciles[result].inc()
         if result is Result.ERROR:
             self._errors.inc()
+
+    def panicked(self) -> None:
+        """Count an unexpected exception."""
+        self._panics.inc()
 
     def job(self, namespace: str, event: JobEvent) -> None:
         """Count what has become of a job."""

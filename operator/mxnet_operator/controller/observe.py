@@ -1,7 +1,7 @@
 """From the watch stream straight to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
 
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Final, Generic, TypeVar
 
@@ -9,6 +9,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import kind_of
+from mxnet_operator.api.spans import after
 from mxnet_operator.controller.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import PodView, ServiceView
@@ -234,7 +235,7 @@ def _deleted_at(meta: _Meta) -> datetime | None:
     """When the deletion was asked for: its timestamp is the grace period later than the request."""
     if meta.deletion_timestamp is None:
         return None
-    return meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+    return after(meta.deletion_timestamp, -(meta.deletion_grace_period_seconds or 0))
 
 
 def _taken_at(meta: _Meta, disrupted: _Condition | None) -> datetime | None:

@@ -34,6 +34,9 @@ class ControllerObserver(QueueObserver):
     def reconciled(self, result: Result) -> None:
         """A look at a job has ended."""
 
+    def panicked(self) -> None:
+        """A look at a job has ended in an exception of our own."""
+
     def job(self, namespace: str, event: JobEvent) -> None:
         """Something has become of a job."""
 

@@ -4,6 +4,7 @@ What takes long of a form (which one is it, is it valid) is found out once for e
 own form is then decoded straight into its type at each look.
 """
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -12,13 +13,14 @@ from mxnet_operator.api import conditions, forms
 from mxnet_operator.api.forms import Form
 from mxnet_operator.api.forms.v1 import V1
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
+from mxnet_operator.api.types import MXJob, MXJobSpec, MXJobStatus, ObjectMeta, RunPolicy
 
 
 class JobRead(msgspec.Struct, frozen=True):
     """A job as it is stored now.
 
-    `job` is None for one that can't be run, for the reasons in `mistakes`. `source` is the job as a form's status is
+    `job` is None for one that can't be run, for the reasons in `mistakes`; if that one is over, `job` is what its
+    clean-up needs: metadata, status and policies, without replicas. `source` is the job as a form's status is
     written for it; `stored` is the status in the form's words, None where they are `status`'s own.
     """
 
@@ -70,32 +72,54 @@ class Reader:
             job = msgspec.json.decode(raw, type=MXJob)
         except msgspec.ValidationError:
             return self._read_form(metadata, known, msgspec.json.decode(raw))  # Its status may be of another form yet.
-        runs = not known.mistakes or conditions.is_terminal(job.status)  # What is over needs its clean-up only.
-        return JobRead(job.metadata, job.status, V1, job, None, job if runs else None, known.mistakes)
+        runs = self._remains(job.metadata, job.status, msgspec.json.decode(raw)) if known.mistakes else job
+        return JobRead(job.metadata, job.status, V1, job, None, runs, known.mistakes)
 
     def _read_form(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any]) -> JobRead:
         stored = manifest.get("status") or {}
         try:
             status = forms.status_from_wire(known.form, stored)
             if known.mistakes:
-                return JobRead(metadata, status, known.form, manifest, stored, None, known.mistakes)
+                remains = self._remains(metadata, status, manifest)
+                return JobRead(metadata, status, known.form, manifest, stored, remains, known.mistakes)
             meant = msgspec.convert({**forms.to_v1(manifest), "status": {}}, MXJob)
         except msgspec.ValidationError as error:
-            return _malformed(metadata, known, manifest, error)
+            return self._malformed(metadata, known, manifest, error)
         own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
         job = msgspec.structs.replace(meant, metadata=metadata, status=status, **own)
         return JobRead(metadata, status, known.form, manifest, stored, job)
+
+    def _malformed(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any], error: Exception) -> JobRead:
+        stored = manifest.get("status") or {}
+        try:
+            status = forms.status_from_wire(known.form, stored)
+        except msgspec.ValidationError:
+            status = MXJobStatus()
+        remains = self._remains(metadata, status, manifest)
+        return JobRead(metadata, status, known.form, manifest, stored, remains, known.mistakes or (str(error),))
+
+    def _remains(self, metadata: ObjectMeta, status: MXJobStatus, manifest: dict[str, Any]) -> MXJob | None:
+        """What the clean-up of a job that can't be run needs of it; None for one that is not over."""
+        if not conditions.is_terminal(status):
+            return None
+        own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
+        spec = MXJobSpec(job_mode="", mx_replica_specs={}, run_policy=_ending_policy(manifest.get("spec")))
+        return MXJob(metadata=metadata, status=status, spec=spec, **own)
+
+
+def _ending_policy(spec: Any) -> RunPolicy:
+    """Of a spec with mistakes, the policies for what is over, as far as they are well-formed."""
+    fields = spec if isinstance(spec, dict) else {}
+    nested = fields.get("runPolicy")
+    written = {**fields, **(nested if isinstance(nested, dict) else {})}
+    well_formed: dict[str, Any] = {}
+    for field in ("cleanPodPolicy", "ttlSecondsAfterFinished"):
+        with contextlib.suppress(msgspec.ValidationError):
+            msgspec.convert({field: written.get(field)}, RunPolicy)
+            well_formed[field] = written.get(field)
+    return msgspec.convert(well_formed, RunPolicy)
 
 
 def _recognise(metadata: ObjectMeta, manifest: dict[str, Any]) -> _Known:
     mistakes = tuple(error.message for error in forms.errors(manifest))
     return _Known(metadata.uid, metadata.generation, forms.form_of(manifest), mistakes)
-
-
-def _malformed(metadata: ObjectMeta, known: _Known, manifest: dict[str, Any], error: Exception) -> JobRead:
-    stored = manifest.get("status") or {}
-    try:
-        status = forms.status_from_wire(known.form, stored)
-    except msgspec.ValidationError:
-        status = MXJobStatus()
-    return JobRead(metadata, status, known.form, manifest, stored, None, known.mistakes or (str(error),))

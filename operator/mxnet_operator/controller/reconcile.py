@@ -20,11 +20,13 @@ from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reading import JobRead, Reader
+from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.controller.turns import IN_FLIGHT
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.errors import WriteFencedError
 from mxnet_operator.plan import (
     Observed,
     Plan,
@@ -80,6 +82,7 @@ class Reconciler:
         self._reader = Reader(kind)
         self._workflows = Workflows(client, self._recorder, now)
         self._leases = leases or Leases()
+        self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now)
 
     def begin(self) -> None:
         """Begin a term: what was measured in an earlier one no longer counts."""
@@ -92,6 +95,7 @@ class Reconciler:
 
         Raises:
             KubeError: something is left to do; look again after a while.
+            Exception: the job can't be handled, and says so by now.
         """
         record = self._jobs.get(key)
         if record is None:
@@ -99,10 +103,23 @@ class Reconciler:
             self._reader.forget(key)
             self._workflows.forget(key)
             self._leases.forget(key)
+            self._errors.forget(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
             return LOOK_AGAIN
+        try:
+            again = await self._look(key, record, on_long)
+        except WriteFencedError:
+            raise
+        except Exception as error:
+            if not is_stale(error):
+                await self._errors.report(key, record.raw, error)
+            raise
+        await self._errors.clear(key, record.raw)
+        return again
+
+    async def _look(self, key: str, record: JobRecord, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, record.raw)
         if read.job is None:
             decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
@@ -142,17 +159,17 @@ class Reconciler:
             return decided.requeue_after
         if len(decided.actions) > IN_FLIGHT:
             on_long()
-        outcome = await self._executor.carry_out(as_started(with_defaults(job)), decided.actions)
+        started = as_started(with_defaults(job))
+        outcome = await self._executor.carry_out(started, decided.actions)
         if outcome.error is not None and ends_job(decided):
             raise outcome.error  # What did not happen is not told.
         if outcome.refused is not None:
-            told = creation_refused(decided.status or job.status, outcome.refused, self._now())
-            if told.conditions != job.status.conditions:
-                decided = msgspec.structs.replace(decided, status=told)
+            decided = creation_refused(started, decided, outcome.refused, self._now())
         await self._conclude(read, decided, pods_left=left)
         for event in outcome.events:
             await self._recorder.record(job.metadata, event)
-        if outcome.error is not None:
+        is_over = decided.status is not None and conditions.is_terminal(decided.status)
+        if outcome.error is not None and not is_over:
             raise outcome.error
         return decided.requeue_after
 

@@ -5,7 +5,7 @@ from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.elastic import as_started
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView, ServiceView
-from mxnet_operator.plan.refusal import creation_refused, refuse
+from mxnet_operator.plan.refusal import Refused, creation_refused, reconcile_failed, reconciled, refuse
 from mxnet_operator.plan.stuck import nodes_in_doubt
 from mxnet_operator.plan.workflow import goes_with_workflow
 
@@ -14,6 +14,7 @@ __all__ = [
     "Observed",
     "Plan",
     "PodView",
+    "Refused",
     "ServiceView",
     "as_started",
     "creation_refused",
@@ -21,5 +22,7 @@ __all__ = [
     "kept_lease",
     "nodes_in_doubt",
     "plan",
+    "reconcile_failed",
+    "reconciled",
     "refuse",
 ]

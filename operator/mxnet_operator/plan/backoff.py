@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mxnet_operator.api import conditions
+from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob
 
 FIRST: Final = timedelta(seconds=10)
@@ -26,7 +27,7 @@ def next_attempt(job: MXJob) -> datetime | None:
     if since is None or doublings < 0:
         return None
     wait = min(FIRST * (1 << min(doublings, 10)), LONGEST)
-    return since + wait * (1 + JITTER * _fraction(job))
+    return after(since, wait.total_seconds() * (1 + JITTER * _fraction(job)))
 
 
 def _fraction(job: MXJob) -> float:

@@ -1,11 +1,12 @@
 """When a job has taken too long: activeDeadlineSeconds for all of it, progressDeadlineSeconds for its start."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import conditions
+from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.observed import PodView
@@ -46,7 +47,7 @@ def _active(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
     message = f"Job {name} has failed because it was active longer than specified deadline ({seconds} s)"
     if why := without_servers(replicas):
         message += f": {why}"
-    return Deadline(start + timedelta(seconds=seconds), Failure(message))
+    return Deadline(after(start, seconds), Failure(message))
 
 
 def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> Deadline | None:
@@ -72,7 +73,7 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, .
     if since is None:
         return None
     message = f"mxjob {job.metadata.name} is failed because it made no progress for {seconds} s: {what}"
-    return Deadline(since + timedelta(seconds=seconds), Failure(message))
+    return Deadline(after(since, seconds), Failure(message))
 
 
 def _torn_down_at(status: MXJobStatus) -> datetime | None:

@@ -1,11 +1,12 @@
 """The status of a job that is not over: conditions, counts, times, and what is done for good.
 
-Conditions are written at once. Counts alone ride with the next condition; a replica that is done is recorded after
-`RECORD_DELAY` if no condition comes first, so that the workers of a gang, which end together, cost one write.
+Conditions are written at once. Counts and finished replicas ride with the next condition; if none comes, they are
+written `RECORD_DELAY` after the last change, so that the pods of a gang, which start and end together, cost one write.
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -58,6 +59,10 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         teardown.message,
         now,
     )
+    if restart_scope(job) == "Job":
+        raised = msgspec.structs.replace(
+            raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
+        )
     stays = () if restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
     return msgspec.structs.replace(
         raised,
@@ -100,16 +105,21 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
 
     A job that training-operator 1.8.1 made has conditions and no state: that is new, too.
 
-    Only finished replicas are worth a write of their own: once their pods are collected nothing else tells of them.
+    Pods say when they started and ended; what a node's clock puts in the future is no reason to wait.
     """
     if (old.state, old.conditions) != (new.state, new.conditions):
         return timedelta(0)
-    if old.completed_indexes == new.completed_indexes:
+    if _counts(old) == _counts(new):
         return None
-    ends = [replica.pod.finished_at for replica in replicas if replica.pod and replica.pod.finished_at]
-    if not ends:
-        return timedelta(0)
-    return max(max(ends) + RECORD_DELAY - now, timedelta(0))
+    of_pods = [(replica.pod.started_at, replica.pod.finished_at) for replica in replicas if replica.pod]
+    times = [*(time for both in of_pods for time in both), *(c.last_update_time for c in old.conditions)]
+    changed = max((time for time in times if time is not None and time <= now), default=None)
+    return timedelta(0) if changed is None else max(changed + RECORD_DELAY - now, timedelta(0))
+
+
+def _counts(status: MXJobStatus) -> tuple[Any, ...]:
+    """What says how many replicas are where."""
+    return status.ready, status.replica_statuses, status.completed_indexes
 
 
 def _resumed(current: tuple[Condition, ...], job: MXJob, now: datetime) -> tuple[Condition, ...]:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import conditions
+from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import DeletePod, Event
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
@@ -70,7 +71,11 @@ def left_behind(
 
 
 def _stuck(pods: Iterable[PodView], now: datetime) -> tuple[PodView, ...]:
-    return tuple(sorted((pod for pod in pods if pod.delete_by and pod.delete_by + SLACK <= now), key=_by_name))
+    return tuple(sorted((pod for pod in pods if pod.delete_by and _overdue_at(pod.delete_by) <= now), key=_by_name))
+
+
+def _overdue_at(delete_by: datetime) -> datetime:
+    return after(delete_by, SLACK.total_seconds())
 
 
 def _by_name(pod: PodView) -> str:
@@ -122,5 +127,5 @@ def _look_again(
     asked = [pod for pod in stuck if not pod.forced]
     if any(states.get(pod.node_name) != "Forbidden" for pod in asked):
         return ASK_AGAIN
-    waits = [pod.delete_by + SLACK - now for pod in going if pod.delete_by and pod not in stuck]
+    waits = [_overdue_at(pod.delete_by) - now for pod in going if pod.delete_by and pod not in stuck]
     return min([*waits, *([ASK_AGAIN_WHERE_FORBIDDEN] if asked else [])], default=None)

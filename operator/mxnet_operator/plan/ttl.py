@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from mxnet_operator.api import conditions
+from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob
 
 
@@ -16,7 +17,7 @@ def time_to_live(job: MXJob, now: datetime) -> timedelta | None:
     ended = job.status.completion_time or _time_of_verdict(job)
     if ttl is None or ended is None:
         return None
-    return ended + timedelta(seconds=ttl) - now
+    return after(ended, ttl) - now
 
 
 def _time_of_verdict(job: MXJob) -> datetime | None:

@@ -15,6 +15,7 @@ from simulator.transport import Fault
 
 from mxnet_operator.local.apiserver.journal import Change
 from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.plan.status import RECORD_DELAY
 
 FOREIGN = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
 
@@ -39,6 +40,8 @@ class World:
         self.kubelet = Kubelet(self.api, self.lives)
         self.writes = 0
         """Creates, status writes and Events of controllers."""
+        self.pauses = 0
+        """Times in which nothing happened for so long that counts which no condition came with were written."""
         self.condemned: set[str] = set()
         """uids of pods that a status has once named as being replaced."""
         self.counted: set[str] = set()
@@ -120,6 +123,7 @@ class World:
         self.api.store.create(PODS, NAMESPACE, pod)
 
     def _wait(self, seconds: float) -> None:
+        self.pauses += seconds >= RECORD_DELAY.total_seconds()
         self.clock.seconds += seconds
 
     def _step_clock(self, party: str, seconds: float) -> None:

@@ -141,13 +141,17 @@ def replica_failure(job):
     return (found[0]["status"], found[0]["message"]) if found else ("", "")
 
 
-async def test_a_pod_that_the_server_refuses_is_told_of_in_the_servers_words(tmp_path):
+async def test_a_pod_that_the_server_can_never_accept_ends_its_job_in_the_servers_words(tmp_path):
     async with world(tmp_path) as w:
-        await w.submit(submitted(make_mxjob("bad").worker(2).template(names.WORKER, nodeSelector="no map")))
+        wrong = submitted(make_mxjob("bad").gang(1, 2).template(names.WORKER, nodeSelector={"a": "no label!"}))
+        wrong["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
+        await w.submit(wrong)
         event = await w.event("FailedCreatePod")
-        assert "nodeSelector" in event["message"]
-        bad = await w.state("bad", "Created")
-        assert replica_failure(bad) == ("True", event["message"])
+        assert "spec.nodeSelector" in event["message"]
+        bad = await w.state("bad", "Failed")
+        assert event["message"].removeprefix("Error creating: ") in bad["status"]["conditions"][-1]["message"]
+        assert (await w.event("MXJobFailed"))["message"] == bad["status"]["conditions"][-1]["message"]
+        await w.eventually(PODS, lambda pods: not pods)
 
 
 async def test_what_the_server_warns_of_becomes_an_event(tmp_path):

@@ -1,0 +1,137 @@
+"""Says on a job that reconciling it fails, as a condition and an Event, so that no job is stuck in silence.
+
+It works on the job's JSON, since reading that into its type may be what fails.
+"""
+
+import logging
+import traceback
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.types import Condition, ObjectMeta
+from mxnet_operator.controller.events import EventRecorder
+from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.kube.resources import Resource
+from mxnet_operator.plan import reconcile_failed, reconciled
+from mxnet_operator.plan.actions import Event
+
+PATIENCE: Final = 5
+"""Failures in a row of the API server that are not worth a word: with the queue's back-off, about three seconds."""
+AT_MOST_EVERY: Final = timedelta(minutes=1)
+"""How often a condition whose words change with each attempt is written."""
+LONGEST: Final = 800
+"""Characters of an error in a message."""
+_OVERLOADED: Final = frozenset({429, 503, 504})
+_PACKAGE: Final = "mxnet_operator"
+
+log = logging.getLogger(__name__)
+
+
+class _Failing(msgspec.Struct):
+    """A job in trouble: failures in a row, and when that was last written."""
+
+    failures: int = 0
+    written: datetime | None = None
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+    status: Any = None
+
+
+class ReconcileErrors:
+    """Reports the errors of jobs of one kind, and takes the report back once a job is reconciled again."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        writes: OwnWrites,
+        recorder: EventRecorder,
+        now: Callable[[], datetime],
+    ) -> None:
+        """`now` is UTC."""
+        self._client = client
+        self._resource = resource
+        self._writes = writes
+        self._recorder = recorder
+        self._now = now
+        self._failing: dict[str, _Failing] = {}
+
+    def forget(self, key: str) -> None:
+        """The job is gone."""
+        self._failing.pop(key, None)
+
+    async def report(self, key: str, raw: bytes, error: Exception) -> None:
+        """Say what failed, unless the job says so already; an answer of the server only once it persists."""
+        failing = self._failing.setdefault(key, _Failing())
+        failing.failures += 1
+        stored = msgspec.json.decode(raw, type=_Stored)
+        current = _conditions(stored.status)
+        now = self._now().replace(microsecond=0)
+        if isinstance(error, KubeError) and (failing.failures < PATIENCE or not _is_news(error, current)):
+            return
+        if failing.written is not None and now - failing.written < AT_MOST_EVERY:
+            return
+        why, message = _words(error)
+        told = reconcile_failed(stored.metadata.name, current, why, message, now)
+        if told == current:
+            return
+        failing.written = now
+        await self._write(key, stored.metadata, told)
+        await self._recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
+
+    async def clear(self, key: str, raw: bytes) -> None:
+        """Take back what was said, if anything was: the job is reconciled again."""
+        self._failing.pop(key, None)
+        if conditions.RECONCILE_ERROR.encode() not in raw or self._writes.unseen(key):
+            return  # What was just written changes the job, and it comes again.
+        stored = msgspec.json.decode(raw, type=_Stored)
+        current = _conditions(stored.status)
+        told = reconciled(current, self._now().replace(microsecond=0))
+        if told != current:
+            await self._write(key, stored.metadata, told)
+
+    async def _write(self, key: str, job: ObjectMeta, told: tuple[Condition, ...]) -> None:
+        status = {"conditions": msgspec.to_builtins(told), "state": conditions.state_of(told)}
+        body = {"metadata": {"resourceVersion": job.resource_version}, "status": status}
+        try:
+            written = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)
+        except KubeError as error:
+            log.info("the condition %s could not be written: %s", conditions.RECONCILE_ERROR, error, extra={"job": key})
+        else:
+            self._writes.record(key, self._resource, written)
+
+
+def _conditions(status: Any) -> tuple[Condition, ...]:
+    try:
+        return msgspec.convert((status or {}).get("conditions") or (), tuple[Condition, ...])
+    except (AttributeError, msgspec.ValidationError):
+        return ()
+
+
+def _is_news(error: KubeError, current: tuple[Condition, ...]) -> bool:
+    """Whether users learn something from an answer: not that the server is down, nor what ReplicaFailure says."""
+    if not isinstance(error, ApiError) or error.code in _OVERLOADED:
+        return False
+    return not conditions.is_true(current, conditions.REPLICA_FAILURE)
+
+
+def _words(error: Exception) -> tuple[str, str]:
+    text = " ".join(str(error).split())
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    if isinstance(error, ApiError):
+        return error.reason or "ApiError", f"The API server answers {error.code}, and it is tried again: {text}"
+    name = type(error).__name__
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _PACKAGE in frame.filename]
+    where = f" in {frames[-1].name}" if frames else ""
+    return name, (
+        f"The controller can't handle this job and tries again: {name}{where}: {text}. This is a bug of mxnet-operator;"
+        " its log has the traceback. `mxjob validate` may find a field of the manifest that leads to it."
+    )

@@ -1,0 +1,205 @@
+"""A job that the controller fails at says so: a condition and an Event of the job, never silence."""
+
+import json
+import re
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from builders import make_mxjob
+from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.controller import executor, reading, reconcile
+from mxnet_operator.controller.observe import owner_uid, project_job, project_pod, project_service
+from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.reconcile import BY_OWNER, Reconciler
+from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, PATIENCE
+from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.kube import resources
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.local.apiserver import validation
+
+KEY = "default/digits"
+
+STAGES = {
+    "recognising": (reading.forms, "errors"),
+    "reading": (reading.forms, "form_of"),
+    "the workflow": (reconcile.Workflows, "why_over"),
+    "observing": (reconcile, "lags_behind"),
+    "deciding": (reconcile, "plan"),
+    "defaults": (reconcile, "with_defaults"),
+    "building a pod": (executor, "build_pod"),
+    "building a Service": (executor, "build_service"),
+    "the hook": (executor, "wants_hook"),
+    "the status": (reconcile.forms, "status_to_wire"),
+}
+ERRORS = [
+    KeyError("spec"),
+    OverflowError("date value out of range"),
+    AttributeError("'str' has no 'get'"),
+    StopIteration(),
+]
+
+
+class Looks:
+    """A controller whose caches show everything at once, and whose looks a test takes one by one."""
+
+    def __init__(self, w):
+        self.w = w
+        self.now = datetime.now(UTC)
+        self.caches = Indexer(), Indexer({BY_OWNER: owner_uid}), Indexer({BY_OWNER: owner_uid})
+        jobs, pods, services = self.caches
+        writes = OwnWrites({MXJOBS: jobs, resources.PODS: pods, resources.SERVICES: services})
+        self.reconciler = Reconciler(w.client, jobs, pods, services, writes, now=lambda: self.now)
+
+    async def look(self):
+        """What the next look ends in: an exception, or None."""
+        paths = JOBS, PODS, PODS.replace("pods", "services")
+        for cache, path, project in zip(self.caches, paths, (project_job, project_pod, project_service), strict=True):
+            whole = (await self.w.api.get(path)).ok()
+            for item in whole["items"]:
+                raw = msgspec.Raw(json.dumps(item).encode())
+                key = f"default/{item['metadata']['name']}"
+                cache.store(key, item["metadata"]["resourceVersion"], project(raw))
+            cache.advance(whole["metadata"]["resourceVersion"])
+        try:
+            await self.reconciler.reconcile(KEY)
+        except Exception as error:
+            return error
+        return None
+
+    async def condition(self):
+        """Status, reason and message of ReconcileError, and the job's state."""
+        status = (await self.w.api.get(f"{JOBS}/digits")).ok().get("status", {})
+        found = [c for c in status.get("conditions", ()) if c["type"] == "ReconcileError"]
+        one = found[0] if found else {"status": "", "reason": "", "message": ""}
+        return one["status"], one["reason"], one["message"], status.get("state", "")
+
+    async def events(self):
+        events = (await self.w.api.get(EVENTS)).ok()["items"]
+        return [event for event in events if event["reason"] == "ReconcileError"]
+
+
+@asynccontextmanager
+async def looks(tmp_path):
+    async with world(tmp_path, start=False) as w:
+        await w.submit(gang())
+        yield Looks(w)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("stage", STAGES)
+async def test_an_exception_at_any_stage_is_told_once_and_taken_back_when_it_works_again(
+    tmp_path, monkeypatch, stage, error
+):
+    async with looks(tmp_path) as w:
+        with monkeypatch.context() as patched:
+            patched.setattr(*STAGES[stage], _raising(error))
+            raised = type(await w.look())
+            assert raised in (type(error), RuntimeError)  # what a coroutine makes of a StopIteration
+            status, reason, message, state = await w.condition()
+            assert (status, reason, state) == ("True", raised.__name__, "Created")
+            assert reason in message
+            writes = len(w.w.writes)
+            for _ in range(3):
+                await w.look()
+                w.now += AT_MOST_EVERY
+            told = [write for write in w.w.writes[writes:] if "/status" in write[1] or "/events" in write[1]]
+            assert told == [] or stage == "the status"  # with nothing to write, it works again for a while
+        for _ in range(4):
+            assert await w.look() is None
+        assert (await w.condition())[0] == "False"
+        assert (await w.condition())[3] == "Created"
+        (event,) = await w.events()
+        assert (event["type"], event["message"]) == ("Warning", message)
+        assert len((await w.w.api.get(PODS)).ok()["items"]) == 5
+
+
+async def test_words_that_change_with_every_attempt_are_written_once_a_minute(tmp_path, monkeypatch):
+    async with looks(tmp_path) as w:
+        numbers = iter(range(1000))
+
+        def odd(*_, **__):
+            raise ValueError(f"attempt {next(numbers)}")
+
+        monkeypatch.setattr(reconcile, "plan", odd)
+        for _ in range(90):
+            await w.look()
+            w.now += timedelta(seconds=2)
+        assert len([write for write in w.w.writes if "/status" in write[1]]) == 3
+        assert len(await w.events()) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [
+        (ApiError(500, "InternalError", 'failed calling webhook "x": connection refused'), True),
+        (ApiError(403, "Forbidden", "cannot list pods"), True),
+        (ApiError(409, "AlreadyExists", 'pods "digits-worker-0" already exists'), True),
+        (ApiError(409, "Conflict", "the object has been modified"), False),
+        (ApiError(429, "TooManyRequests", "slow down"), False),
+        (ApiError(503, "ServiceUnavailable", "overloaded"), False),
+        (ApiUnavailable("no route to host"), False),
+    ],
+)
+async def test_an_answer_of_the_server_is_told_once_it_persists(tmp_path, monkeypatch, error, is_told):
+    async with looks(tmp_path) as w:
+        monkeypatch.setattr(reconcile.Workflows, "why_over", _raising(error))
+        for _ in range(PATIENCE - 1):
+            await w.look()
+        assert w.w.writes == []
+        for _ in range(PATIENCE):
+            await w.look()
+        status, _, message, _ = await w.condition()
+        assert (status, str(error) in message) == (("True", True) if is_told else ("", False))
+        assert len(await w.events()) == is_told
+
+
+def _raising(error):
+    def raises(*_, **__):
+        raise error
+
+    return raises
+
+
+def lax_crd():
+    """A CRD that took anything, and no rules: what a job stored under it may hold."""
+    crd = custom_resource_definition()
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+    return crd
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"template": {"spec": {"containers": [{"name": "other", "image": "i"}]}}},  # 1.8.1 took it, and did nothing
+        {"template": {"spec": {"containers": []}}},
+        {"template": {"spec": {"containers": [{"name": "mxnet"}]}}},
+        {"template": {"spec": {"containers": "mxnet"}}},
+        {"template": "mxnet"},
+    ],
+    ids=json.dumps,
+)
+async def test_a_stored_job_that_can_never_run_is_failed_cleaned_up_and_collected(tmp_path, monkeypatch, change):
+    monkeypatch.setattr(validation, "RULES", {})
+    async with world(tmp_path, crds=[lax_crd()]) as w:
+        manifest = submitted(make_mxjob("digits").gang().run_policy(cleanPodPolicy="All"))
+        await w.submit(manifest)
+        await w.pods(5)
+        await w.stop()
+        manifest["spec"]["mxReplicaSpecs"]["Worker"] = change
+        await w.api.merge(f"{JOBS}/digits", {"spec": {"mxReplicaSpecs": {"Worker": {"template": None}}}})
+        (await w.api.merge(f"{JOBS}/digits", {"spec": manifest["spec"]})).ok()
+        await w.start()
+        job = await w.state("digits", "Failed")
+        assert re.search(
+            r"spec\.mxReplicaSpecs(\.Worker|\[Worker\])\.template", job["status"]["conditions"][-1]["message"]
+        )
+        await w.eventually(PODS, lambda pods: not pods)
+        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}})).ok()
+        await w.eventually(JOBS, lambda jobs: not jobs)
+        assert [e["reason"] for e in (await w.api.get(EVENTS)).ok()["items"] if e["reason"] == "ReconcileError"] == []

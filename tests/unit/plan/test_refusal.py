@@ -1,0 +1,87 @@
+"""What the API server's answer to the creation of a pod or Service means for its job."""
+
+import pytest
+from builders import NOW, make_mxjob, make_pod, observe
+
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.plan import Plan, Refused, creation_refused, plan
+from mxnet_operator.plan.actions import DeletePod, StopPod
+
+DECODING = (
+    'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field '
+    "Container.spec.containers.command of type []string"
+)
+INVALID = 'Pod "digits-worker-0" is invalid: spec.containers[0].env[0].name: Required value'
+WEBHOOK = 'admission webhook "images.example.com" denied the request: the registry is not allowed'
+POLICY = (
+    "pods \"digits-worker-0\" is forbidden: ValidatingAdmissionPolicy 'limits' with binding 'all' denied request: no"
+)
+MUTATION = "policy 'sidecars' with binding 'all' denied request: no such sidecar"
+QUOTA = 'pods "digits-worker-0" is forbidden: exceeded quota: small'
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "ends"),
+    [
+        (400, DECODING, True),
+        (422, INVALID, True),
+        (413, "Request entity too large: limit is 3145728", True),
+        (400, WEBHOOK, False),  # what a webhook says without a code of its own: Kyverno's
+        (422, WEBHOOK, False),
+        (422, POLICY, False),
+        (422, MUTATION, False),
+        (403, QUOTA, False),
+        (403, WEBHOOK, False),
+        (429, "too many requests", False),
+        (409, "Operation cannot be fulfilled on resourcequotas", False),
+        (0, 'Pod "digits-worker-0" exists already and does not belong to this job', False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Pod", "Service"])
+def test_what_can_never_be_created_ends_the_job_in_the_servers_words(
+    code: int, words: str, ends: bool, kind: str
+) -> None:
+    job = with_defaults(make_mxjob().gang().obj())
+    decided = plan(job, observe(job), NOW)
+    refused = Refused(kind=kind, name="digits-worker-0", code=code, message=words)
+    told = creation_refused(job, decided, refused, NOW)
+    assert told.status is not None
+    newest = told.status.conditions[-1]
+    assert words in newest.message
+    assert told.status.state == ("Failed" if ends else "Created")
+    assert newest.type == ("Failed" if ends else "ReplicaFailure")
+    if ends:
+        assert f"{kind} digits-worker-0" in newest.message
+        assert (told.status.completion_time, told.status.ready) == (NOW, "0/5")
+        assert told.events[-1].reason == "MXJobFailed"
+
+
+def test_what_runs_beside_a_pod_that_can_never_be_created_is_stopped() -> None:
+    job = with_defaults(make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Created").obj())
+    pods = (make_pod(job, "Scheduler").running(), make_pod(job, "Server").running())
+    refused = Refused(kind="Pod", name="digits-worker-0", code=400, message=DECODING)
+    told = creation_refused(job, plan(job, observe(job, *pods), NOW), refused, NOW)
+    over = make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Failed").obj()
+    assert told.status is not None
+    assert told.status.replica_statuses["Server"].active == 0
+    stopped = plan(over, observe(over, *pods), NOW).actions
+    assert {action.name for action in stopped if isinstance(action, DeletePod | StopPod)} == {
+        "digits-scheduler-0",
+        "digits-server-0",
+    }
+
+
+def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
+    job = with_defaults(make_mxjob().worker(1).obj())
+    refused = Refused(kind="Pod", name="digits-worker-0", code=403, message=QUOTA)
+    told = creation_refused(job, plan(job, observe(job), NOW), refused, NOW)
+    assert told.status is not None
+    again = with_defaults(make_mxjob().worker(1).obj())
+    again = type(again)(metadata=again.metadata, spec=again.spec, status=told.status)
+    assert creation_refused(again, Plan(), refused, NOW).status is None
+
+
+def test_a_job_that_is_over_stays_what_it_is() -> None:
+    job = with_defaults(make_mxjob().worker(1).condition("Succeeded").obj())
+    refused = Refused(kind="Pod", name="digits-worker-0", code=400, message=DECODING)
+    assert creation_refused(job, Plan(), refused, NOW) == Plan()
