@@ -14,16 +14,19 @@ _Key = tuple[bytes, bytes]
 class LineSplitter:
     """Cuts the chunks of a byte stream into lines, without their ends.
 
-    A line longer than 64 KiB comes in pieces: a log without newlines must not fill the memory.
+    A line longer than 64 KiB comes in pieces: a log without newlines must not fill the memory. `exact` keeps the ends:
+    all that is yielded, and the rest, is the stream.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact: bool = False) -> None:
         self.rest = b""
+        self._end = b"\n" if exact else b""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The lines that the chunk completes."""
         *lines, self.rest = (self.rest + chunk).split(b"\n")
-        yield from lines
+        for line in lines:
+            yield line + self._end
         while len(self.rest) > _LONGEST_LINE:
             yield self.rest[:_LONGEST_LINE]
             self.rest = self.rest[_LONGEST_LINE:]
@@ -48,7 +51,12 @@ class LogCursor:
     seen before come again; they are dropped by their timestamp, and by count where several lines share one.
     """
 
-    def __init__(self, state: Sequence[Any] | None = None) -> None:
+    def __init__(self, state: Sequence[Any] | None = None, *, exact: bool = False) -> None:
+        """Begin, or go on from the `state` of another.
+
+        `exact` keeps carriage returns, and undecodable bytes as Python's `surrogateescape` has them.
+        """
+        self._exact = exact
         self.since: str | None = None
         self._last: _Key = (b"", b"")
         self._seen_at_last = 0
@@ -74,10 +82,10 @@ class LogCursor:
         return self.since
 
     def take(self, line: bytes) -> str | None:
-        """The text of a stamped line, or None where it was seen before. Undecodable bytes become U+FFFD."""
+        """The text of a stamped line, or None where it was seen before; undecodable bytes are U+FFFD if not exact."""
         stamp = _STAMP.match(line)
         if stamp is None:
-            return None if self._resuming else _text(line)
+            return None if self._resuming else self._text(line)
         key = (stamp[1], (stamp[2] or b"").ljust(9, b"0"))
         if self._resuming:
             if key < self._last:
@@ -89,8 +97,9 @@ class LogCursor:
         self._seen_at_last = self._seen_at_last + 1 if key == self._last else 1
         self._last = key
         self.since = (stamp[1] + stamp[3]).decode()
-        return _text(line[stamp.end() :])
+        return self._text(line[stamp.end() :])
 
-
-def _text(line: bytes) -> str:
-    return line.rstrip(b"\r").decode("utf-8", errors="replace")
+    def _text(self, line: bytes) -> str:
+        if self._exact:
+            return line.decode("utf-8", "surrogateescape")
+        return line.rstrip(b"\r").decode("utf-8", "replace")

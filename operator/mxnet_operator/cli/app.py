@@ -8,6 +8,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.terminal import drop_output
+
 _LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 
 
@@ -16,6 +19,14 @@ class _Command(TyperCommand):
 
     def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         super().__init__(*args, help=help and _LINE_BREAK.sub(" ", inspect.cleandoc(help)), **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a reader that went away, as in `mxjob get | head -1`, ends it quietly."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            drop_output()
+            raise typer.Exit(Exit.CLOSED_PIPE) from None
 
 
 class App(typer.Typer):

@@ -20,7 +20,8 @@ def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
     options = context.params
     target = Target(options.get("kubeconfig"), options.get("context"), options.get("namespace"))
     with contextlib.suppress(Exception):
-        return [name for name in asyncio.run(asyncio.wait_for(_job_names(target), 3)) if name.startswith(incomplete)]
+        names = asyncio.run(asyncio.wait_for(_job_names(target), 3))
+        return [name for name in names if name.startswith(incomplete) and name.isprintable()]
     return []
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.connection import JobNamesArgument, Target, connect
@@ -48,7 +49,7 @@ async def delete(
             for name in going:
                 say(f"job {name} is being deleted")
             return code
-        with message_console().status(f"waiting until {', '.join(going)} is gone" if going else ""):
+        with message_console().status(Text(f"waiting until {', '.join(going)} is gone" if going else "")):
             await asyncio.gather(*(_until_gone(client, name, job) for name, job in going.items()))
     return code
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.description import Heard, event_time, write_description
@@ -65,4 +66,4 @@ async def _events(client: "Client", job: dict[str, Any]) -> list[dict[str, Any]]
 
 async def _last_lines(client: "Client", job: dict[str, Any], failed: ReplicaState) -> list[str]:
     stream = log_lines(client, job["metadata"]["namespace"], failed.pod, tail=LOG_LINES)
-    return [line async for line in stream]
+    return [part async for line in stream for part in printable_lines(line)]

@@ -43,7 +43,7 @@ def write_description(job: dict[str, Any], heard: Heard) -> None:
     if heard.failed is not None and heard.lines:
         _heading(f"Last lines of {heard.failed.replica}, which exited with code {heard.failed.exit_code}")
         for line in heard.lines:
-            data_console().print(Text(_INDENT + line))
+            data_console().print(_INDENT + line)
 
 
 def _write_summary(job: dict[str, Any]) -> None:

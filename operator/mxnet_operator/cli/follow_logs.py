@@ -24,7 +24,10 @@ OnLine = Callable[[str], None]
 
 
 class LogFollower:
-    """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew."""
+    """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew.
+
+    Lines come with their ends, byte for byte (`surrogateescape`), and very long ones in pieces.
+    """
 
     def __init__(
         self,
@@ -53,9 +56,10 @@ class LogFollower:
         self._reading = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin to follow, in a task of its own."""
+    def start(self) -> asyncio.Task[None]:
+        """Begin to follow, in a task of its own, which ends only by what makes the following stop."""
         self._watching = asyncio.create_task(self._watch())
+        return self._watching
 
     async def finish(self) -> None:
         """The job has ended: read what is left of the log, then stop.
@@ -107,7 +111,7 @@ class LogFollower:
         self._seen.add(uid)
         async with self._reading:
             tail, self._tail = self._tail, None
-            cursor = LogCursor()
+            cursor = LogCursor(exact=True)
             while True:  # a stream may end before its log, by a server that is restarted, say
                 over = not follow or await self._is_over(uid)
                 complete = await self._read_stream(cursor, follow=not over, tail=tail)
@@ -132,7 +136,7 @@ class LogFollower:
             params["sinceTime"] = since
         elif tail is not None:
             params["tailLines"] = tail
-        splitter = LineSplitter()
+        splitter = LineSplitter(exact=True)
         path = PODS.path(self._namespace, self._pod, "log")
         try:
             async with contextlib.aclosing(self._client.stream(path, params)) as chunks:
@@ -157,26 +161,28 @@ class LogFollower:
 
 
 async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncIterator[str]:
-    """The lines so far of a pod's `mxnet` container; nothing where the pod is gone or its connection breaks."""
+    """The lines so far of a pod's `mxnet` container, as `LogFollower` has them; what comes before a connection breaks.
+
+    Nothing where the pod is gone.
+    """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
     params: dict[str, str | int | bool] = {"container": names.CONTAINER}
     if tail is not None:
         params["tailLines"] = tail
-    rest = b""
+    splitter = LineSplitter(exact=True)
     try:
         async with contextlib.aclosing(client.stream(PODS.path(namespace, pod, "log"), params)) as chunks:
             async for chunk in chunks:
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield line.decode("utf-8", "replace").removesuffix("\r")
+                for line in splitter.feed(chunk):
+                    yield line.decode("utf-8", "surrogateescape")
     except ApiUnavailable:
         pass
     except ApiError as error:
         if error.code not in {400, 404}:
             raise
-    if rest:
-        yield rest.decode("utf-8", "replace")
+    if splitter.rest:
+        yield splitter.rest.decode("utf-8", "surrogateescape")
 
 
 def has_started(pod: dict[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from mxnet_operator.cli import images
 from mxnet_operator.cli.app import App
@@ -120,8 +121,8 @@ def status(
         return
     console = data_console()
     for label, value in local_status.rows(found):
-        console.print(f"[bold]{label:<11}[/]", end="")
-        console.print(value, markup=False)
+        console.print(Text(f"{label:<11}", style="bold"), end="")
+        console.print(value)
 
 
 @app.command("kubeconfig")

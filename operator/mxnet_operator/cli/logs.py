@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +12,7 @@ from mxnet_operator.cli.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.follow_logs import LogFollower, has_started, log_lines, waiting_for
 from mxnet_operator.cli.jobs import PODS, DeletedError, get_job, job_versions, main_replica, pod_name, pods_of, replicas
-from mxnet_operator.cli.terminal import say, write_line
+from mxnet_operator.cli.terminal import say, write_log
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -44,16 +43,23 @@ async def logs(
     tail: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="The last N lines only.", show_default=False)
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Let a terminal obey what is in the log: colours, but anything else, too.")
+    ] = False,
 ) -> Exit:
-    """Show the log of a job's replica, or with --replica all of every one, each line after its replica's name."""
+    """Show the log of a job's replica, or with --replica all of every one, each line after its replica's name.
+
+    A pipe or a file gets the log byte for byte. On a terminal control characters are shown, ESC as ^[.
+    """
     async with connect(target) as client:
         job = await get_job(client, target.namespace or client.namespace, name)
         chosen = replicas(job) if replica == ALL else [_checked(job, replica)]
+        writers = {each: _Writer(f"[{each}] " if len(chosen) > 1 else "", raw=raw) for each in chosen}
         if follow:
-            await _follow(client, job, chosen, tail)
+            await _follow(client, job, writers, tail)
         else:
-            for each in chosen:
-                await _print(client, job, each, tail, prefix=len(chosen) > 1)
+            for each, write in writers.items():
+                await _print(client, job, each, tail, write)
         return Exit.OK
 
 
@@ -69,7 +75,7 @@ def _checked(job: dict[str, Any], replica: str | None) -> str:
     return replica.lower()
 
 
-async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int | None, *, prefix: bool) -> None:
+async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
     from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
 
     namespace, pod_of_replica = job["metadata"]["namespace"], pod_name(job["metadata"]["name"], replica)
@@ -86,25 +92,37 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
     if not has_started(pod):
         say(f"{replica}: no log yet; {waiting_for(pod)}".rstrip("; "))
         return
-    write = _writer(replica if prefix else "")
     async for line in log_lines(client, namespace, pod_of_replica, tail=tail):
         write(line)
 
 
-async def _follow(client: "Client", job: dict[str, Any], chosen: list[str], tail: int | None) -> None:
-    """Show the logs until the job is terminal or gone."""
-    followers = []
-    for each in chosen:
-        write = _writer(each if len(chosen) > 1 else "")
-        followers.append(LogFollower(client, job, each, write, tail=tail))
-        followers[-1].start()
+async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
+    """Show the logs until the job is terminal or gone, or one of them can't be shown any more."""
+    followers = [LogFollower(client, job, replica, write, tail=tail) for replica, write in writers.items()]
+    ended = asyncio.create_task(_until_ended(client, job))
+    await asyncio.wait({ended, *(follower.start() for follower in followers)}, return_when=asyncio.FIRST_COMPLETED)
+    if ended.done():
+        await ended
+    ended.cancel()
+    await asyncio.gather(*(follower.finish() for follower in followers))
+
+
+async def _until_ended(client: "Client", job: dict[str, Any]) -> None:
     with contextlib.suppress(DeletedError):
         async with contextlib.aclosing(job_versions(client, job)) as changes:
             async for current in changes:
                 if job_state(current) in TERMINAL:
-                    break
-    await asyncio.gather(*(follower.finish() for follower in followers))
+                    return
 
 
-def _writer(prefix: str) -> Callable[[str], None]:
-    return (lambda line: write_line(f"[{prefix}] {line}")) if prefix else write_line
+class _Writer:
+    """Writes the pieces of one log; after `prefix` where logs are mixed, and then each whole line by itself."""
+
+    def __init__(self, prefix: str, *, raw: bool) -> None:
+        self._prefix = prefix
+        self._raw = raw
+
+    def __call__(self, piece: str) -> None:
+        if self._prefix and not piece.endswith("\n"):
+            piece += "\n"
+        write_log(piece, self._prefix, raw=self._raw)

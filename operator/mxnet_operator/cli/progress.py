@@ -12,8 +12,9 @@ from rich.text import Text
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.metrics import BatchSpeed, TrainingLog
+from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.replica_lines import replica_lines
-from mxnet_operator.cli.terminal import message_console, write_line
+from mxnet_operator.cli.terminal import message_console, stdout_is_terminal, write_log
 
 _MOST_REPLICA_LINES = 8
 """More replicas than these are counted by type: the terminal is the log's."""
@@ -87,7 +88,7 @@ class Progress(Protocol):
         """The job's pods have changed."""
 
     def log_line(self, line: str) -> None:
-        """A replica wrote a line."""
+        """A replica wrote a line, which comes with its end, or a piece of a very long one."""
 
     def waiting(self, why: str) -> None:
         """Why the replica that is watched doesn't start; empty: it has started, or nobody says."""
@@ -141,7 +142,7 @@ class PlainProgress:
         before = self.training.last
         self.training.take(line)
         if self._show_log:
-            write_line(line)
+            write_log(line)
         elif before is not None and self.training.last is not None and before.epoch != self.training.last.epoch:
             self.note(epoch_text(self.training, before.epoch))
 
@@ -173,7 +174,7 @@ class LiveProgress:
     def __init__(self, console: Console, *, show_log: bool) -> None:
         self._console = console
         self._show_log = show_log
-        self._stdout_is_terminal = Console().is_terminal
+        self._stdout_is_terminal = stdout_is_terminal()
         self._start = time.monotonic()
         self._job: dict[str, Any] | None = None
         self._pods: list[dict[str, Any]] | None = None
@@ -203,9 +204,10 @@ class LiveProgress:
         """Show it above the progress line, which takes its figures."""
         self.training.take(line)
         if self._show_log and self._stdout_is_terminal:
-            self._console.print(Text(line))
+            for shown in printable_lines(line):
+                self._console.print(Text(shown))
         elif self._show_log:
-            write_line(line)
+            write_log(line)
 
     def waiting(self, why: str) -> None:
         """Draw it in place of figures, which there can't be yet; what the line would cut is said in full as well."""

@@ -15,6 +15,7 @@ from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.part_with_job import OnInterrupt
 from mxnet_operator.cli.run_job import Options, run_job
 from mxnet_operator.cli.run_outputs import Record
+from mxnet_operator.cli.terminal import go_on_unread
 from mxnet_operator.cli.times import duration
 from mxnet_operator.cli.validate import mistakes
 
@@ -101,12 +102,14 @@ def run(
     """Create a job, follow it to its end, and exit with 0 only if it Succeeded.
 
     The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C deletes the job and waits until it is gone;
-    a second Ctrl-C leaves at once. What is killed and started again finds its job with --adopt.
+    a second Ctrl-C leaves at once. What is killed and started again finds its job with --adopt. A pipe that is closed,
+    as by head, ends the showing, not the job.
     """
     if workflow is not None and on_interrupt is not None:
         raise CommandError(
             "--workflow says what becomes of the job, so --on-interrupt can't: give one of them", code=Exit.USAGE
         )
+    go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     try:
@@ -144,8 +147,10 @@ def _check(job: dict[str, Any], options: Options) -> None:
         raise CommandError(
             f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
         )
-    if options.report is not None and not options.report.parent.is_dir():
-        raise CommandError(f"--report {options.report}: there is no folder {options.report.parent}", code=Exit.USAGE)
+    if options.report is not None:
+        from mxnet_operator.cli.run_report import check_report  # noqa: PLC0415 - draws, which takes a while to import
+
+        check_report(options.report)
 
 
 def _read_job(file: str) -> dict[str, Any]:

@@ -47,9 +47,9 @@ class Record:
             CommandError: the files of the folder can't be written, for which `code` is the exit code.
         """
         if self.message_file is not None and self.message:
-            text = self.message.encode()[:_MESSAGE_BYTES].decode("utf-8", "ignore")
+            text = self.message.encode("utf-8", "replace")[:_MESSAGE_BYTES].decode("utf-8", "ignore")
             try:
-                self.message_file.write_text(text, encoding="utf-8")
+                self.message_file.write_text(text, encoding="utf-8", errors="replace")
             except OSError as error:
                 say(f"--message-file: {self.message_file}: {error.strerror or error}")
         self._write(code)
@@ -63,7 +63,7 @@ class Record:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
-                (self.folder / name).write_text(text, encoding="utf-8")
+                (self.folder / name).write_text(text, encoding="utf-8", errors="replace")
         except OSError as error:
             where = error.filename or self.folder
             raise CommandError(f"--output-dir: {where}: {error.strerror or error}", code=code) from error

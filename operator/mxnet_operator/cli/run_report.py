@@ -1,6 +1,7 @@
 """The report of a job that a command has followed to its end, from what the API and its log told."""
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -10,12 +11,33 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.metrics import TrainingLog
-from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.jobs import main_replica, pods_of
-from mxnet_operator.report import MissingMatplotlibError, Run, html
+from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
 
 _STOPPED: Final = "DeadlineExceeded"
 """The reason of a pod that the controller ended in place, by a deadline of one second."""
+
+
+def check_report(path: Path) -> None:
+    """Refuse a report that couldn't be written once the job has ended.
+
+    Raises:
+        CommandError: the file can't be written there, or there would be nothing to draw its curve with.
+    """
+    problem = ""
+    if path.is_dir():
+        problem = "it is a folder"
+    elif not path.parent.is_dir():
+        problem = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = "it can't be written"
+    if problem:
+        raise CommandError(f"--report {path}: {problem}", code=Exit.USAGE)
+    try:
+        require_matplotlib()
+    except MissingMatplotlibError as error:
+        raise CommandError(f"--report {path}: {error}", code=Exit.USAGE) from error
 
 
 def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> None:

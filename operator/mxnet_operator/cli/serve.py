@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from rich.text import Text
+
+from mxnet_operator.api.printable import printable
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.terminal import message_console, say
@@ -41,7 +44,7 @@ def in_foreground(options: ClusterOptions) -> None:
         say("Ctrl-C stops it and everything that it runs.\n")
 
     try:
-        _serve(options, lambda step: spinner.update(f"starting: {step}"), ready)
+        _serve(options, lambda step: spinner.update(Text(f"starting: {step}")), ready)
     finally:
         spinner.stop()
     say("the local cluster has stopped")
@@ -72,7 +75,7 @@ def detach(options: ClusterOptions) -> None:
         command += ["--legacy"]
     try:
         with message_console().status("starting the local cluster") as spinner:
-            state = daemon.start_detached(home, command, lambda step: spinner.update(f"starting: {step}"))
+            state = daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
     except AlreadyRunningError as error:
         say(f"{error}; cpus, gpus, control plane and kinds stay as they are")
         return
@@ -110,8 +113,18 @@ def _died(error: ComponentDiedError) -> NoReturn:
     raise CommandError(f"{error}: {error.__cause__}", hint="this is a bug: please report it with the log") from error
 
 
+class PrintableFormatter(logging.Formatter):
+    """Messages quote what came from outside: no terminal obeys them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as printable text."""
+        return printable(super().format(record))
+
+
 def _log_to_stderr(form: str, date_form: str | None) -> None:
-    logging.basicConfig(level=logging.WARNING, format=form, datefmt=date_form)
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter(form, date_form))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("mxnet_operator").setLevel(logging.INFO)
 
 

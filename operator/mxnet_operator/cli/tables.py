@@ -5,6 +5,7 @@ from typing import Final
 
 from rich.text import Text
 
+from mxnet_operator.api.printable import printable_cell
 from mxnet_operator.cli.terminal import data_console
 
 NOTHING: Final = "-"
@@ -32,7 +33,8 @@ class Columns:
         """As wide as these rows ask for."""
         self.heading = heading
         self._indent = indent
-        self._widths = [max(map(len, column)) for column in zip(heading, *rows, strict=True)]
+        columns = zip(heading, *rows, strict=True)
+        self._widths = [max(len(printable_cell(cell)) for cell in column) for column in columns]
 
     def write(self, rows: Iterable[Sequence[str]], *, heading: bool = True) -> None:
         """Write rows, after the heading where it is asked for."""
@@ -45,7 +47,7 @@ class Columns:
     def _line(self, cells: Sequence[str], style: str = "") -> Text:
         line = Text(self._indent, style=style)
         for cell, width in zip(cells, self._widths, strict=True):
-            line.append(f"{cell or NOTHING:<{width}}", style=STYLES.get(cell, "")).append("   ")
+            line.append(f"{printable_cell(cell) or NOTHING:<{width}}", style=STYLES.get(cell, "")).append("   ")
         line.rstrip()
         return line
 

@@ -6,6 +6,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from mxnet_operator.api.printable import printable
+
 KEYS: Final = ("job", "uid")
 """What a record says beside its message, by `extra=`."""
 
@@ -18,6 +20,10 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         """Times of day in the machine's own zone."""
         super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as text that does nothing to a terminal: messages quote servers and users."""
+        return printable(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the standard library's name
         """The line, with the job before the message."""
@@ -36,7 +42,7 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": printable(record.getMessage()),
             **{key: getattr(record, key) for key in KEYS if getattr(record, key, None)},
         }
         if record.exc_info:

@@ -17,6 +17,18 @@ class MissingMatplotlibError(ImportError):
         super().__init__("A report's curve is drawn by matplotlib: pip install 'mxnet-operator[report]'")
 
 
+def require_matplotlib() -> None:
+    """Make sure that pictures can be drawn.
+
+    Raises:
+        MissingMatplotlibError: matplotlib is not installed, or can't be imported.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401, PLC0415 - optional, and half a second to import
+    except ImportError as e:
+        raise MissingMatplotlibError from e
+
+
 def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None]) -> bytes:
     """An SVG document of panels one below the other, `heights` inches high, with a common horizontal axis.
 
@@ -28,12 +40,10 @@ def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None
     Raises:
         MissingMatplotlibError: matplotlib is not installed.
     """
-    try:
-        from matplotlib import rc_context  # noqa: PLC0415 - optional, and half a second to import
-        from matplotlib.figure import Figure  # noqa: PLC0415
-        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
-    except ImportError as e:
-        raise MissingMatplotlibError from e
+    require_matplotlib()
+    from matplotlib import rc_context  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     with rc_context({"svg.hashsalt": salt, "font.size": 11, "text.color": INK, "axes.edgecolor": GREY}):
         figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")

@@ -8,7 +8,7 @@ from mxnet_operator.cli.errors import CommandError, Exit, run_app
 def ending(error):
     """A command line whose command raises this."""
 
-    def app(prog_name):
+    def app(prog_name, standalone_mode):
         raise error
 
     return app

@@ -16,4 +16,4 @@ def test_the_page_lists_the_codes_that_the_program_has():
 
 def test_help_lists_them_too():
     named = {int(code) for code in re.findall(r"(?:\n| )(\d{1,3}) (?=[A-Za-z-])", EXAMPLES)}
-    assert named >= set(Exit) - {Exit.INTERNAL}
+    assert named >= set(Exit) - {Exit.INTERNAL, Exit.CLOSED_PIPE}
