@@ -73,18 +73,28 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/python -m mxnet_argo argo
 	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python docs/airflow_reference.py
 
+.PHONY: sbom
+sbom: $(VENV)/.installed ## Write what the image's Python environment consists of (CycloneDX) to SBOM (default sbom.cdx.json).
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	$(BIN)/uv venv --quiet --python $(BIN)/python "$$work/image" && $(BIN)/uv venv --quiet --python $(BIN)/python "$$work/tool"; \
+	$(BIN)/uv pip sync --quiet --python "$$work/tool" --require-hashes requirements/sbom.txt; \
+	$(BIN)/uv pip sync --quiet --python "$$work/image" --require-hashes requirements/controller.txt; \
+	"$$work/tool/bin/cyclonedx-py" environment --output-reproducible --pyproject pyproject.toml --mc-type application \
+		--output-file $(or $(SBOM),sbom.cdx.json) "$$work/image/bin/python"
+
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.
 	@$(UV_LOCK) --upgrade pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	@echo 'uv>=0.7' | $(UV_LOCK) --upgrade - -o requirements/uv.txt
 	@$(UV_LOCK) --upgrade -c requirements/dev.txt pyproject.toml --extra controller -o requirements/controller.txt
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
+	@echo 'cyclonedx-bom>=7' | $(UV_LOCK) --upgrade - -o requirements/sbom.txt
 	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
 
 .PHONY: clean
 clean: ## Stop this checkout's cluster and delete what was installed and built.
 	@if [ -x $(BIN)/mxjob ]; then $(BIN)/mxjob local down; fi
-	@rm -rf $(VENV) .mxjob .airflow dist report.html tuning.html
+	@rm -rf $(VENV) .mxjob .airflow dist report.html tuning.html sbom.cdx.json
 
 # The wheel is installed, never the folder: an editable install would hide what the wheel lacks.
 $(VENV)/.installed: $(VENV)/.requirements pyproject.toml README.md LICENSE $(SOURCES)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,9 @@ from typing import Any
 import yaml
 from control_plane import Server
 from kubectl import kubectl
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 from waiting import SECONDS
 
 OPERATOR = Path(__file__).parents[2] / "operator"
@@ -40,6 +44,19 @@ class Administrator:
             out, err = await process.communicate()
         assert fails in {None, process.returncode != 0}, (arguments, out, err)
         return out.decode() + err.decode()
+
+
+def locked(name: str) -> dict[str, Version]:
+    """A lock's versions for this platform, by normalized name."""
+    lines = re.findall(
+        r"^(\S+==[^\\\n]+?)\s*\\$", (OPERATOR.parent / "requirements" / name).read_text(), flags=re.MULTILINE
+    )
+    pins = [Requirement(line) for line in lines]
+    return {
+        str(canonicalize_name(pin.name)): Version(next(iter(pin.specifier)).version)
+        for pin in pins
+        if pin.marker is None or pin.marker.evaluate()
+    }
 
 
 def rendered(overlay: str | Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import tomllib
 import zipfile
 
 import pytest
-from deployment import OPERATOR, one, rendered
+from deployment import OPERATOR, locked, one, rendered
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -29,17 +29,6 @@ def copies():
     """What is copied from the build context: sources, and where to."""
     words = [shlex.split(rest) for name, rest in instructions() if name == "COPY" and "--from" not in rest]
     return [(sources, destination) for *sources, destination in words]
-
-
-def locked(name):
-    """A lock's versions for this platform."""
-    lines = re.findall(r"^(\S+==[^\\\n]+?)\s*\\$", (ROOT / "requirements" / name).read_text(), flags=re.MULTILINE)
-    pins = [Requirement(line) for line in lines]
-    return {
-        canonicalize_name(pin.name): Version(next(iter(pin.specifier)).version)
-        for pin in pins
-        if pin.marker is None or pin.marker.evaluate()
-    }
 
 
 def unmet(requirements, lock, extra=""):
