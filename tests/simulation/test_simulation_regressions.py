@@ -40,6 +40,31 @@ def test_nor_does_one_when_all_that_is_left_is_the_record_of_the_others() -> Non
     assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
 
 
+def test_nobody_joins_a_gang_that_began_to_run_while_nobody_led() -> None:
+    """The first pod that was found missing was made anew: Running, restarts 0, and it hung for ever."""
+    for taken in ("scheduler-0", "server-0", "worker-0"):
+        steps = (
+            *ALL_START,
+            ("disrupt", taken, "drain"),
+            ("kubelet", taken),
+            ("die", "a"),
+        )
+        result = run(Schedule(setup=GANG, steps=steps))
+        assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_nor_is_a_member_made_again_that_joined_before_the_creation_of_all_was_recorded() -> None:
+    steps = (
+        ("look", "a", "dies after", 4),
+        *ALL_START[1:],
+        ("disrupt", "worker-0", "preempt"),
+        ("kubelet", "worker-0"),
+        ("hear", "b"),
+        ("look", "b"),
+    )
+    assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
+
+
 def test_a_job_that_is_suspended_when_its_pods_are_gone_starts_anew_when_resumed() -> None:
     """It said Running and Suspended, and when resumed it was restarted for the pods that it missed."""
     schedule = Schedule(

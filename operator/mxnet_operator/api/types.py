@@ -224,6 +224,10 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         dict[str, Int32],
         Meta(description="Replicas by type that the job was started with; they stay until it is suspended (ours)."),
     ] = {}
+    created_attempts: Annotated[
+        Int32,
+        Meta(description="Attempts of a gang all of whose pods were created: restarts + 1 from then on (ours)."),
+    ] = 0
     start_time: Timestamp | None = None
     completion_time: Timestamp | None = None
     last_reconcile_time: Timestamp | None = None

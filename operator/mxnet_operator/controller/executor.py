@@ -83,7 +83,10 @@ class Executor:
         self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
-        """Carry out the actions for a job with defaults: Services first, that pods find names, then all the rest."""
+        """Carry out the actions for a job with defaults: Services first, that pods find names, then all the rest.
+
+        Of a gang the pod that its others connect to comes last, and only if all of them could be created.
+        """
         outcome = Outcome()
         ordered = list(actions)
         services = [action for action in ordered if isinstance(action, CreateService)]
@@ -92,9 +95,11 @@ class Executor:
         has_hook = await self._provide_hook(job, pods, outcome)
         if outcome.error is None:
             await asyncio.gather(
-                *(self._create(job, action, outcome, has_hook=has_hook) for action in pods),
+                *(self._create(job, pod, outcome, has_hook=has_hook) for pod in pods if not pod.is_last),
                 *(self._end(job, action, outcome) for action in ordered if isinstance(action, _Ending)),
             )
+        if outcome.error is None:
+            await asyncio.gather(*(self._create(job, pod, outcome, has_hook=has_hook) for pod in pods if pod.is_last))
         return outcome
 
     async def _provide_hook(self, job: MXJob, pods: list[CreatePod], outcome: Outcome) -> bool:

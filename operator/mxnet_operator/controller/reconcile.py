@@ -37,8 +37,9 @@ from mxnet_operator.plan import (
     nodes_in_doubt,
     plan,
     refuse,
+    with_attempt_created,
 )
-from mxnet_operator.plan.actions import DeleteJob, DeletePod, StopPod, SuspendJob
+from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, StopPod, SuspendJob
 
 BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
@@ -163,6 +164,10 @@ class Reconciler:
         outcome = await self._executor.carry_out(started, decided.actions)
         if outcome.error is not None and ends_job(decided):
             raise outcome.error  # What did not happen is not told.
+        if outcome.error is None and any(isinstance(action, CreatePod) for action in decided.actions):
+            told = with_attempt_created(started, decided.status or job.status)
+            if told != job.status:
+                decided = msgspec.structs.replace(decided, status=told)
         if outcome.refused is not None:
             decided = creation_refused(started, decided, outcome.refused, self._now())
         await self._conclude(read, decided, pods_left=left)

@@ -3,6 +3,7 @@
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.elastic import as_started
+from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView, ServiceView
 from mxnet_operator.plan.refusal import Refused, creation_refused, reconcile_failed, reconciled, refuse
@@ -25,4 +26,5 @@ __all__ = [
     "reconcile_failed",
     "reconciled",
     "refuse",
+    "with_attempt_created",
 ]

@@ -21,6 +21,8 @@ class CreatePod(msgspec.Struct, frozen=True, gc=False):
     type: str
     index: int
     attempt: int
+    is_last: bool = False
+    """Whether it is created only once the creation of every other pod in the plan is confirmed."""
 
 
 class StopPod(msgspec.Struct, frozen=True, gc=False):

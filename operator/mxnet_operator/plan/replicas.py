@@ -12,6 +12,7 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.disruption import EVICTED
 from mxnet_operator.plan.indexes import parse_indexes
+from mxnet_operator.plan.joining import all_have_existed
 from mxnet_operator.plan.observed import Observed, PodView
 
 
@@ -55,11 +56,16 @@ class Replica(msgspec.Struct, frozen=True):
 def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
     """Every replica that a job with defaults asks for, in the order in which their pods are made.
 
-    `observed` has the pods of the present attempt only. A gang of which one has ended has run, seen or not.
+    `observed` has the pods of the present attempt only. A gang has run, seen or not, if one of it has ended, or all
+    have existed and one of those that are left has started.
     """
     pods = {(pod.type, pod.index): pod for pod in observed.pods}
     one_has_ended = bool(job.status.completed_indexes) or any(pod.exit_code is not None for pod in observed.pods)
-    ran = is_true(job.status.conditions, RUNNING) or (one_has_ended and restart_scope(job) == "Job")
+    ran = (
+        is_true(job.status.conditions, RUNNING)
+        or (one_has_ended and restart_scope(job) == "Job")
+        or (any(pod.phase in _HAVE_RUN for pod in observed.pods) and all_have_existed(job, observed.pods))
+    )
     return tuple(
         Replica(replica_type, index, _outcome(pod, done=index in done, ran=ran), pod)
         for replica_type, spec in job.spec.mx_replica_specs.items()

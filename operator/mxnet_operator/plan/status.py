@@ -18,6 +18,7 @@ from mxnet_operator.plan.deadlines import start_time
 from mxnet_operator.plan.elastic import with_started_replicas
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
+from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.placement import with_placement
 from mxnet_operator.plan.ready import ready, replicas_in
@@ -44,6 +45,8 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
         current = conditions.set_condition(
             current, conditions.RUNNING, conditions.reason(conditions.RUNNING), f"{names.KIND} {name} is running.", now
         )
+    elif not any(replica.outcome is Outcome.MISSING for replica in replicas):
+        status = with_attempt_created(job, status)
     status = with_started_replicas(job, status)
     return _with_conditions(status, current, replicas, started=start_time(status) or now)
 
@@ -107,7 +110,7 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
 
     Pods say when they started and ended; what a node's clock puts in the future is no reason to wait.
     """
-    if (old.state, old.conditions) != (new.state, new.conditions):
+    if (old.state, old.conditions, old.created_attempts) != (new.state, new.conditions, new.created_attempts):
         return timedelta(0)
     if _counts(old) == _counts(new):
         return None

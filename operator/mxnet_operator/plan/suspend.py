@@ -13,6 +13,7 @@ from mxnet_operator.plan.actions import Action, DeleteService, Plan
 from mxnet_operator.plan.attempt import outgoing, restart_scope, torn_down
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import without_ignored_change
+from mxnet_operator.plan.joining import all_have_existed
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.stuck import left_behind
@@ -69,4 +70,4 @@ def _has_run(job: MXJob) -> bool:
     """Whether the attempt has begun, be all its pods gone: unless it is over, a resumed job would miss them."""
     status = job.status
     gang_has_ended = bool(status.completed_indexes) and restart_scope(job) == "Job"
-    return gang_has_ended or conditions.is_true(status.conditions, conditions.RUNNING)
+    return gang_has_ended or all_have_existed(job, ()) or conditions.is_true(status.conditions, conditions.RUNNING)

@@ -6,6 +6,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import CreatePod, CreateService
 from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.joining import last_created
 from mxnet_operator.plan.observed import Observed, PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
 
@@ -17,15 +18,21 @@ def missing_services(job: MXJob, replicas: tuple[Replica, ...], observed: Observ
 
 
 def missing_pods(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> tuple[CreatePod, ...]:
-    """Pods to create, the root's first; none in the place of one that is still going, and no gang beside its last."""
+    """Pods to create, that which comes last at the end; none in the place of one that is still terminating.
+
+    Nor is any created while pods of the gang's last attempt exist.
+    """
     if going and restart_scope(job) == "Job":
         return ()
+    last = last_created(job)
     taken = {(pod.type, pod.index) for pod in going}
-    return tuple(
-        CreatePod(replica.type, replica.index, job.status.restarts)
+    missing = [
+        (replica.type, replica.index)
         for replica in replicas
         if replica.outcome is Outcome.MISSING and (replica.type, replica.index) not in taken
-    )
+    ]
+    ordered = (*(each for each in missing if each != last), *(each for each in missing if each == last))
+    return tuple(CreatePod(*each, job.status.restarts, is_last=each == last) for each in ordered)
 
 
 def _services(job: MXJob, replicas: tuple[Replica, ...]) -> Iterator[CreateService]:

@@ -10,6 +10,8 @@ from simulator.transport import FAULTS
 from simulator.world import World
 
 STEPS = 50
+GAPS = 0.2
+"""Part of the schedules in which nobody leads for a while."""
 EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
 RESOURCES = ("jobs", "pods", "services")
 Draw = Callable[[World], Iterator[Step]]
@@ -46,11 +48,17 @@ def draw_setup(seed: int) -> tuple[Setup, bool, random.Random]:
 def draw_steps(rng: random.Random, calm: bool) -> Draw:
     """What draws one step after another, seeing the world as it has become."""
 
+    # Drawn apart, so that a seed without a gap draws what it would draw if there were none at all.
+    gaps = random.Random(repr(rng.getstate()))
+    gap_at = gaps.randrange(STEPS // 2) if not calm and gaps.random() < GAPS else STEPS
+
     def steps(world: World) -> Iterator[Step]:
         # One controller, now and then two; a schedule keeps to some kinds of trouble, so that they meet often.
         second = not calm and rng.random() < 0.5
         trouble = 0.0 if calm else rng.choice([0.05, 0.15, 0.3])
-        for _ in range(STEPS):
+        for number in range(STEPS):
+            if number == gap_at:
+                yield from _nobody_leads(gaps, world)
             kind = rng.random()
             if kind < trouble:
                 yield _trouble(rng, world)
@@ -63,6 +71,22 @@ def draw_steps(rng: random.Random, calm: bool) -> Draw:
                 yield ("exit", _label(rng, world), rng.choice(EXIT_CODES))
 
     return steps
+
+
+def _nobody_leads(rng: random.Random, world: World) -> Iterator[Step]:
+    """While both controllers stand still pods start, and some are taken away and collected; then one of them leads."""
+    for _ in range(2):
+        for label in world.setup.labels:
+            yield ("kubelet", label)
+    for label in rng.sample(world.setup.labels, rng.randint(1, 2) if len(world.setup.labels) > 1 else 1):
+        yield ("disrupt", label, rng.choice(sorted(DISRUPTIONS)))
+        yield ("kubelet", label)
+    yield ("wait", rng.choice([1, 20, 60]))
+    who = rng.choice(["a", "b"])
+    if rng.random() < 0.5:
+        yield ("die", who)
+    yield ("hear", who)
+    yield ("look", who)
 
 
 def _controller(rng: random.Random, who: str, calm: bool) -> Iterator[Step]:

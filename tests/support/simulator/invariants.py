@@ -86,6 +86,27 @@ def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[s
         yield f"{write.change.object['metadata']['name']} joined a gang of which some were done"
 
 
+def nobody_joins_a_running_gang_alone(world: World, write: Write) -> Iterator[str]:
+    """ps-lite: a member that went gets no successor in an attempt whose members had all been there and one still runs.
+
+    Its creator is judged if it saw the pods that are left, and a status was written since the gang's first replica was
+    made: a controller that died between the two leaves no trace of a first replica that goes before anybody looks.
+    """
+    new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
+    if new is None or write.by is None or write.by.seen is None or not world.setup.restarts_as_gang:
+        return
+    attempt = [life for life in world.lives.of(new.owner) if life.attempt == new.attempt and life.uid != new.uid]
+    all_were_there = len({(life.type, life.index) for life in attempt}) == sum(world.setup.replicas.values())
+    left = [pod["metadata"]["uid"] for pod in world.api.pods()]
+    running = [life for life in attempt if life.uid in left and life.started and not life.end]
+    root = world.setup.labels[0]
+    was_told = any(life.name == pod_name(root) and life.uid in world.told_of for life in attempt)
+    saw_all = all(write.by.seen.pods.get(life.uid, 0) >= life.started_at for life in running)
+    saw_root = any(life.name == pod_name(root) and life.uid in write.by.seen.pods for life in attempt)
+    if all_were_there and running and saw_all and (was_told or saw_root):
+        yield f"{new.name} is alone with {running[0].name}, which had met its predecessor"
+
+
 def services_come_first(world: World, write: Write) -> Iterator[str]:
     """Names resolve before pods start: no pod without a Service, unless one went since its creator began to look."""
     owner, seen = owner_of(write.change.object), write.by.seen if write.by is not None else None
@@ -329,6 +350,7 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     replicas_are_asked_for,
     what_is_done_is_not_run_again,
     nobody_joins_a_gang_that_has_ended,
+    nobody_joins_a_running_gang_alone,
     services_come_first,
 )
 OF_CHILDREN: tuple[Invariant, ...] = (

@@ -81,7 +81,7 @@ class Kubelet:
             running = {"running": {"startedAt": self._time()}}
             self._patch(pod, phase="Running", containerStatuses=[{"name": names.CONTAINER, "state": running}])
             if life := self._lives.by_uid.get(metadata["uid"]):
-                life.started = True
+                life.started, life.started_at = True, self._api.store.storage.revision
         else:
             return False
         return True

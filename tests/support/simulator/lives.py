@@ -23,6 +23,8 @@ class Life:
     index: int
     attempt: int
     started: bool = False
+    started_at: int = 0
+    """The revision in which that can be seen."""
     end: End = ""
     """How it ended, the first of it: exit 0, another exit, by its node (counts), or taken away (doesn't)."""
     code: int = 0

@@ -115,6 +115,18 @@ MUTATIONS = (
         '(one_has_ended and restart_scope(job) == "Job")',
         "False",
     ),
+    Mutation(
+        "forget that all of a gang have existed",
+        "plan/joining.py",
+        "recorded = job.status.created_attempts > job.status.restarts",
+        "recorded = False",
+    ),
+    Mutation(
+        "trust the record alone that all of a gang have existed",
+        "plan/joining.py",
+        "return recorded or any((pod.type, pod.index) == last for pod in pods)",
+        "return recorded",
+    ),
     Mutation("one worker's success is the job's", "plan/success.py", "return all(", "return any("),
     Mutation(
         "success before failure",

@@ -48,6 +48,8 @@ class World:
         """uids of pods whose failure was there when failures were counted."""
         self.services_until: dict[str, int] = {}
         """For each job's uid the revision in which a Service of it was last there and went."""
+        self.told_of: set[str] = set()
+        """uids of pods since whose creation a controller has written a status."""
         self._actor: Controller | None = None
         self._watcher = watcher
         self.api.store.storage.observe(self._changed)
@@ -152,6 +154,8 @@ class World:
             self.services_until[owner_of(change.object)] = change.revision
         if change.resource == self.api.jobs.key:
             self.condemned.update((change.object.get("status") or {}).get("restartingPods") or ())
+            if self._actor is not None:
+                self.told_of.update(pod["metadata"]["uid"] for pod in self.api.pods())
         if self._actor is not None and (is_new or change.resource == self.api.jobs.key):
             self.writes += 1
         self._watcher(self, Write(change, self._actor))

@@ -154,6 +154,18 @@ async def test_a_pod_that_the_server_can_never_accept_ends_its_job_in_the_server
         await w.eventually(PODS, lambda pods: not pods)
 
 
+async def test_the_scheduler_is_created_once_all_others_are_and_not_before(tmp_path):
+    """While it has never existed nobody can have joined, so that whoever is missing may be created."""
+    async with world(tmp_path) as w:
+        await w.submit(submitted(make_mxjob("bad").gang().template(names.WORKER, nodeSelector="no map")))
+        await w.event("FailedCreatePod")
+        assert "bad-scheduler-0" not in await w.names(PODS)
+        await w.submit(submitted(make_mxjob("good").gang()))
+        created = await w.eventually(PODS, lambda pods: sum(name.startswith("good-") for name in pods) == 5)
+        versions = {name: int(pod["metadata"]["resourceVersion"]) for name, pod in created.items() if "good-" in name}
+        assert max(versions, key=versions.__getitem__) == "good-scheduler-0"
+
+
 async def test_what_the_server_warns_of_becomes_an_event(tmp_path):
     async with world(tmp_path) as w:
         await w.submit(submitted(make_mxjob("odd").worker(2).template(names.WORKER, bogus=1)))

@@ -4,7 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from controller_fixtures import EVENTS, JOBS, PODS, RecordingClient, World, gang, world
+from builders import make_mxjob
+from controller_fixtures import EVENTS, JOBS, PODS, RecordingClient, World, gang, submitted, world
 from waiting import SECONDS, until
 
 from mxnet_operator.controller.controller import Controller
@@ -140,6 +141,27 @@ async def test_what_happened_while_nobody_led_is_made_up_for(tmp_path):
         a.client.away = False
         await e.state("two", "Created")
         assert all(name.startswith("two-") for name in await e.names(PODS))
+
+
+@pytest.mark.parametrize("taken", ["digits-worker-1", "digits-server-0", "digits-scheduler-0"])
+async def test_a_member_that_was_taken_away_while_nobody_led_restarts_its_gang(tmp_path, taken):
+    """No trace of it is left: the drained node also held the leader, which had not yet seen the gang run."""
+    async with election(tmp_path) as e:
+        a = await e.join("a")
+        await e.led_by("a")
+        await e.submit(submitted(make_mxjob("digits").gang().restart("ExitCode")))
+        pods = await e.pods(5)
+        await e.state("digits", "Created")
+        before = await e.pod_uids()
+        await a.stop()
+        await e.move(pods, "Running")
+        (await e.api.delete(f"{PODS}/{taken}", {"gracePeriodSeconds": 0})).ok()
+        await e.join("b")
+        job = await e.state("digits", "Restarting")
+        assert (job["status"]["restarts"], job["status"].get("restartsCountTowardsMax", 0)) == (1, 0)
+        label = taken.removeprefix("digits-")
+        assert f"{label} is gone: its pod was removed while the job ran." in job["status"]["conditions"][-1]["message"]
+        await e.eventually(PODS, lambda pods: not {p["metadata"]["uid"] for p in pods.values()} & set(before.values()))
 
 
 async def test_a_leader_whose_time_is_over_writes_nothing_though_its_workers_still_run(tmp_path):

@@ -32,16 +32,16 @@ def state_after(answer: Plan) -> str:
 
 
 class TestTopology:
-    def test_a_new_job_gets_its_services_before_its_pods_and_the_scheduler_first(self) -> None:
+    def test_a_new_job_gets_its_services_before_its_pods_and_the_scheduler_last(self) -> None:
         answer = plan(make_mxjob().gang().obj(), Observed(), NOW)
         assert answer.actions == (
             CreateService("digits-scheduler-0", "root"),
             CreateService("digits-mx", "replicas"),
-            CreatePod("Scheduler", 0, 0),
             CreatePod("Server", 0, 0),
             CreatePod("Server", 1, 0),
             CreatePod("Worker", 0, 0),
             CreatePod("Worker", 1, 0),
+            CreatePod("Scheduler", 0, 0, is_last=True),
         )
 
     def test_a_new_job_is_created_and_has_a_start_time(self) -> None:

@@ -26,7 +26,9 @@ def started(status: MXJobStatus) -> Condition | None:
 
 
 def new_job(**run_policy: Any) -> MXJob:
-    return make_mxjob().scheduler().worker(1).run_policy(**run_policy).condition("Created").obj()
+    job = make_mxjob().scheduler().worker(1).run_policy(**run_policy).condition("Created").obj()
+    begun = msgspec.structs.replace(job.status, started_replicas={"Scheduler": 1, "Worker": 1}, created_attempts=1)
+    return msgspec.structs.replace(job, status=begun)
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "CreateContainerConfigError", "InvalidImageName"])

@@ -55,8 +55,8 @@ class TestSuspend:
         job = with_suspend(after(job, plan(job, Observed(), NOW)), False)
         answer = plan(job, Observed(), NOW + 60 * SECOND)
         assert [action for action in answer.actions if isinstance(action, CreatePod)] == [
-            CreatePod("Worker", 0, 0),
             CreatePod("Worker", 1, 0),
+            CreatePod("Worker", 0, 0, is_last=True),
         ]
         status = after(job, answer).status
         assert (status.state, status.start_time) == ("Created", NOW + 60 * SECOND)

@@ -1,0 +1,46 @@
+"""Which pods of a gang may still be created: once all of an attempt have existed, none may join it any more.
+
+A member that joins a running gang waits for ever, since its predecessor was counted (`facts/runtime.md`). A pod that
+was created, evicted and collected while no controller ran leaves no trace of its own. So the replica that all others
+connect to is created last, when the creation of all others is confirmed: while it has never existed nobody can have
+joined, and whoever is missing is created; once it exists all have existed. That it does is recorded in status, in the
+write that follows, since it may go as well. `docs/decisions/0033-the-root-is-created-last.md`.
+"""
+
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.observed import PodView
+
+
+def last_created(job: MXJob) -> tuple[str, int] | None:
+    """Type and index of the replica of a gang whose pod is created last; None where replicas restart one by one.
+
+    Nor is there one in a job that another operator began: nothing follows from what that created first.
+    """
+    status = job.status
+    is_new = not status.conditions or conditions.is_true(status.conditions, conditions.SUSPENDED)
+    if restart_scope(job) != "Job" or not (is_new or status.started_replicas):
+        return None
+    types = [replica_type for replica_type, spec in job.spec.mx_replica_specs.items() if spec.replicas]
+    root = next((replica_type for replica_type in types if replica_type in names.ROOT_TYPES), None)
+    first = root or next(iter(types), None)
+    return None if first is None else (first, 0)
+
+
+def all_have_existed(job: MXJob, pods: tuple[PodView, ...]) -> bool:
+    """Whether every pod of the present attempt of a gang was created once; `pods` are those that are left."""
+    last = last_created(job)
+    if last is None:
+        return False
+    recorded = job.status.created_attempts > job.status.restarts
+    return recorded or any((pod.type, pod.index) == last for pod in pods)
+
+
+def with_attempt_created(job: MXJob, status: MXJobStatus) -> MXJobStatus:
+    """The status of a job with defaults once all pods of its present attempt exist or have existed."""
+    if last_created(job) is None:
+        return status
+    return msgspec.structs.replace(status, created_attempts=status.restarts + 1)

@@ -1,0 +1,112 @@
+"""A gang's pod that is missing: created while nobody can have joined, else the gang restarts."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan.actions import CreatePod
+
+SHAPES: dict[str, dict[str, int]] = {
+    "ps-lite": {"Scheduler": 1, "Server": 1, "Worker": 2},
+    "workers only": {"Worker": 3},
+    "tuning as a gang": {"TunerTracker": 1, "TunerServer": 2, "Tuner": 1},
+}
+
+
+def begun(shape: str, restart: str = "ExitCode", **status: Any) -> MXJob:
+    """A gang that this controller has begun, in its first attempt, and that never said Running."""
+    builder = make_mxjob().run_policy(restartScope="Job").condition("Created")
+    for replica_type, count in SHAPES[shape].items():
+        builder = builder.replicas(replica_type, count)
+    job = builder.restart(restart).obj()
+    known = {"started_replicas": SHAPES[shape]} | status
+    return msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, **known))
+
+
+def all_pods(job: MXJob, shape: str) -> list[PodBuilder]:
+    return [
+        make_pod(job, replica_type, index) for replica_type, count in SHAPES[shape].items() for index in range(count)
+    ]
+
+
+def restarts(answer: Plan) -> int:
+    return 0 if answer.status is None else answer.status.restarts
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "not yet recorded"])
+@pytest.mark.parametrize(
+    ("shape", "missing"),
+    [(shape, number) for shape, counts in SHAPES.items() for number in range(sum(counts.values()))],
+)
+def test_a_member_that_is_missing_once_all_have_existed_restarts_the_gang(
+    shape: str, missing: int, recorded: bool
+) -> None:
+    job = begun(shape, created_attempts=1 if recorded else 0)
+    left = [pod.running() for number, pod in enumerate(all_pods(job, shape)) if number != missing]
+    answer = plan(job, observe(job, *left), NOW)
+    if recorded or missing:  # The first of each list is what is created last: that it is there proves the others.
+        assert (restarts(answer), answer.actions) == (1, ())
+    else:
+        assert [action.is_last for action in answer.actions if isinstance(action, CreatePod)] == [True]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whoever_is_missing_before_the_last_was_created_is_created_though_others_run(shape: str) -> None:
+    """A quota refused it, say, or its creator died: nobody can have joined."""
+    job = begun(shape)
+    _, _, *others = all_pods(job, shape)
+    answer = plan(job, observe(job, *(pod.running() for pod in others)), NOW)
+    created = [action for action in answer.actions if isinstance(action, CreatePod)]
+    assert (restarts(answer), len(created)) == (0, 2)
+    assert [action.is_last for action in created] == [False, True]
+
+
+def test_one_that_is_missing_while_none_of_the_others_has_started_is_created() -> None:
+    job = begun("ps-lite", created_attempts=1)
+    answer = plan(job, observe(job, *all_pods(job, "ps-lite")[:-1]), NOW)
+    assert answer.actions == (CreatePod("Worker", 1, 0),)
+
+
+def test_what_was_recorded_of_an_earlier_attempt_says_nothing_of_this_one() -> None:
+    job = begun("ps-lite", created_attempts=1, restarts=1)
+    _, *others = (pod.set(attempt=1).running() for pod in all_pods(job, "ps-lite"))
+    answer = plan(job, observe(job, *others), NOW)
+    assert answer.actions == (CreatePod("Scheduler", 0, 1, is_last=True),)
+
+
+def test_under_never_a_member_that_is_known_to_have_gone_fails_the_job() -> None:
+    job = begun("ps-lite", "Never", created_attempts=1)
+    answer = plan(job, observe(job, *(pod.running() for pod in all_pods(job, "ps-lite")[:-1])), NOW)
+    assert answer.status is not None
+    assert answer.status.state == "Failed"
+    assert "worker-1 is gone: its pod was removed while the job ran." in answer.status.conditions[-1].message
+
+
+def test_replicas_that_restart_one_by_one_are_created_whoever_runs() -> None:
+    job = make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", 1).replicas("Tuner", 1).obj()
+    answer = plan(job, observe(job, make_pod(job, "TunerTracker").running()), NOW)
+    created = [action for action in answer.actions if isinstance(action, CreatePod)]
+    assert created == [CreatePod("TunerServer", 0, 0), CreatePod("Tuner", 0, 0)]
+
+
+def test_that_all_pods_exist_is_recorded_where_the_creator_could_not() -> None:
+    job = begun("ps-lite")
+    answer = plan(job, observe(job, *all_pods(job, "ps-lite")), NOW)
+    assert answer.status is not None
+    assert answer.status.created_attempts == 1
+
+
+def test_nothing_follows_from_what_another_operator_created_first() -> None:
+    job = begun("ps-lite", started_replicas={})
+    answer = plan(job, observe(job, *(pod.running() for pod in all_pods(job, "ps-lite")[:-1])), NOW)
+    assert answer.actions == (CreatePod("Worker", 1, 0),)
+
+
+def test_a_job_is_suspended_as_one_that_has_run_once_all_its_pods_have_existed() -> None:
+    job = begun("ps-lite", created_attempts=1)
+    spec = msgspec.structs.replace(job.spec, run_policy=msgspec.structs.replace(job.spec.run_policy, suspend=True))
+    assert restarts(plan(msgspec.structs.replace(job, spec=spec), observe(job), NOW)) == 1
