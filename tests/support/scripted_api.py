@@ -12,7 +12,8 @@ from mxnet_operator.kube.credentials import Credentials
 
 
 def make_object(name, version, namespace="default", **fields):
-    return {"metadata": {"name": name, "namespace": namespace, "resourceVersion": str(version)}, **fields}
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, **fields}
 
 
 def added(name, version):
@@ -36,6 +37,7 @@ def make_status(code, reason, message="refused", **details):
     return {
         "kind": "Status",
         "apiVersion": "v1",
+        "metadata": {},
         "code": code,
         "reason": reason,
         "message": message,

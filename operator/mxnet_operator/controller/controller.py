@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
@@ -23,6 +24,7 @@ from mxnet_operator.kube.lease import Elector
 from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import Resource
+from mxnet_operator.kube.supervision import keep_running
 
 DEFAULT_WORKERS: Final = 8
 """Jobs looked at at a time, but for those whose many requests wait for their turns: they share one CPU."""
@@ -116,18 +118,23 @@ class Controller:
         """Run until cancelled. An unreachable server is waited for."""
         async with asyncio.TaskGroup() as tasks:
             for reflector in self.needed:
-                tasks.create_task(reflector.run(), name=f"reflector {reflector.resource}")
+                self._keep(tasks, f"reflector {reflector.resource}", reflector.run)
             for kind in ALL:
                 if kind is not MXJOB:
-                    tasks.create_task(self._watch_once_served(kind), name=f"kind {resource_of(kind)}")
+                    self._keep(tasks, f"kind {resource_of(kind)}", partial(self._watch_once_served, kind))
             for reflector in self.needed:
                 await _wait_for(reflector)
             self.synced.set()
             log.info("the caches are filled")
-            if self.elector is None:
-                await self._lead()
-            else:
-                await self.elector.run(self._lead)
+            elector = self.elector
+            await self._kept("leader", self._lead if elector is None else lambda: elector.run(self._lead))
+
+    def _keep(self, tasks: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        tasks.create_task(self._kept(name, run), name=name)
+
+    async def _kept(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run until cancelled; what nobody expected is logged, counted, and begun anew."""
+        await keep_running(name, run, on_crash=self._observer.crashed)
 
     async def _watch_once_served(self, kind: Kind) -> None:
         """Run the jobs of a kind from when its CRD is there, which may be now, later or never."""
@@ -137,7 +144,7 @@ class Controller:
         log.info("%s are served: running them, too", resource)
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._watch(kind):
-                tasks.create_task(reflector.run(), name=f"reflector {resource}")
+                self._keep(tasks, f"reflector {resource}", reflector.run)
 
     async def _is_served(self, resource: Resource) -> bool:
         try:

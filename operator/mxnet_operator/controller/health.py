@@ -16,6 +16,8 @@ SILENCE_SECONDS: Final = 2 * IDLE_SECONDS
 """A watch is left when it has been silent for IDLE_SECONDS; one that is silent again after that will stay so."""
 STUCK_SECONDS: Final = 900.0
 """How long a worker may have one job: some requests, each tried four times within a minute, and what it waits for."""
+DISTRUST_SECONDS: Final = 600.0
+"""How long certificates may not be trusted, though they are read anew every 10 s: a restart may find other files."""
 _REACHABLE_SECONDS: Final = 2.0
 
 
@@ -29,12 +31,14 @@ class Health:
         *,
         silence: float = SILENCE_SECONDS,
         stuck: float = STUCK_SECONDS,
+        distrust: float = DISTRUST_SECONDS,
     ) -> None:
         """Limits are in seconds."""
         self._controller = controller
         self._client = client
         self._silence = silence
         self._stuck = stuck
+        self._distrust = distrust
 
     async def readiness(self) -> str:
         """Whether the caches are filled and the API server answers; a standby is as ready as the one that leads."""
@@ -57,7 +61,7 @@ class Health:
         return ""
 
     async def liveness(self) -> str:
-        """Whether the watches hear something and the workers get on; a loop that is stuck doesn't answer at all."""
+        """Whether the watches hear something, the workers get on, and TLS works; a stuck loop doesn't answer."""
         wrong = [
             f"the watch of {reflector.resource} is connected and has been silent for {silent:.0f} s"
             for reflector in self._controller.reflectors
@@ -65,4 +69,9 @@ class Health:
         ]
         if (worked := self._controller.queue.longest_work()) > self._stuck:
             wrong.append(f"a worker has had the same job for {worked:.0f} s")
+        if (distrusted := self._client.seconds_of_distrust()) > self._distrust:
+            wrong.append(
+                f"for {distrusted:.0f} s there is no trust between the API server and this process, though the"
+                " certificates were read anew all the time"
+            )
         return "; ".join(wrong)

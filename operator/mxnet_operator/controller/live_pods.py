@@ -13,6 +13,7 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.observe import Child, project_pod
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import Plan, PodView
 from mxnet_operator.plan.actions import CreatePod
@@ -35,8 +36,15 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
 
 
 async def live_pods(client: Client, job: MXJob) -> tuple[PodView, ...]:
-    """Every pod of jobs with this name, by a list that no cache answers."""
+    """Every pod of jobs with this name, by a list that no cache answers.
+
+    Raises:
+        KubeError: the server doesn't say, or not in words that can be read.
+    """
     selector = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME},{names.LABEL_JOB_NAME}={job.metadata.name}"
     listed = await client.list(PODS.path(job.metadata.namespace), {"labelSelector": selector})
-    found = (project_pod(msgspec.Raw(msgspec.json.encode(pod))) for pod in listed["items"])
+    try:
+        found = [project_pod(msgspec.Raw(msgspec.json.encode(pod))) for pod in listed["items"]]
+    except msgspec.MsgspecError as error:
+        raise InvalidAnswerError(f"a pod of {job.metadata.name}: {error}") from error
     return tuple(child.view for child in found if child is not None)

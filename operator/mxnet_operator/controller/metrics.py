@@ -72,6 +72,12 @@ class Metrics(ControllerObserver):
             ["code", "method", "host"],
             registry=self.registry,
         )
+        self._crashes = Counter(
+            "mxnet_operator_task_crashes_total",
+            "Tasks that met an unexpected error and were begun anew: each is a bug, with its traceback in the log",
+            ["task"],
+            registry=self.registry,
+        )
         self._jobs = {
             event: Counter(
                 f"training_operator_jobs_{event.value}_total",
@@ -121,6 +127,10 @@ class Metrics(ControllerObserver):
     def panicked(self) -> None:
         """Count an unexpected exception."""
         self._panics.inc()
+
+    def crashed(self, task: str) -> None:
+        """Count a task that was begun anew."""
+        self._crashes.labels(task).inc()
 
     def job(self, namespace: str, event: JobEvent) -> None:
         """Count what has become of a job."""

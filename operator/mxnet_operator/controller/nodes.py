@@ -2,11 +2,34 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
+from mxnet_operator.kube.answers import Metadata, Shape
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.plan import NodeView
+
+
+class _Taint(Shape, frozen=True):
+    key: str = ""
+
+
+class _Condition(Shape, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Spec(Shape, frozen=True):
+    taints: list[_Taint] | None = None
+
+
+class _Status(Shape, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Node(Shape, frozen=True):
+    metadata: Metadata
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
 
 
 async def node_views(client: Client, names: Iterable[str]) -> tuple[NodeView, ...]:
@@ -21,7 +44,7 @@ async def node_views(client: Client, names: Iterable[str]) -> tuple[NodeView, ..
 
 async def _view(client: Client, name: str) -> NodeView:
     try:
-        node = await client.get(NODES.path(name=name))
+        node = await client.get_as(NODES.path(name=name), _Node)
     except ApiError as error:
         if error.code == 404:
             return NodeView(name=name, state="Gone")
@@ -31,8 +54,7 @@ async def _view(client: Client, name: str) -> NodeView:
     return NodeView(name=name, state="OutOfService" if _is_out_of_service(node) else "Present")
 
 
-def _is_out_of_service(node: dict[str, Any]) -> bool:
-    tainted = any(taint["key"] == NodeView.OUT_OF_SERVICE for taint in node.get("spec", {}).get("taints") or ())
-    conditions = node.get("status", {}).get("conditions") or ()
-    ready = any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
+def _is_out_of_service(node: _Node) -> bool:
+    tainted = any(taint.key == NodeView.OUT_OF_SERVICE for taint in node.spec.taints or ())
+    ready = any((each.type, each.status) == ("Ready", "True") for each in node.status.conditions or ())
     return tainted and not ready

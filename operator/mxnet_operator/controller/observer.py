@@ -37,6 +37,9 @@ class ControllerObserver(QueueObserver):
     def panicked(self) -> None:
         """A look at a job has ended in an exception of our own."""
 
+    def crashed(self, task: str) -> None:
+        """A task that should run for ever met an unexpected error, and is begun anew."""
+
     def job(self, namespace: str, event: JobEvent) -> None:
         """Something has become of a job."""
 

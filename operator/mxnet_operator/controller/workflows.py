@@ -11,6 +11,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.argo_workflow import owner, why_over
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.events import EventRecorder
+from mxnet_operator.kube.answers import Metadata, Shape
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import WORKFLOWS
@@ -21,6 +22,20 @@ from mxnet_operator.plan.workflow import ASK_AGAIN
 ASK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 
 log = logging.getLogger(__name__)
+
+
+class _Spec(Shape, frozen=True):
+    shutdown: str | None = None
+
+
+class _Status(Shape, frozen=True):
+    phase: str | None = None
+
+
+class _Workflow(Shape, frozen=True):
+    metadata: Metadata
+    spec: _Spec
+    status: _Status | None = None
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -60,7 +75,7 @@ class Workflows:
             return ""
         wait = ASK_AGAIN / 2
         try:
-            workflow = await self._client.get(WORKFLOWS.path(job.metadata.namespace, name))
+            workflow = await self._client.get(WORKFLOWS.path(job.metadata.namespace, name), shape=_Workflow)
             if why := why_over(workflow, manifest):
                 return f"{name} {why}"
         except KubeError as error:

@@ -2,12 +2,14 @@
 
 import contextlib
 import copy
+import time
 from collections.abc import AsyncGenerator, Callable, MutableSequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
+from mxnet_operator.kube import answers
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.observers import RequestObserver
@@ -28,6 +30,8 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
+T = TypeVar("T")
+
 PAGE: Final = 500
 """Objects asked for at once when listing, as client-go does."""
 
@@ -35,9 +39,10 @@ PAGE: Final = 500
 class Client:
     """A client of the API server that `credentials` name; an async context manager.
 
-    Every request may raise ApiError (the server refused) or ApiUnavailable (no server, or the connection broke: then
-    whether a write was carried out is unknown). A GET is tried again when the connection breaks, and any request when
-    the server says 429. Pass `warnings` to collect the texts of a reply's Warning headers; else they are logged.
+    Every request may raise ApiError (the server refused) or ApiUnavailable (no server, the connection broke, or the
+    answer is none of a Kubernetes API: then whether a write was carried out is unknown). A GET is tried again when the
+    server is unavailable, and any request when it says 429. Pass `warnings` to collect the texts of a reply's Warning
+    headers; else they are logged.
     """
 
     def __init__(
@@ -48,9 +53,12 @@ class Client:
         request_timeout: float = 60.0,
         max_connections: int = 100,
         observer: RequestObserver | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Timeouts are in seconds; nothing connects before the first request."""
-        self._transport = Transport(credentials, connect_timeout, request_timeout, max_connections, observer)
+        self._transport = Transport(
+            credentials, connect_timeout, request_timeout, max_connections, observer, clock=clock
+        )
         self._may_write: Callable[[], bool] | None = None
 
     async def __aenter__(self) -> Self:
@@ -83,13 +91,27 @@ class Client:
         fenced._may_write = may_write
         return fenced
 
-    async def get(self, path: str, params: Params | None = None) -> dict[str, Any]:
-        """One object, or whatever else the path answers with."""
-        return _decode(await self.get_bytes(path, params))
+    def seconds_of_distrust(self) -> float:
+        """For how long nothing has come but certificates that can't be trusted; they are read anew meanwhile."""
+        return self._transport.seconds_of_distrust()
+
+    async def get(
+        self, path: str, params: Params | None = None, *, shape: type[Any] = answers.AnyObject
+    ) -> dict[str, Any]:
+        """One object, or whatever else the path answers with; `shape` is what it must look like."""
+        return await self._transport.request(
+            Request("GET", path, params or {}), lambda body: answers.document(body, shape)
+        )
+
+    async def get_as(self, path: str, as_a: type[T], params: Params | None = None) -> T:
+        """What the path answers with, decoded straight into a type."""
+        return await self._transport.request(
+            Request("GET", path, params or {}), lambda body: answers.decoded(body, as_a)
+        )
 
     async def get_bytes(self, path: str, params: Params | None = None) -> bytes:
         """The body of a GET, not decoded."""
-        return await self._transport.request(Request("GET", path, params or {}))
+        return await self._transport.request(Request("GET", path, params or {}), bytes)
 
     async def create(
         self,
@@ -132,10 +154,10 @@ class Client:
     async def list(self, path: str, params: Params | None = None) -> dict[str, Any]:
         """A whole list: all its pages as one, with the resourceVersion that they share."""
         query = {"limit": PAGE, **(params or {})}
-        whole = await self.get(path, query)
+        whole = await self.get(path, query, shape=answers.AnyList)
         following = whole["metadata"].pop("continue", None)
         while following:
-            page = await self.get(path, {**query, "continue": following})
+            page = await self.get(path, {**query, "continue": following}, shape=answers.AnyList)
             whole["items"].extend(page["items"])
             following = page["metadata"].get("continue")
         return whole
@@ -184,10 +206,7 @@ class Client:
         *,
         content_type: str = "application/json",
     ) -> dict[str, Any]:
+        shape = answers.AnyObject if method == "DELETE" else answers.Stored
         data = None if body is None else msgspec.json.encode(body)
         request = Request(method, path, params or {}, data, content_type, self._may_write)
-        return _decode(await self._transport.request(request, warnings=warnings))
-
-
-def _decode(body: bytes) -> dict[str, Any]:
-    return msgspec.json.decode(body, type=dict[str, Any]) if body else {}
+        return await self._transport.request(request, lambda answer: answers.document(answer, shape), warnings=warnings)

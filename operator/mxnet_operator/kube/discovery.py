@@ -1,5 +1,6 @@
 """What a server serves: every authenticated user may ask."""
 
+from mxnet_operator.kube.answers import ApiResources
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.resources import Resource
@@ -12,7 +13,8 @@ async def is_served(client: Client, resource: Resource) -> bool:
         KubeError: it can't say.
     """
     try:
-        found = await client.get(f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1")
+        path = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
+        found = await client.get(path, shape=ApiResources)
     except ApiError as error:
         if error.code != 404:
             raise

@@ -1,8 +1,10 @@
 """The parts of lists and watch events that a reflector reads itself; objects stay the bytes they came as."""
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
+
+from mxnet_operator.kube.answers import decoded
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -33,12 +35,12 @@ class _Object(msgspec.Struct, frozen=True):
 class Event(msgspec.Struct, frozen=True):
     """A line of a watch."""
 
-    type: str
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
 
 
 class _PageMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
+    resource_version: str
     continue_: str = msgspec.field(default="", name="continue")
 
 
@@ -49,11 +51,19 @@ class Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw]
 
 
-_objects: Final = msgspec.json.Decoder(_Object)
-events: Final = msgspec.json.Decoder(Event)
-pages: Final = msgspec.json.Decoder(Page)
+def event_of(line: bytes) -> Event:
+    """A line of a watch.
+
+    Raises:
+        InvalidAnswerError: it is none.
+    """
+    return decoded(line, Event)
 
 
 def meta_of(raw: bytes | msgspec.Raw) -> Meta:
-    """The metadata of an object."""
-    return _objects.decode(raw).metadata
+    """The metadata of an object.
+
+    Raises:
+        InvalidAnswerError: it has none.
+    """
+    return decoded(raw, _Object).metadata

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from mxnet_operator.kube import answers
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
 from mxnet_operator.kube.resources import LEASES
 
 _JITTER: Final = 0.2
@@ -191,7 +192,7 @@ class Elector:
         lease, self._lease = self._lease, None  # What becomes of the write is unknown until it is answered.
         if lease is None:
             try:
-                lease = await self._client.get(path)
+                lease = await self._client.get(path, shape=answers.Lease)
             except ApiError as error:
                 if error.code != 404:
                     raise
@@ -203,7 +204,10 @@ class Elector:
             stored = await self._client.replace(path, wanted)  # 409 where somebody was faster
         else:
             stored = await self._client.create(LEASES.path(self._namespace), wanted)
-        self._lease, self._observed, self._took_it = stored, stored["spec"], True
+        spec = stored.get("spec")
+        if not isinstance(spec, dict) or spec.get("holderIdentity") != self.identity:
+            raise InvalidAnswerError("what the server says it has stored is not the lease that was written")
+        self._lease, self._observed, self._took_it = stored, spec, True
         if self.leads or not only_while_leading:  # A term that is over by the clock stays over.
             self._leads_until = sent + self._times.renew_deadline
         return True
@@ -227,7 +231,7 @@ class Elector:
         old: Spec = lease.get("spec") or {}
         now = _timestamp()
         same = old.get("holderIdentity") == self.identity
-        transitions = old.get("leaseTransitions", 0)
+        transitions = old.get("leaseTransitions") or 0
         return {
             "holderIdentity": self.identity,
             "leaseDurationSeconds": self._times.duration,
@@ -243,9 +247,10 @@ class Elector:
         path = LEASES.path(self._namespace, self.name)
         try:
             async with asyncio.timeout(_RELEASE_SECONDS):
-                lease = self._lease or await self._client.get(path)
-                if lease["spec"].get("holderIdentity") == self.identity:
-                    await self._client.replace(path, {**lease, "spec": _nobodys(lease["spec"])})
+                lease = self._lease or await self._client.get(path, shape=answers.Lease)
+                spec = lease.get("spec") or {}
+                if spec.get("holderIdentity") == self.identity:
+                    await self._client.replace(path, {**lease, "spec": _nobodys(spec)})
         except (KubeError, TimeoutError) as error:
             log.info("the lease %s/%s was not given back: %s", self._namespace, self.name, _in_words(error))
 
@@ -261,7 +266,7 @@ def _nobodys(spec: Spec) -> Spec:
         "leaseDurationSeconds": 1,
         "acquireTime": now,
         "renewTime": now,
-        "leaseTransitions": spec.get("leaseTransitions", 0),
+        "leaseTransitions": spec.get("leaseTransitions") or 0,
     }
 
 

@@ -10,11 +10,11 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from mxnet_operator.kube import frames
+from mxnet_operator.kube import answers, frames
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import PAGE, Client, Params
-from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
 from mxnet_operator.kube.resources import Resource
 
 T = TypeVar("T")
@@ -28,6 +28,8 @@ INITIAL_SECONDS: Final = 30.0
 _SHORTEST_WATCH: Final = 1.0
 """Seconds: a watch that ends earlier without an event counts as a failure, lest we ask in a tight loop."""
 _GONE: Final = 410
+_LIST_AGAIN: Final = frozenset({400, _GONE})
+"""The version that a watch was to begin at is too old, or was never one."""
 QUIET_SECONDS: Final = 90.0
 """A watch that goes on has brought something within so long: servers send a bookmark every minute."""
 _BREAK_SECONDS: Final = 10.0
@@ -108,12 +110,15 @@ class Reflector(Generic[T]):
             try:
                 await self._attempt()
             except ApiError as error:
-                if error.code == _GONE and self._version:
-                    log.info("%s: the watch fell behind, listing again: %s", self.resource, error)
+                if error.code in _LIST_AGAIN and self._version:
+                    log.info("%s: the watch can't go on where it was, listing again: %s", self.resource, error)
                     self._version = ""
                 await self._pause(error)
-            except (KubeError, msgspec.MsgspecError) as error:
+            except KubeError as error:
                 await self._pause(error)
+            except Exception:  # A bug, whoever keeps this running tells of it; the next start lists anew.
+                self._version = ""
+                raise
 
     async def _attempt(self) -> None:
         began = self._clock()
@@ -184,7 +189,7 @@ class Reflector(Generic[T]):
         params: dict[str, str | int | bool] = {**self._params, "limit": PAGE}
         while True:
             try:
-                page = frames.pages.decode(await self._client.get_bytes(self._path, params))
+                page = await self._client.get_as(self._path, frames.Page, params)
             except ApiError as error:
                 if error.code != _GONE or "continue" not in params:
                     raise
@@ -218,11 +223,14 @@ class Reflector(Generic[T]):
 
         async def decoded() -> AsyncIterator[tuple[frames.Event, frames.Meta]]:
             async for line in lines:
-                event = frames.events.decode(line)
+                event = frames.event_of(line)
                 if event.type == "ERROR":
-                    raise ApiError.from_status(msgspec.json.decode(event.object, type=dict[str, Any]))
+                    raise ApiError.from_status(answers.decoded(event.object, dict[str, Any]))
+                meta = frames.meta_of(event.object)
+                if event.type != "BOOKMARK" and not meta.name:
+                    raise InvalidAnswerError(f"{self.resource}: the watch sent an object without a name")
                 self._heard()
-                yield event, frames.meta_of(event.object)
+                yield event, meta
 
         async with contextlib.aclosing(lines):
             yield decoded()
@@ -246,8 +254,8 @@ class Reflector(Generic[T]):
     def _projected(self, meta: frames.Meta, raw: msgspec.Raw) -> T | None:
         try:
             return self._project(raw)
-        except msgspec.MsgspecError as error:  # one odd object must not stop the stream
-            log.warning("%s %s is left out: %s", self.resource, meta.key, error)
+        except Exception as error:  # one odd object must not stop the stream
+            log.warning("%s %s is left out: %s: %s", self.resource, meta.key, type(error).__name__, error)
             return None
 
     def _replace(self, found: dict[str, tuple[str, T]], version: str) -> None:

@@ -6,10 +6,13 @@ import importlib.metadata
 import logging
 import os
 import re
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, MutableSequence
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -17,8 +20,10 @@ import tenacity
 import yarl
 
 from mxnet_operator.kube.credentials import Credentials
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, WriteFencedError
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, InvalidAnswerError, WriteFencedError
 from mxnet_operator.kube.observers import RequestObserver
+
+T = TypeVar("T")
 
 Params = Mapping[str, str | int | bool]
 
@@ -27,6 +32,10 @@ _LONGEST_RETRY_AFTER: Final = 30.0
 """Seconds: a server that asks for more is answered by the caller's own back-off."""
 _HEADERS_VALID: Final = 30.0
 """Seconds until the loader is asked for the token again; it reads a pod's token file at most once a minute."""
+_TRUST_AGAIN: Final = 10.0
+"""Seconds between two readings of the certificates, when the server's can't be trusted or it refuses ours."""
+_LONGEST_TEXT: Final = 1000
+"""Characters of an error's body that is no Status."""
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -56,6 +65,8 @@ class Transport:
         request_timeout: float,
         max_connections: int,
         observer: RequestObserver | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take everything that a pool is made of; `open` makes it."""
         self._observer = observer or _ignore
@@ -66,6 +77,9 @@ class Transport:
         self._auth: Mapping[str, str] = {}
         self._auth_until = 0.0
         self._auth_lock = asyncio.Lock()
+        self._clock = clock
+        self._trust_again_at = float("-inf")
+        self._distrusted_since: float | None = None
 
     def open(self) -> None:
         """Make the pool; needs a running event loop."""
@@ -80,8 +94,14 @@ class Transport:
         if self._session is not None:
             await self._session.close()
 
-    async def request(self, request: Request, *, warnings: MutableSequence[str] | None = None) -> bytes:
-        """Send one request and return the reply's body, having tried again where that is safe."""
+    def seconds_of_distrust(self) -> float:
+        """For how long nothing has come but certificates that can't be trusted; 0 where the last try went well."""
+        return 0.0 if self._distrusted_since is None else self._clock() - self._distrusted_since
+
+    async def request(
+        self, request: Request, decode: Callable[[bytes], T], *, warnings: MutableSequence[str] | None = None
+    ) -> T:
+        """Send one request and return the reply's body, decoded, having tried again where that is safe."""
 
         def worth_retrying(error: BaseException) -> bool:
             if isinstance(error, ApiUnavailable):
@@ -101,7 +121,7 @@ class Transport:
             with attempt:
                 async with self._exchange(request, self._timeout) as reply:
                     _note_warnings(reply, warnings, request)
-                    return await reply.read()
+                    return self._decoded(request, reply, await reply.read(), decode)
         raise AssertionError("tenacity returns or raises")
 
     async def stream(self, request: Request, idle_timeout: float | None) -> AsyncGenerator[bytes]:
@@ -120,16 +140,59 @@ class Transport:
         """One request with our credentials, sent once more with fresh ones where the server answers 401."""
         try:
             credentials = self.credentials
-            reply = await self._send(request, timeout)
+            reply = await self._send_trusting(request, timeout)
             if reply.status == 401 and await self._renew(credentials):
                 reply.release()
                 reply = await self._send(request, timeout)
             async with reply:
                 if reply.status >= 400:
                     raise await _error(reply)
+                if reply.status >= 300:
+                    where = reply.headers.get("Location", "nowhere")
+                    raise InvalidAnswerError(f"{self._asked(request, reply)} a redirection to {where}")
                 yield reply
         except _BROKEN as error:
             raise ApiUnavailable(f"{self.credentials.server}: {_in_words(error)}") from error
+
+    def _decoded(self, request: Request, reply: aiohttp.ClientResponse, body: bytes, decode: Callable[[bytes], T]) -> T:
+        try:
+            return decode(body)
+        except InvalidAnswerError as error:
+            raise InvalidAnswerError(
+                f"{self._asked(request, reply)} what a Kubernetes API server doesn't send: {error}"
+            ) from error
+
+    def _asked(self, request: Request, reply: aiohttp.ClientResponse) -> str:
+        return f"{self.credentials.server} answered {request.method} {request.path} with {reply.status} and"
+
+    async def _send_trusting(
+        self,
+        request: Request,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> aiohttp.ClientResponse:
+        """Send, once more with certificates read anew where TLS fails: a cluster's authority may have been replaced."""
+        credentials = self.credentials
+        try:
+            reply = await self._send(request, timeout)
+        except _BROKEN as error:
+            if not _is_about_tls(error):
+                raise
+            if self._distrusted_since is None:
+                self._distrusted_since = self._clock()
+            if not await self._trust_anew(credentials):
+                raise
+            reply = await self._send(
+                request, timeout
+            )  # Nothing was carried out: no request comes before the handshake.
+        self._distrusted_since = None
+        return reply
+
+    async def _trust_anew(self, refused: Credentials) -> bool:
+        if self.credentials is refused:
+            if self._clock() < self._trust_again_at:
+                return False
+            self._trust_again_at = self._clock() + _TRUST_AGAIN
+        return await self._renew(refused)
 
     async def _send(
         self,
@@ -174,11 +237,11 @@ class Transport:
         )
 
     async def _authorization(self) -> Mapping[str, str]:
-        if time.monotonic() >= self._auth_until:
+        if self._clock() >= self._auth_until:
             async with self._auth_lock:
-                if time.monotonic() >= self._auth_until:
+                if self._clock() >= self._auth_until:
                     self._auth = await asyncio.to_thread(self.credentials.headers)
-                    self._auth_until = time.monotonic() + _HEADERS_VALID
+                    self._auth_until = self._clock() + _HEADERS_VALID
         return self._auth
 
     async def _renew(self, refused: Credentials) -> bool:
@@ -188,7 +251,9 @@ class Transport:
                 try:
                     self.credentials = await asyncio.to_thread(refused.reload)
                 except CredentialsError as error:
-                    log.warning("the server refused our credentials, and they can't be reloaded: %s", error)
+                    log.warning(
+                        "the server or its certificate was refused, and our credentials can't be reloaded: %s", error
+                    )
                     return False
                 self._auth_until = 0.0
         return True
@@ -216,23 +281,42 @@ def _wait(state: tenacity.RetryCallState) -> float:
     return tenacity.wait_random_exponential(multiplier=0.1, max=2.0)(state)
 
 
+def _is_about_tls(error: BaseException) -> bool:
+    """Whether TLS failed: the server's certificate can't be trusted, or the server refused ours."""
+    return isinstance(error, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
+
+
 async def _error(reply: aiohttp.ClientResponse) -> ApiError:
     body = await reply.read()
     try:
-        status = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        status = {"message": body.decode("utf-8", "replace").strip()[:1000]}
+        status = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        status = None
+    if not isinstance(status, dict):
+        status = {"message": body.decode("utf-8", "replace").strip()[:_LONGEST_TEXT]}
     error = ApiError.from_status(status, reply.status)
-    seconds = reply.headers.get("Retry-After", "")
-    if seconds.isdigit():
-        error.retry_after = float(seconds)
+    asked = _retry_after(reply.headers.get("Retry-After", ""))
+    if asked is not None:
+        error.retry_after = asked
     return error
+
+
+def _retry_after(header: str) -> float | None:
+    """Seconds that a Retry-After header asks for, as a number or a date (RFC 9110); None where it says nothing."""
+    if header.isascii() and header.isdigit():
+        return float(header)
+    try:
+        until = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max((until - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 def _note_warnings(reply: aiohttp.ClientResponse, warnings: MutableSequence[str] | None, request: Request) -> None:
     for header in reply.headers.getall("Warning", ()):
         for text in _WARNING.findall(header):
-            plain = re.sub(r"\\(.)", r"\1", text)
+            plain = re.sub(r"\\(.)", r"\1", text).encode("utf-8", "replace").decode()  # headers may be any bytes
             if warnings is None:
                 log.info("%s %s: the server warns: %s", request.method, request.path, plain)
             else:

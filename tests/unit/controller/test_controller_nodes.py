@@ -41,7 +41,7 @@ async def test_a_node_is_out_of_service_if_it_is_tainted_so_and_not_ready(tmp_pa
 
 async def test_no_right_to_read_nodes_is_an_answer():
     class Forbidding:
-        async def get(self, path):
+        async def get_as(self, path, _):
             raise ApiError(403, "Forbidden", f"{path} is forbidden")
 
     assert await node_views(Forbidding(), ["node"]) == (NodeView(name="node", state="Forbidden"),)
@@ -103,13 +103,13 @@ async def test_a_gang_waits_for_a_pod_on_a_lost_node_until_that_can_run_it_no_mo
 
 
 async def test_while_nothing_changes_nothing_is_written_and_no_other_node_asked_after(tmp_path, impatient, monkeypatch):
-    asked, get = [], RecordingClient.get
+    asked, get = [], RecordingClient.get_as
 
     async def noted(client, path, *args, **kwargs):
         asked.append(path)
         return await get(client, path, *args, **kwargs)
 
-    monkeypatch.setattr(RecordingClient, "get", noted)
+    monkeypatch.setattr(RecordingClient, "get_as", noted)
     async with world(tmp_path) as w:
         await lose_a_worker(w)
         await w.event("PodsTerminating")

@@ -11,6 +11,7 @@ from mxnet_operator.kube.errors import CredentialsError
 from mxnet_operator.kube.resources import EVENTS, NODES, PODS, Resource
 
 PATH = PODS.path("default")
+POD = make_object("a", 1)
 
 
 def test_paths_are_those_of_the_kubernetes_api():
@@ -48,8 +49,8 @@ async def test_a_refusal_that_is_no_status_keeps_its_text():
 
 
 async def test_a_get_is_tried_again_when_the_connection_breaks():
-    async with scripted_api(hang_up(), answer({"kind": "Pod"})) as api, api.client() as client:
-        assert await client.get(PATH) == {"kind": "Pod"}
+    async with scripted_api(hang_up(), answer(POD)) as api, api.client() as client:
+        assert await client.get(PATH) == POD
 
 
 async def test_a_write_is_not_repeated_when_the_connection_breaks():
@@ -61,8 +62,8 @@ async def test_a_write_is_not_repeated_when_the_connection_breaks():
 
 async def test_a_write_is_repeated_after_the_time_that_an_overloaded_server_asks_for():
     overloaded = refuse(429, "TooManyRequests", headers={"Retry-After": "0"})
-    async with scripted_api(overloaded, overloaded, answer({"ok": True})) as api, api.client() as client:
-        assert await client.create(PATH, {"a": 1}) == {"ok": True}
+    async with scripted_api(overloaded, overloaded, answer(POD)) as api, api.client() as client:
+        assert await client.create(PATH, {"a": 1}) == POD
         assert [body for *_, body in api.asked] == [b'{"a":1}'] * 3
 
 
@@ -75,11 +76,11 @@ async def test_a_server_that_stays_overloaded_is_given_up():
 
 
 async def test_credentials_are_loaded_anew_once_when_the_server_refuses_them():
-    async with scripted_api(refuse(401, "Unauthorized"), answer({"ok": True})) as api:
+    async with scripted_api(refuse(401, "Unauthorized"), answer(POD)) as api:
         fresh = api.credentials(lambda: {"Authorization": "Bearer new"})
         stale = api.credentials(lambda: {"Authorization": "Bearer old"}, reload=lambda: fresh)
         async with Client(stale) as client:
-            assert await client.create(PATH, {}) == {"ok": True}
+            assert await client.create(PATH, {}) == POD
         assert [headers["Authorization"] for *_, headers, _ in api.asked] == ["Bearer old", "Bearer new"]
 
 
@@ -103,7 +104,7 @@ async def test_credentials_that_cannot_be_reloaded_leave_the_servers_refusal():
 
 
 async def test_warning_headers_are_collected():
-    warned = answer({}, headers={"Warning": '299 - "unknown field \\"spec.x\\"", 299 - "and y"'})
+    warned = answer(POD, headers={"Warning": '299 - "unknown field \\"spec.x\\"", 299 - "and y"'})
     async with scripted_api(warned) as api, api.client() as client:
         warnings = []
         await client.create(PATH, {}, warnings=warnings)

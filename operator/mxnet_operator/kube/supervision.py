@@ -1,0 +1,42 @@
+"""Keeps the tasks of a process running: what one of them meets unexpectedly ends neither it nor the others."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from mxnet_operator.kube.backoff import Backoff
+
+_BACKOFF: Final = Backoff(first=1.0, longest=60.0)
+_RAN_WELL: Final = 300.0
+"""Seconds after which earlier failures no longer count."""
+
+log = logging.getLogger(__name__)
+
+
+async def keep_running(
+    name: str,
+    run: Callable[[], Awaitable[None]],
+    *,
+    on_crash: Callable[[str], None],
+    backoff: Backoff = _BACKOFF,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Run until it returns or is cancelled; run it again, after a back-off, whenever it raises.
+
+    What it raises is a bug: it is logged with its traceback, and `on_crash` is told the name, to count it.
+    """
+    failures = 0
+    while True:
+        began = clock()
+        try:
+            await run()
+        except Exception:
+            failures = 1 if clock() - began > _RAN_WELL else failures + 1
+            delay = backoff.delay(failures)
+            log.exception("%s met an unexpected error, which is a bug: please report it; again in %.1f s", name, delay)
+            on_crash(name)
+            await asyncio.sleep(delay)
+        else:
+            return

@@ -1,0 +1,114 @@
+"""Answers that no Kubernetes API server gives: those of proxies, gateways, login pages and broken connections."""
+
+import gzip
+
+from aiohttp import web
+from faulty_proxy import FaultyProxy
+
+HTML = b"<!doctype html><html><body>Sign in to continue</body></html>"
+_JSON = {"Content-Type": "application/json"}
+
+
+def _answer(status, body=b"", **headers):
+    async def act(request):
+        return web.Response(
+            status=status, body=body, headers=_JSON | {k.replace("_", "-"): v for k, v in headers.items()}
+        )
+
+    return act
+
+
+def _cut_short(body, then):
+    """A body that ends before its announced length: the connection is aborted, or closed in order."""
+
+    async def act(request):
+        response = web.StreamResponse(headers=_JSON | {"Content-Length": str(len(body) + 100)})
+        await response.prepare(request)
+        await response.write(body)
+        getattr(request.transport, then)()
+        return response
+
+    return act
+
+
+async def _hang_up(request):
+    request.transport.abort()
+    return web.Response()
+
+
+async def _not_http(request):
+    request.transport.write(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
+    request.transport.close()
+    return web.Response()
+
+
+ODD = {
+    "503 code is a word": _answer(503, b'{"code":"ServiceUnavailable"}'),
+    "503 details is a word": _answer(503, b'{"kind":"Status","details":"x","message":["y"],"reason":5}'),
+    "503 causes is a word": _answer(503, b'{"details":{"causes":"x","retryAfterSeconds":"soon"}}'),
+    "503 causes are words": _answer(503, b'{"details":{"causes":["x",null],"retryAfterSeconds":-5}}'),
+    "503 null": _answer(503, b"null"),
+    "503 list": _answer(503, b"[1,2]"),
+    "503 brackets without end": _answer(503, b"[" * 100_000),
+    "500 HTML": _answer(500, HTML),
+    "502 nothing": _answer(502),
+    "504 no UTF-8": _answer(504, b"\xff\xfe\x00{"),
+    "503 says 200": _answer(503, b'{"code":200,"status":"Success"}'),
+    "599": _answer(599, b"?"),
+    "429 Retry-After superscript": _answer(429, b"{}", Retry_After="\u00b2"),
+    "503 Retry-After for years": _answer(503, b"{}", Retry_After="9" * 400),
+    "503 Retry-After past date": _answer(503, b"{}", Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"),
+    "503 Retry-After date in years": _answer(503, b"{}", Retry_After="Fri, 31 Dec 9999 23:59:59 GMT"),
+    "429 Retry-After no date": _answer(429, b"{}", Retry_After="Wed, 99 Foo 2015 77:28:00 GMT"),
+    "200 HTML": _answer(200, HTML),
+    "200 null": _answer(200, b"null"),
+    "200 list": _answer(200, b"[]"),
+    "200 empty object": _answer(200, b"{}"),
+    "200 word": _answer(200, b'"ok"'),
+    "200 number": _answer(200, b"5"),
+    "200 nothing": _answer(200),
+    "204": _answer(204),
+    "200 metadata null": _answer(200, b'{"metadata":null,"items":[],"resources":null,"spec":null}'),
+    "200 metadata of wrong types": _answer(200, b'{"metadata":{"name":5,"resourceVersion":7},"items":5,"spec":"x"}'),
+    "200 items null": _answer(200, b'{"metadata":{"resourceVersion":"5"},"items":null,"resources":[{"name":null}]}'),
+    "200 a list without a version": _answer(200, b'{"kind":"PodList","metadata":{},"items":[]}'),
+    "200 a Status": _answer(200, b'{"kind":"Status","metadata":{},"status":"Success"}'),
+    "200 half a document": _answer(200, b'{"metadata":{"name":"a","resourc'),
+    "200 no UTF-8": _answer(200, b'{"metadata":{"name":"\xff\xfe"},"items":[]}'),
+    "200 brackets without end": _answer(200, b"[" * 100_000),
+    "200 no gzip": _answer(200, b"this is not compressed", Content_Encoding="gzip"),
+    "200 half of a gzip": _answer(200, gzip.compress(HTML * 50)[:40], Content_Encoding="gzip"),
+    "200 aborted": _cut_short(b'{"metadata":', "abort"),
+    "200 half-closed": _cut_short(b'{"metadata":', "write_eof"),
+    "302": _answer(302, HTML, Location="/login"),
+    "307": _answer(307, b"", Location="http://127.0.0.1:1/"),
+    "hangs up": _hang_up,
+    "no HTTP": _not_http,
+}
+
+
+class OddProxy(FaultyProxy):
+    """Answers each verb of each resource with something odd `times` times; after that everything is passed on."""
+
+    def __init__(self, api, folder, shift, times=2):
+        super().__init__(api, folder)
+        self.shift, self.times = shift, times
+        self.given = {}
+        """By verb and resource, the odd answers given so far."""
+
+    async def _relay(self, request):
+        asked = verb_of(request)
+        given = self.given.setdefault(asked, [])
+        if len(given) < self.times:
+            name = list(ODD)[(self.shift + 7 * list(self.given).index(asked) + len(given)) % len(ODD)]
+            given.append(name)
+            return await ODD[name](request)
+        return await super()._relay(request)
+
+
+def verb_of(request):
+    """`GET pods`, `GET pod`, `WATCH pods`, `PATCH mxjobs/status`: what is asked of which resource."""
+    parts = request.path.strip("/").split("/")[2 if request.path.startswith("/api/") else 3 :]
+    named = parts[2:] if parts[:1] == ["namespaces"] and len(parts) > 2 else parts
+    what = "/".join([*named[:1], *named[2:]]) if named else "discovery"
+    return f"{'WATCH' if 'watch' in request.query else request.method} {what}{' NAME' if len(named) == 2 else ''}"
