@@ -1,33 +1,70 @@
 """What becomes of a job whose task was ended by a user or by a timeout: pure, the same for workers and triggers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
+import msgspec
+
+from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_provider.holder import Holds, standing_in, title_of
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
-ATTEMPTS: Final = 5
-"""How often a suspension is tried while the job keeps changing under it."""
+ATTEMPTS: Final = 10
+"""How often something is tried while the job keeps changing under it."""
 
-SUSPENDED_BY_AIRFLOW: Final = "mxjob.kubeflow.org/suspended-by-airflow"
-"""Annotation that tells our own suspension from a user's or a queue's: only ours is undone by a retry."""
+SUSPENDED_BY_AIRFLOW: Final = names.SUSPENDED_BY_AIRFLOW_ANNOTATION
 
 
-def request(job: Mapping[str, Any] | None, uid: str, action: Action) -> Literal["delete"] | dict[str, Any] | None:
-    """`delete`, the patch to send, or None where nothing is to be done.
+class Deletion(msgspec.Struct, frozen=True):
+    """The job is to be deleted, if nothing of it has changed since it was read."""
 
-    Nothing is done to a job that has finished, is going already, or is another one of the same name.
+    resource_version: str
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """Nothing is to be done; `why` is empty where that is no news."""
+
+    why: str = ""
+
+
+Request = Deletion | Leave | dict[str, Any]
+"""A dict is the patch to send; it names the version that was read."""
+Decide = Callable[[Mapping[str, Any] | None], Request]
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Whether a job was ended, and if not, why, where that is news."""
+
+    done: bool
+    why: str = ""
+
+
+def request(job: Mapping[str, Any] | None, uid: str, action: Action, holds: Holds) -> Request:
+    """What to ask of the API server so that an unfinished job ends with its task.
+
+    Nothing is done to a job that has finished, is being deleted already, is another one of the same name, or is held
+    by another: a later try of the task, or another triggerer.
     """
     if job is None or job["metadata"]["uid"] != uid or action == "keep":
-        return None
+        return Leave()
     if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp"):
-        return None
-    if action == "delete":
-        return "delete"
-    if is_suspended(job):
-        return None
-    return _suspension(job, suspend=True)
+        return Leave()
+    if action == "suspend" and is_suspended(job):
+        return Leave()
+    if not holds(standing_in(job)):
+        return Leave(f"{title_of(standing_in(job))} waits for it now")
+    return _deletion(job) if action == "delete" else _suspension(job, suspend=True)
+
+
+def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
+    """What to ask of the API server so that a finished job goes."""
+    if job is None or job["metadata"]["uid"] != uid or job["metadata"].get("deletionTimestamp"):
+        return Leave()
+    if not holds(standing_in(job)):
+        return Leave(f"{title_of(standing_in(job))} waits for it now")
+    return _deletion(job)
 
 
 def is_suspended_by_airflow(job: Mapping[str, Any]) -> bool:
@@ -43,6 +80,10 @@ def is_suspended(job: Mapping[str, Any]) -> bool:
 def resumption(job: Mapping[str, Any]) -> dict[str, Any]:
     """The patch that undoes our suspension."""
     return _suspension(job, suspend=False)
+
+
+def _deletion(job: Mapping[str, Any]) -> Deletion:
+    return Deletion(job["metadata"]["resourceVersion"])
 
 
 def _suspension(job: Mapping[str, Any], *, suspend: bool) -> dict[str, Any]:

@@ -138,6 +138,14 @@ def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:
             spec["terminationGracePeriodSeconds"] = seconds
 
 
+def set_deadline(manifest: Mapping[str, Any], seconds: int) -> None:
+    """How long the job may be active, where the manifest doesn't say; what is malformed is left to validation."""
+    spec = manifest.get("spec")
+    policy = spec.get("runPolicy") or {} if isinstance(spec, dict) else None
+    if isinstance(spec, dict) and isinstance(policy, dict) and policy.get("activeDeadlineSeconds") is None:
+        spec["runPolicy"] = {**policy, "activeDeadlineSeconds": seconds}
+
+
 def enqueue(manifest: dict[str, Any], queue: str) -> None:
     """Hand the job to a queue of Kueue's, which starts it when there is room."""
     metadata = metadata_of(manifest)

@@ -9,6 +9,9 @@ from mxnet_provider import kill
 DEFAULT_CONNECTION: Final = "kubernetes_default"
 """Airflow's own name for it; its hook can't be imported without the whole Kubernetes client."""
 
+DEFAULT_LEASE: Final = 3600.0
+"""Seconds. Longer than Airflow or the cluster is away for ordinary maintenance, and than `api_outage_tolerance`."""
+
 FinishAction = Literal["keep", "delete", "delete_succeeded"]
 Propagation = Literal["Foreground", "Background"]
 
@@ -52,11 +55,13 @@ class EndOptions:
     on_kill_action: kill.Action = "delete"
     propagation_policy: Propagation = "Foreground"
     termination_grace_period: int | None = None
+    lease: float | None = DEFAULT_LEASE
 
     def __post_init__(self) -> None:
         _require_one_of("on_finish_action", self.on_finish_action, ("keep", "delete", "delete_succeeded"))
         _require_one_of("on_kill_action", self.on_kill_action, kill.ACTIONS)
         _require_one_of("propagation_policy", self.propagation_policy, ("Foreground", "Background"))
+        _require("lease", self.lease, self.lease is None or self.lease >= 1, "None, or a number of seconds from 1 on")
         grace = self.termination_grace_period
         _require("termination_grace_period", grace, grace is None or grace >= 0, "0 or more, or None")
 

@@ -118,14 +118,15 @@ class MXNetJobHook(KubernetesHook):
 
     @_through_short_outages
     @_with_fresh_credentials
-    def delete_job(self, ref: JobRef, *, propagation_policy: str = "Foreground") -> bool:
-        """Delete the job if it still is the one with this uid; returns whether there was something to delete.
+    def delete_job(
+        self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None
+    ) -> bool:
+        """Delete the job if it still is the one with this uid, and of this version where one is given.
 
-        Its pods and Services go with it, by the cluster's garbage collection.
+        Its pods and Services go with it, by the cluster's garbage collection. Returns whether it was deleted.
         """
-        options = client.V1DeleteOptions(
-            preconditions=client.V1Preconditions(uid=ref.uid), propagation_policy=propagation_policy
-        )
+        only = client.V1Preconditions(uid=ref.uid, resource_version=resource_version)
+        options = client.V1DeleteOptions(preconditions=only, propagation_policy=propagation_policy)
         return self._unless_gone(
             lambda: self._jobs.delete_namespaced_custom_object(
                 ref.group, ref.version, ref.namespace, ref.plural, ref.name, body=options
@@ -142,17 +143,36 @@ class MXNetJobHook(KubernetesHook):
             )
         )
 
-    def kill_job(self, ref: JobRef, action: kill.Action, *, propagation_policy: str = "Foreground") -> bool:
-        """Do to the job what the task's end asks for, if it still runs; returns whether something was done."""
+    @_through_short_outages
+    @_with_fresh_credentials
+    def may_patch(self, ref: JobRef) -> bool:
+        """Whether the account may patch jobs; to be asked of a name that does not exist yet.
+
+        Rights are looked at before the object is: without the right that is answered 403, with it 404.
+        """
+        try:
+            self._jobs.patch_namespaced_custom_object(
+                ref.group, ref.version, ref.namespace, ref.plural, ref.name, {"metadata": {}}
+            )
+        except ApiException as e:
+            if e.status not in (403, 404):
+                raise
+            return bool(e.status != 403)
+        return True
+
+    def end_job(self, ref: JobRef, decide: kill.Decide, *, propagation_policy: str = "Foreground") -> kill.Ending:
+        """Do to the job what `decide` makes of it as it is, again for as long as it changes in between."""
         for _ in range(kill.ATTEMPTS):
-            what = kill.request(self.get_job(ref), ref.uid, action)
-            if what is None:
-                return False
-            if what == "delete":
-                return self.delete_job(ref, propagation_policy=propagation_policy)
-            if self.patch_job(ref, what):
-                return True
-        return False
+            match decide(self.get_job(ref)):
+                case kill.Leave(why):
+                    return kill.Ending(done=False, why=why)
+                case kill.Deletion(version):
+                    done = self.delete_job(ref, propagation_policy=propagation_policy, resource_version=version)
+                case patch:
+                    done = self.patch_job(ref, patch)
+            if done:
+                return kill.Ending(done=True)
+        return kill.Ending(done=False, why="it kept changing")
 
     @_through_short_outages
     @_with_fresh_credentials

@@ -79,12 +79,15 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
             raise
 
     @_with_fresh_credentials
-    async def delete_job(self, ref: JobRef, *, propagation_policy: str = "Foreground") -> bool:
-        """Delete the job if it still is the one with this uid; returns whether there was something to delete."""
+    async def delete_job(
+        self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None
+    ) -> bool:
+        """Delete the job if it still is the one with this uid, and of this version; returns whether it was deleted."""
+        only = {"uid": ref.uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
         body = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "preconditions": {"uid": ref.uid},
+            "preconditions": only,
             "propagationPolicy": propagation_policy,
         }
         return await self._unless_gone(self._connection.request("DELETE", ref.path, body=body))
@@ -96,17 +99,19 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
             self._connection.request("PATCH", ref.path, body=patch, content_type=_MERGE_PATCH)
         )
 
-    async def kill_job(self, ref: JobRef, action: kill.Action, *, propagation_policy: str = "Foreground") -> bool:
-        """Do to the job what the task's end asks for, if it still runs; returns whether something was done."""
+    async def end_job(self, ref: JobRef, decide: kill.Decide, *, propagation_policy: str = "Foreground") -> kill.Ending:
+        """Do to the job what `decide` makes of it as it is, again for as long as it changes in between."""
         for _ in range(kill.ATTEMPTS):
-            what = kill.request(await self.get_job(ref), ref.uid, action)
-            if what is None:
-                return False
-            if what == "delete":
-                return await self.delete_job(ref, propagation_policy=propagation_policy)
-            if await self.patch_job(ref, what):
-                return True
-        return False
+            match decide(await self.get_job(ref)):
+                case kill.Leave(why):
+                    return kill.Ending(done=False, why=why)
+                case kill.Deletion(version):
+                    done = await self.delete_job(ref, propagation_policy=propagation_policy, resource_version=version)
+                case patch:
+                    done = await self.patch_job(ref, patch)
+            if done:
+                return kill.Ending(done=True)
+        return kill.Ending(done=False, why="it kept changing")
 
     @_with_fresh_credentials
     async def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:

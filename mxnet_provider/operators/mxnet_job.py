@@ -27,12 +27,22 @@ from mxnet_provider.exceptions import (
     MXNetJobUnreachableError,
     MXNetManifestError,
 )
+from mxnet_provider.holder import Lease
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.failure_logs import show_events, show_failed
 from mxnet_provider.operators.manifest_file import ReadsManifestFile
+from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.operators.waiting import end_of_waiting, wait
-from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, FinishAction, LogOptions, Propagation, WaitOptions
+from mxnet_provider.options import (
+    DEFAULT_CONNECTION,
+    DEFAULT_LEASE,
+    EndOptions,
+    FinishAction,
+    LogOptions,
+    Propagation,
+    WaitOptions,
+)
 from mxnet_provider.summary import summary
 from mxnet_provider.verdict import verdict
 
@@ -111,6 +121,10 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         propagation_policy: `Foreground` keeps a deleted job visible until its pods are gone, `Background` does not.
         termination_grace_period: Seconds that the pods have to end when the job is deleted, over the manifest's.
         result_from: Where the result comes from; None for no result.
+        lease: For how long (seconds, or a timedelta) the job goes on when nobody waits for it any more: a dead worker
+            or triggerer, a deletion that could not be delivered. Then the controller deletes or suspends it, as
+            `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for.
+            None, `wait_for_completion=False` and `on_kill_action="keep"` leave the job without: it may run on for ever.
         kwargs: As for every operator.
     """
 
@@ -185,6 +199,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         propagation_policy: Propagation = "Foreground",
         termination_grace_period: int | None = None,
         result_from: Literal["termination_message"] | None = "termination_message",
+        lease: timedelta | float | None = DEFAULT_LEASE,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -213,6 +228,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         self.durable = durable
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
         self.result_from = result_from
+        self.lease = lease.total_seconds() if isinstance(lease, timedelta) else lease
         self._wait_options = WaitOptions(
             poll_interval=poll_interval, startup_timeout=startup_timeout, api_outage_tolerance=api_outage_tolerance
         )
@@ -227,6 +243,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             on_kill_action=on_kill_action,
             propagation_policy=propagation_policy,
             termination_grace_period=termination_grace_period,
+            lease=self.lease,
         )
         self._job: TaskJob | None = None
         self._killed = False
@@ -274,6 +291,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
                 stats_tags=self._stats_tags,
                 log=self.log,
                 stop=ours.killed,
+                keep=ours.keep,
             )
             return self._complete(context, ours, ended)
 
@@ -324,6 +342,11 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             MXNetManifestError: with every mistake that was found, one to a line.
         """
         manifest = self._final_manifest(identity.labels(context["ti"], token), token)
+        ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
+        if self.execution_timeout is not None and ends_with_task:
+            tries_left = context["ti"].max_tries - context["ti"].try_number + 2
+            between = (self.lease or 0.0) + self._delay_before_retry(context)
+            manifests.set_deadline(manifest, deadline_seconds(self.execution_timeout, tries_left, between))
         manifests.refuse(manifests.mistakes(manifest))
         return manifest
 
@@ -344,6 +367,24 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         if self.queue_name:
             manifests.enqueue(manifest, self.queue_name)
         return manifest
+
+    def _lease(self, context: "Context") -> Lease | None:
+        action = self._end_options.on_kill_action
+        if self.lease is None or action == "keep" or not self.wait_for_completion:
+            return None
+        seconds = lease_seconds(self.lease, self._wait_options.poll_interval, self._delay_before_retry(context))
+        return Lease(seconds, action)
+
+    def _delay_before_retry(self, context: "Context") -> float:
+        given = self.max_retry_delay
+        longest = timedelta(seconds=given) if isinstance(given, int | float) else given
+        return delay_before_retry(
+            context["ti"].try_number,
+            context["ti"].max_tries,
+            self.retry_delay,
+            factor=self.retry_exponential_backoff,
+            longest=longest,
+        )
 
     def given_manifest(self) -> dict[str, Any]:
         """The MXJob as the DAG's author gave it, by manifest or builder arguments, as a dict of the caller's own."""
@@ -386,7 +427,14 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
     def _one_try(self, context: "Context") -> Iterator[TaskJob]:
         """The job of this try, while it is this process's to see to; a refusal fails the task in the server's words."""
         self._job = ours = TaskJob(
-            context, self.hook, log=self.log, plural=self.plural, durable=self.durable, ends=self._end_options
+            context,
+            self.hook,
+            log=self.log,
+            plural=self.plural,
+            durable=self.durable,
+            ends=self._end_options,
+            waits=self.wait_for_completion,
+            lease=self._lease(context),
         )
         if self._killed:
             ours.kill()
@@ -424,6 +472,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             propagation_policy=ends.propagation_policy,
             stats_tags=self._stats_tags,
             deferred_at=now if self._deferred_at is None else self._deferred_at,
+            holder=ours.token,
+            lease=None if ours.lease is None else ours.lease.seconds,
         )
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 

@@ -2,16 +2,19 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_provider import api_errors, event, identity, kill
+from mxnet_provider import api_errors, event, holder, identity, kill
 from mxnet_provider.event import Event
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.identity import Record
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.kill import Decide, Ending
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.options import EndOptions
 
@@ -38,6 +41,8 @@ class TaskJob:
         plural: The resource that a new job is one of.
         durable: Whether an earlier try's job is looked for, and this one's remembered.
         ends: What becomes of jobs that are over, or whose task is.
+        waits: Whether the try waits for the job, and so holds it.
+        lease: What a job that it holds carries; None for none.
     """
 
     def __init__(
@@ -49,8 +54,15 @@ class TaskJob:
         plural: str,
         durable: bool,
         ends: EndOptions,
+        waits: bool,
+        lease: holder.Lease | None,
     ) -> None:
         self._ti = context["ti"]
+        self.token = holder.token_of_try(self._ti.try_number, self._ti.id)
+        self.lease = lease
+        self._waits = waits
+        self._holds = holder.held_by_try(self.token)
+        self._tenure: holder.Tenure | None = None
         self._store: Any = context.get("task_state_store") if durable else None
         self._hook = hook
         self._log = log
@@ -119,7 +131,7 @@ class TaskJob:
         suspended = ended.status in ("timeout", "startup_timeout") and self._ends.on_kill_action != "delete"
         if not suspended:
             self._remember(phase="finished", outcome=ended.payload())
-        self._remove_finished(self.ref, (ended.summary or {}).get("state"))
+        self._remove_finished(self.ref, (ended.summary or {}).get("state"), self._holds)
 
     def kill(self) -> None:
         """Delete, suspend or keep the unfinished job; another that has its name by now is left alone."""
@@ -127,8 +139,42 @@ class TaskJob:
         if self.known is None:
             return
         action, ref = self._ends.on_kill_action, self.known
-        if self._hook.kill_job(ref, action, propagation_policy=self._ends.propagation_policy):
+        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=self._holds))
+        if ended.done:
             self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
+        elif ended.why:
+            self._log.warning("%s is left alone, though this try was killed: %s.", ref.title, ended.why)
+
+    def keep(self, job: Mapping[str, Any]) -> None:
+        """Renew the lease of the job as it was just read, if it is time to.
+
+        What fails is tried again at the next look: a lease is renewed three times within its duration.
+        """
+        if self._tenure is None:
+            return
+        lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
+        if self._tenure.lost_to and not lost_before:
+            self._log.warning(
+                "%s is no longer this try's: %s waits for it now.",
+                self.ref.title,
+                holder.title_of(self._tenure.lost_to),
+            )
+        if patch is None:
+            return
+        try:
+            if self._hook.patch_job(self.ref, patch):
+                self._tenure.written()
+        except Exception as e:
+            if api_errors.is_transient(e):
+                return
+            if (answer := api_errors.refusal(e)) is None:
+                raise
+            self._tenure.give_up()
+            self._log.error(
+                "The lease of %s could not be renewed, and the controller will end the job when it runs out: %s",
+                self.ref.title,
+                api_errors.message(answer),
+            )
 
     def _begin(
         self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
@@ -143,10 +189,11 @@ class TaskJob:
         decision = identity.decide(record, identity.generation(self._ti), found, reuse_succeeded=reuse_succeeded)
         if record is None or decision == "create":
             if record is not None and found is not None and identity.is_ours(found, record):
-                self._remove_finished(JobRef.of(found, record.ref.plural), job_state(found))
+                old = holder.held_exactly_by(holder.standing_in(found))
+                self._remove_finished(JobRef.of(found, record.ref.plural), job_state(found), old)
             return self._create_new(make, deadline)
         if decision == "replace" and found is not None:
-            self._replace(JobRef.of(found, record.ref.plural))
+            self._replace(found, JobRef.of(found, record.ref.plural))
             return self._create_new(make, deadline)
         self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
         self.known = record.ref
@@ -160,9 +207,7 @@ class TaskJob:
         self.known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
         self._remember(ref=self.known, phase="submitted")
         self._log.info("%s, which try %d created, is waited for again.", self.ref.title, record.try_number)
-        if decision == "resume":
-            self._resume(found)
-        return dict(found)
+        return self._take_over(found, resume=decision == "resume")
 
     def _recall(self) -> None:
         record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
@@ -184,7 +229,7 @@ class TaskJob:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
         self._log.info("%s, which an earlier try created, is waited for again.", self.ref.title)
-        return dict(found)
+        return self._take_over(found)
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         token = identity.new_token()
@@ -203,6 +248,7 @@ class TaskJob:
         """Create the job whose intent is stored; one that is there and has the intent's token is that job."""
         record, ref = self._remembered, self._remembered.ref
         self._stop_if_killed()
+        self._write_token(manifest, ref)
         try:
             job = self._hook.create_job(manifest, ref.plural)
         except Exception as e:
@@ -219,7 +265,52 @@ class TaskJob:
         self.known = JobRef.of(job, ref.plural)
         self._stop_if_killed()
         self._remember(ref=self.known, phase="submitted")
-        return job
+        return self._take_over(job)
+
+    def _write_token(self, manifest: dict[str, Any], ref: JobRef) -> None:
+        """Make the job this try's from its creation on, if the account has the right that it takes to hold it."""
+        if not self._waits:
+            return
+        if not self._hook.may_patch(ref):
+            self._log.warning(
+                "The account may not patch %s.%s in namespace %s: the job gets no lease, and would run on if nothing "
+                "were left of this task. See docs/airflow.md, Rights.",
+                ref.plural,
+                ref.group,
+                ref.namespace,
+            )
+            return
+        metadata = manifest["metadata"]
+        own = holder.annotations(self.token, self.lease, datetime.now(UTC))
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
+
+    def _take_over(self, job: Mapping[str, Any], *, resume: bool = False) -> dict[str, Any]:
+        """Write this try's token into a job that an earlier one held, and undo our own suspension."""
+        for _ in range(kill.ATTEMPTS):
+            standing = holder.standing_in(job)
+            if holder.is_newer(standing, self.token):
+                raise MXNetJobError(
+                    f"{self.ref.title} is left alone: {holder.title_of(standing)} waits for it now, and this is an "
+                    "earlier one."
+                )
+            is_held = bool(standing) and job_state(job) not in TERMINAL
+            if is_held:
+                self._tenure = holder.Tenure(self.token, self.token, self.lease, is_written=True)
+            patch: dict[str, Any] = kill.resumption(job) if resume else {}
+            if is_held and standing != self.token:
+                claim = holder.claim(job, self.token, self.lease, datetime.now(UTC))
+                given = (patch.get("metadata") or {}).get("annotations") or {}
+                claim["metadata"]["annotations"] |= given
+                patch = {**patch, **claim}
+            if not patch or self._hook.patch_job(self.ref, patch):
+                if resume:
+                    self._log.info("%s was suspended when the task was killed; resumed.", self.ref.title)
+                return dict(job)
+            found = self._hook.get_job(self.ref)
+            if found is None or found["metadata"]["uid"] != self.ref.uid:
+                return dict(job)  # the waiting will find that, and say it
+            job = found
+        raise MXNetJobError(f"{self.ref.title} could not be taken over: it kept changing.")
 
     def _stop_if_killed(self) -> None:
         """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
@@ -227,24 +318,29 @@ class TaskJob:
             self.kill()
             raise MXNetJobError("The task was killed before it waited for its job.")
 
-    def _replace(self, ref: JobRef) -> None:
+    def _replace(self, job: Mapping[str, Any], ref: JobRef) -> None:
         """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
+        standing = holder.standing_in(job)
+        if holder.is_newer(standing, self.token):
+            raise MXNetJobError(f"{ref.title} is left alone: {holder.title_of(standing)} waits for it now.")
         action: kill.Action = "keep" if self._ends.on_kill_action == "keep" else "delete"
-        if self._hook.kill_job(ref, action, propagation_policy=self._ends.propagation_policy):
+        holds = holder.held_by_try(holder.try_of(standing))
+        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=holds))
+        if ended.done:
             self._log.info("Deleted %s, because the task was cleared.", ref.title)
+        elif ended.why:
+            self._log.warning("%s, which the task had before it was cleared, is left alone: %s.", ref.title, ended.why)
 
-    def _remove_finished(self, ref: JobRef, state: str | None) -> None:
+    def _remove_finished(self, ref: JobRef, state: str | None, holds: holder.Holds) -> None:
         if state in TERMINAL and self._ends.on_finish_action in ("delete", f"delete_{state.lower()}"):
-            self._hook.delete_job(ref, propagation_policy=self._ends.propagation_policy)
-            self._log.info("Deleted %s, which has finished.", ref.title)
+            ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds))
+            if ended.done:
+                self._log.info("Deleted %s, which has finished.", ref.title)
+            elif ended.why:
+                self._log.info("%s, which has finished, is not deleted: %s.", ref.title, ended.why)
 
-    def _resume(self, job: Mapping[str, Any]) -> None:
-        for _ in range(kill.ATTEMPTS):
-            if self._hook.patch_job(self.ref, kill.resumption(job)):
-                self._log.info("%s was suspended when the task was killed; resumed.", self.ref.title)
-                return
-            job = self._hook.get_job(self.ref) or job
-        raise MXNetJobError(f"{self.ref.title} could not be resumed: it kept changing.")
+    def _end(self, ref: JobRef, decide: Decide) -> Ending:
+        return self._hook.end_job(ref, decide, propagation_policy=self._ends.propagation_policy)
 
     def _remember(self, **changes: Any) -> None:
         if self._record is None:

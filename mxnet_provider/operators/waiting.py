@@ -1,7 +1,7 @@
 """Waiting for a job in the process of its task: the same verdicts and the same event as the trigger's."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,11 @@ def wait(
     stats_tags: Mapping[str, str],
     log: "Logger",
     stop: threading.Event,
+    keep: Callable[[Mapping[str, Any]], None],
 ) -> Event:
     """Wait until there is a verdict on the job, its log and its states appearing in the task's log.
+
+    `keep` is called with the job after each look, to renew what has to be.
 
     Raises:
         MXNetJobError: `stop` was set before.
@@ -47,6 +50,7 @@ def wait(
         if (state := job_state(current)) != seen:
             seen = state
             log.info("%s: %s%s", ref.title, state, counts(current))
+        keep(current)
         shown.follow()
 
     with shown:

@@ -1,8 +1,8 @@
 """The triggers that wait for an MXJob on Airflow's triggerer, so that no worker has to."""
 
 import asyncio
-import contextlib
 import random
+import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -15,11 +15,13 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_provider import kill, replicas
 from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.event import Event
+from mxnet_provider.holder import Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.metrics import Metrics
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.summary import counts, summary
 from mxnet_provider.triggers.connection import connected
+from mxnet_provider.triggers.ending import JobEnd, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
 from mxnet_provider.verdict import Status, Verdict, verdict
 
@@ -39,16 +41,17 @@ _ARGUMENTS: Final = (
     *_CONNECTION,
     *("poll_interval", "deadline", "startup_timeout", "api_outage_tolerance"),
     *("get_logs", "log_replicas", "log_cursors", "result_of"),
-    *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at"),
+    *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at", "holder", "lease"),
 )
 
 
 class MXNetJobTrigger(BaseTrigger):
     """Wait for one MXJob, show its log, and send one event when it need not be waited for any more.
 
-    It may be run again from its start at any time, by another triggerer too: it changes nothing. Only when a user ends
-    the deferred task (`on_kill`) is the job deleted or suspended, if it still is the one with this uid. Its arguments
-    are references, never credentials. Arguments that a later release adds have defaults, and none is ever taken away.
+    It may be run again from its start at any time, by another triggerer too: all that it changes is who holds the job,
+    and the job's lease. Only when a user ends the deferred task (`on_kill`) is the job deleted or suspended, if it
+    still is the one with this uid and nobody else holds it by now. Its arguments are references, never credentials.
+    Arguments that a later release adds have defaults, and none is ever taken away.
 
     Args:
         name: The job's name.
@@ -73,6 +76,8 @@ class MXNetJobTrigger(BaseTrigger):
         propagation_policy: How the job is deleted.
         stats_tags: Tags of the gauges: `dag_id` and `task_id`.
         deferred_at: When the task was deferred, in seconds since the epoch.
+        holder: The token of the task's try, which stands in the job.
+        lease: The lease of the job in seconds, which is renewed; None for none.
     """
 
     def __init__(
@@ -100,6 +105,8 @@ class MXNetJobTrigger(BaseTrigger):
         propagation_policy: str = "Foreground",
         stats_tags: Mapping[str, str] | None = None,
         deferred_at: float | None = None,
+        holder: str | None = None,
+        lease: int | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.ref = JobRef(name=name, namespace=namespace, uid=uid, api_version=api_version, kind=kind, plural=plural)
@@ -119,7 +126,10 @@ class MXNetJobTrigger(BaseTrigger):
         self.propagation_policy = propagation_policy
         self.stats_tags = dict(stats_tags or {})
         self.deferred_at = deferred_at
+        self.holder = holder
+        self.lease = lease
         self._state = ""
+        self._tenure = self._begin_tenure()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """The class and the arguments from which Airflow makes the trigger again."""
@@ -133,56 +143,57 @@ class MXNetJobTrigger(BaseTrigger):
                 event = await self._watch(hook)
         except asyncio.CancelledError:
             if self.trigger_id is None:  # no triggerer, but `airflow dags test`: nobody will go on with it
-                await self.on_kill()
+                await self._end_job(None)
             raise
         await self._let_the_scheduler_see_the_deferral()
         yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
-        """Delete or suspend the job, if it is still the one with this uid and has not finished.
+        """Delete or suspend the job, if it has not finished, the task no longer waits for it, and nobody else does."""
+        await self._end_job(self.task_instance)
 
-        Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended,
-        and that cuts short what takes longer than a round. So the job is seen to in a task of its own.
-        """
-        ending = asyncio.create_task(self._end_job())
-        while not ending.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.shield(ending)
-        ending.result()
+    async def _end_job(self, ti: Any) -> None:
+        end = JobEnd(
+            self.ref,
+            self.on_kill_action,
+            self.propagation_policy,
+            of_try=self.holder,
+            run=None if self._tenure is None else self._tenure.token,
+            tolerance=self.api_outage_tolerance,
+            wait=_KILL_SECONDS,
+        )
+        await end_job(end, ti, self._hook, self.log)
 
-    async def _end_job(self) -> None:
-        if self.on_kill_action == "keep":
-            self.log.info("%s is kept, as on_kill_action says.", self.ref.title)
+    def _begin_tenure(self) -> Tenure | None:
+        if self.holder is None:
+            return None
+        action = self.on_kill_action
+        lease = None if self.lease is None or action == "keep" else Lease(self.lease, action)
+        run = token_of_run(self.holder, secrets.token_hex(4))
+        return Tenure(run, self.holder, lease, is_written=False)
+
+    async def _keep(self, hook: "MXNetJobAsyncHook", job: Mapping[str, Any]) -> None:
+        """Hold the job as it was just read, and renew its lease where it is time to."""
+        if self._tenure is None:
+            return
+        lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
+        if self._tenure.lost_to and not lost_before:
+            by = title_of(self._tenure.lost_to)
+            self.log.warning("%s is no longer this trigger's: %s waits for it elsewhere.", self.ref.title, by)
+        if patch is None:
             return
         try:
-            async with asyncio.timeout(_KILL_SECONDS):
-                done = await self._kill()
-        except TimeoutError:
-            self.log.error(  # noqa: TRY400 - where it was waiting says nothing
-                "%s may still be running: the API server did not answer for %.0f s. To delete it: "
-                "kubectl delete %s.%s -n %s %s",
+            if await hook.patch_job(self.ref, patch):
+                self._tenure.written()
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
+                raise
+            self._tenure.give_up()
+            self.log.error(  # noqa: TRY400 - the server's words say it
+                "The lease of %s could not be renewed, and the controller will end the job when it runs out: %s",
                 self.ref.title,
-                _KILL_SECONDS,
-                self.ref.plural,
-                self.ref.group,
-                self.ref.namespace,
-                self.ref.name,
+                message(e),
             )
-            return
-        if done:
-            did = "Deleted" if self.on_kill_action == "delete" else "Suspended"
-            self.log.info("%s %s, because a user ended the task.", did, self.ref.title)
-
-    async def _kill(self) -> bool:
-        policy = self.propagation_policy
-        while True:
-            try:
-                async with self._hook() as hook:
-                    return await hook.kill_job(self.ref, self.on_kill_action, propagation_policy=policy)
-            except Exception as e:
-                if not is_transient(e):
-                    raise
-                await asyncio.sleep(1)
 
     async def _let_the_scheduler_see_the_deferral(self) -> None:
         """Send no event sooner than one poll_interval after the deferral.
@@ -207,6 +218,8 @@ class MXNetJobTrigger(BaseTrigger):
             try:
                 job = await hook.get_job(self.ref)
                 found = self._verdict(job)
+                if found is None and job is not None:
+                    await self._keep(hook, job)
                 pods = await self._pods(hook) if found is not None and _is_over(found) else []
             except Exception as e:
                 status = patience.lost(e)
@@ -214,7 +227,7 @@ class MXNetJobTrigger(BaseTrigger):
                     return self._event(Verdict(status, message(e), "Unreachable"), **seen)
                 if patience.failures == 1:
                     self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
-                pause = min(self.poll_interval * 2**patience.failures, _LONGEST_PAUSE)
+                pause = min(self.poll_interval * 2**patience.failures, self._longest_pause)
             else:
                 patience.answered()
                 if job is not None and job["metadata"]["uid"] == self.ref.uid:
@@ -223,6 +236,11 @@ class MXNetJobTrigger(BaseTrigger):
                 if found is not None:
                     return self._event(found, **seen, job=job, pods=pods)
             await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - no secret depends on it
+
+    @property
+    def _longest_pause(self) -> float:
+        """A lease runs on while the API server is away, as far as this process knows: it is soon renewed after that."""
+        return _LONGEST_PAUSE if self.lease is None else min(_LONGEST_PAUSE, max(self.lease / 6, self.poll_interval))
 
     def _verdict(self, job: Mapping[str, Any] | None) -> Verdict | None:
         return verdict(

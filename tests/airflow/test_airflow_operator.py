@@ -2,7 +2,6 @@
 
 import copy
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -13,7 +12,7 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
-from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Store, Try, eventually, server_in_thread, terminated
+from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, eventually, server_in_thread, staged, terminated
 from seed_manifests import SEED_004_DIST, V1BETA1_TUNE
 
 from mxnet_provider import identity, metrics
@@ -60,21 +59,15 @@ def running(tmp_path_factory, log):
 @pytest.fixture(params=["waiting", "deferred"])
 def stage(request, running, log):
     """Each test runs twice: what a task does must not depend on who waits."""
-    yield from staged(running, log, deferrable=request.param == "deferred")
+    log.__init__()
+    yield from staged(running, deferrable=request.param == "deferred")
 
 
 @pytest.fixture
 def waiting_stage(running, log):
     """For what only a worker that waits can do."""
-    yield from staged(running, log, deferrable=False)
-
-
-def staged(running, log, *, deferrable):
     log.__init__()
-    with ThreadPoolExecutor(4) as threads:
-        stage = Stage(running, threads, deferrable=deferrable)
-        yield stage
-        stage.close()
+    yield from staged(running, deferrable=False)
 
 
 @pytest.fixture

@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 import structlog.testing
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
 from loop_guard import blocking_calls
-from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, server_in_thread, terminated
+from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Try, server_in_thread, terminated
 from waiting import SECONDS, until
 
+from mxnet_operator.api import names
 from mxnet_provider import event, identity
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.kill import SUSPENDED_BY_AIRFLOW
+from mxnet_provider.triggers import ending, mxnet_job
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
@@ -338,7 +341,10 @@ async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
     assert asked.body == {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
-        "preconditions": {"uid": waiting.ref.uid},
+        "preconditions": {
+            "uid": waiting.ref.uid,
+            "resourceVersion": waiting.job["metadata"]["resourceVersion"],
+        },
         "propagationPolicy": "Foreground",
     }
 
@@ -390,6 +396,158 @@ async def test_the_end_of_a_task_is_seen_through_although_the_triggerer_cancels_
     with contextlib.suppress(asyncio.CancelledError):
         await ending
     await until(lambda: [each.method for each in waiting.writes()] == ["DELETE"])
+
+
+TRY_1, TRY_2 = "1:0192-1", "2:0192-2"
+
+
+def airflow_says(monkeypatch, answer):
+    """What Airflow answers when a trigger asks for its task's state."""
+
+    def states(**asked):
+        return answer() if callable(answer) else {asked["run_ids"][0]: answer}
+
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", states)
+
+
+def held(waiting, token):
+    """Have this token stand in the job."""
+    metadata = waiting.stage.hook.get_job(waiting.ref)["metadata"]
+    patch = {"resourceVersion": metadata["resourceVersion"], "annotations": {names.HOLDER_ANNOTATION: token}}
+    assert waiting.stage.hook.patch_job(waiting.ref, {"metadata": patch})
+
+
+def in_triggerer(waiting, **arguments):
+    trigger = waiting.trigger(**{"holder": TRY_1, **arguments})
+    trigger.task_instance, trigger.trigger_id = Try(), 1
+    return trigger
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        ("failed", TRY_1, True),
+        ("success", TRY_1, True),
+        ("failed", f"{TRY_1}:elsewhere", True),
+        ("failed", TRY_2, False),
+        ("deferred", TRY_1, False),
+        ("deferred", f"{TRY_1}:elsewhere", False),
+        (None, TRY_1, True),
+        ("scheduled", TRY_1, True),
+        ("running", f"{TRY_1}:elsewhere", False),
+        ("running", TRY_2, False),
+    ],
+)
+async def test_a_cancelled_trigger_ends_the_job_only_of_a_task_that_a_user_ended_and_that_nobody_else_holds(
+    waiting, monkeypatch, task_log, scene
+):
+    state, standing, ends = scene
+    airflow_says(monkeypatch, {"train": state})
+    held(waiting, standing)
+    await in_triggerer(waiting).on_kill()
+    assert [each.method for each in waiting.writes()] == (["DELETE"] if ends else [])
+    assert any("is left alone, though this trigger was cancelled" in line for line in task_log()) is not ends
+
+
+async def test_the_job_of_a_run_that_was_deleted_ends(waiting, monkeypatch):
+    airflow_says(monkeypatch, {})
+    await in_triggerer(waiting).on_kill()
+    assert [each.method for each in waiting.writes()] == ["DELETE"]
+
+
+async def test_a_mapped_task_is_found_among_its_siblings(waiting, monkeypatch):
+    airflow_says(monkeypatch, {"train_2": "failed", "train_3": "deferred"})
+    trigger = in_triggerer(waiting)
+    trigger.task_instance = Try(map_index=3)
+    await trigger.on_kill()
+    assert waiting.writes() == []
+    trigger.task_instance = Try(map_index=2)
+    await trigger.on_kill()
+    assert [each.method for each in waiting.writes()] == ["DELETE"]
+
+
+@pytest.mark.parametrize("how", ["hangs", "fails"])
+async def test_where_airflow_does_not_say_how_the_task_stands_the_job_is_left_alone(
+    waiting, monkeypatch, task_log, how
+):
+    answered = threading.Event()
+
+    def silent():
+        if how == "fails":
+            raise RuntimeError("the database is away")
+        answered.wait(SECONDS)
+
+    airflow_says(monkeypatch, silent)
+    monkeypatch.setattr(ending, "_ASK_SECONDS", 0.2)
+    try:
+        await in_triggerer(waiting).on_kill()
+    finally:
+        answered.set()
+    assert waiting.asked() == []
+    assert any("Airflow does not say how its task stands" in line for line in task_log())
+
+
+async def test_a_deletion_that_can_t_be_delivered_goes_on_when_the_triggerer_has_stopped_waiting_for_it(
+    waiting, monkeypatch, task_log
+):
+    airflow_says(monkeypatch, {"train": "failed"})
+    monkeypatch.setattr(mxnet_job, "_KILL_SECONDS", 0.2)
+    waiting.gateway.down = True
+    await in_triggerer(waiting).on_kill()
+    assert any("may still be running: the API server did not answer" in line for line in task_log())
+    waiting.gateway.down = False
+    await until(lambda: [each.method for each in waiting.writes()] == ["DELETE"])
+    await until(lambda: any("because a user ended the task" in line for line in task_log()))
+
+
+async def test_a_trigger_takes_the_job_in_hand_and_renews_its_lease(waiting):
+    held(waiting, TRY_1)
+    task = await waiting.start(holder=TRY_1, lease=1)
+
+    def annotations():
+        return waiting.stage.hook.get_job(waiting.ref)["metadata"]["annotations"]
+
+    await until(lambda: annotations()[names.HOLDER_ANNOTATION].startswith(f"{TRY_1}:"))
+    first = annotations()
+    assert first[names.LEASE_DURATION_ANNOTATION] == "1"
+    assert first[names.LEASE_ACTION_ANNOTATION] == "delete"
+    await until(lambda: annotations()[names.LEASE_RENEW_TIME_ANNOTATION] != first[names.LEASE_RENEW_TIME_ANNOTATION])
+    assert annotations()[names.HOLDER_ANNOTATION] == first[names.HOLDER_ANNOTATION]
+    waiting.end()
+    await event_of(task)
+
+
+async def test_a_trigger_that_runs_twice_hands_the_job_over_to_the_later_run(waiting, monkeypatch, task_log):
+    """A triggerer that stood still comes back: it may neither end the job nor renew its lease."""
+    held(waiting, TRY_1)
+    first, second = (in_triggerer(waiting, lease=1) for _ in range(2))
+    runs = []
+    for count, trigger in enumerate((first, second), 1):
+        runs.append(asyncio.create_task(events_of(trigger)))
+        await until(lambda count=count: len(waiting.writes()) >= count)
+    await until(lambda: any("waits for it elsewhere" in line for line in task_log()))
+    for state in ("deferred", "running", None):
+        airflow_says(monkeypatch, {"train": state})
+        await first.on_kill()
+    assert not any(each.method == "DELETE" for each in waiting.writes())
+    await second.on_kill()
+    assert [each.method for each in waiting.writes()][-1] == "DELETE"
+    await asyncio.gather(*runs)
+
+
+async def test_a_trigger_that_may_not_patch_says_so_and_goes_on_waiting(waiting, task_log):
+    held(waiting, TRY_1)
+
+    async def handler(asked, forward):
+        return refusal(403, "Forbidden", "mxjobs: cannot patch") if asked.method == "PATCH" else None
+
+    waiting.gateway.handler = handler
+    task = await waiting.start(holder=TRY_1, lease=1)
+    await until(lambda: any("could not be renewed" in line and "cannot patch" in line for line in task_log()))
+    await waiting.polled(8)
+    waiting.end()
+    assert (await event_of(task)).status == "succeeded"
+    assert len([each for each in waiting.writes() if each.method == "PATCH"]) == 1
 
 
 @pytest.mark.parametrize("extra", ["kube_config_path", "kube_config"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tenacity
+import uuid6
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
@@ -73,7 +74,7 @@ class Try:
     map_index: int = -1
     try_number: int = 1
     max_tries: int = 0
-    id: uuid.UUID = field(default_factory=uuid.uuid4)
+    id: uuid.UUID = field(default_factory=uuid6.uuid7)
     pushed: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: Any) -> None:
@@ -218,6 +219,14 @@ class Stage:
         self.hook.custom_object_client.delete_namespaced_custom_object(
             names.GROUP, names.VERSION, "default", names.PLURAL, job["metadata"]["name"], body=client.V1DeleteOptions()
         )
+
+
+def staged(running: RunningServer, *, deferrable: bool) -> Iterator[Stage]:
+    """A stage for one test, which leaves no task behind."""
+    with ThreadPoolExecutor(4) as threads:
+        stage = Stage(running, threads, deferrable=deferrable)
+        yield stage
+        stage.close()
 
 
 async def first_event(trigger: BaseTrigger) -> Any:

@@ -1,0 +1,159 @@
+"""Who holds a job: the fencing token that a try writes into it, and the lease that it renews. Pure.
+
+Airflow gives up on a worker or triggerer that stands still, and lets another go on. When the first comes back, it must
+not end the job that the other waits for: only whose token stands in the job may end it.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.job_lease import JobLease, LeaseAction, annotations_of
+
+Holds = Callable[[str], bool]
+"""Whether the token that stands in a job, empty for none, is one of those who ask."""
+
+_RENEWALS: Final = 3
+"""How often a lease is renewed within its duration."""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The lease that a job is to carry."""
+
+    seconds: int
+    action: LeaseAction
+
+
+def token_of_try(try_number: int, try_id: UUID | str) -> str:
+    """The token of a try: Airflow makes a new id for each, which a deferral keeps, and which sorts by time."""
+    return f"{try_number}:{try_id}"
+
+
+def token_of_run(of_try: str, run: str) -> str:
+    """The token of one run of a trigger, of which there may be two at a time, on two triggerers."""
+    return f"{of_try}:{run}"
+
+
+def standing_in(job: Mapping[str, Any]) -> str:
+    """The token that stands in the job; empty where there is none."""
+    return str(((job.get("metadata") or {}).get("annotations") or {}).get(names.HOLDER_ANNOTATION) or "")
+
+
+def try_of(token: str) -> str:
+    """The token of the try that a token is of."""
+    return ":".join(token.split(":")[:2])
+
+
+def title_of(token: str) -> str:
+    """How messages call the holder."""
+    return f"try {token.partition(':')[0]} of its task" if ":" in token else (token or "nobody")
+
+
+def is_newer(token: str, than: str) -> bool:
+    """Whether a token is of a later try of the task; what no try has written is of none."""
+    found, own = _read(token), _read(than)
+    return found is not None and own is not None and found > own
+
+
+def held_by_try(of_try: str | None) -> Holds:
+    """What a try may end: what it holds itself, or a trigger of it, and jobs in which there is no token."""
+    return lambda standing: standing == "" or (of_try is not None and _is_of(standing, of_try))
+
+
+def held_exactly_by(*tokens: str | None) -> Holds:
+    """What one run of a trigger may end: what it holds itself, and jobs in which there is no token."""
+    return lambda standing: standing == "" or standing in tokens
+
+
+def annotations(token: str, lease: Lease | None, now: datetime) -> dict[str, str]:
+    """The annotations of a job that is held, for its creation."""
+    if lease is None:
+        return {names.HOLDER_ANNOTATION: token}
+    renewed = now.isoformat(timespec="milliseconds")
+    return annotations_of(JobLease(lease.seconds, lease.action, token, renewed))
+
+
+def claim(job: Mapping[str, Any], token: str, lease: Lease | None, now: datetime) -> dict[str, Any]:
+    """The patch that takes the job in hand, or renews its lease, if it has not changed since it was read."""
+    none = dict.fromkeys(
+        (names.LEASE_DURATION_ANNOTATION, names.LEASE_ACTION_ANNOTATION, names.LEASE_RENEW_TIME_ANNOTATION)
+    )
+    return {
+        "metadata": {
+            "resourceVersion": job["metadata"]["resourceVersion"],
+            "annotations": {**(none if lease is None else {}), **annotations(token, lease, now)},
+        }
+    }
+
+
+class Tenure:
+    """One process's hold on a job for as long as it waits: what it has to write into the job, and when.
+
+    Args:
+        token: What this process writes.
+        of_try: The token of its try, whose hold it may take over.
+        lease: The lease to renew; None for none.
+        is_written: Whether the token stands in the job already.
+        clock: Seconds, monotonic.
+        now: The time that is written into the job, for people.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        of_try: str,
+        lease: Lease | None,
+        *,
+        is_written: bool,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.token = token
+        self.lost_to = ""
+        """Whose token was found in place of this one; nothing is written from then on."""
+        self._of_try = of_try
+        self._lease = lease
+        self._clock, self._now = clock, now
+        self._renewed: float | None = clock() if is_written else None
+        self._gave_up = False
+
+    def due(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The patch to send now to the job as it was just read; None for none."""
+        standing = standing_in(job)
+        if self._gave_up or self.lost_to or not standing:
+            return None
+        if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp"):
+            return None
+        is_ours = standing == self.token if self._renewed is not None else _is_of(standing, self._of_try)
+        if not is_ours:
+            self.lost_to = standing
+            return None
+        if self._renewed is not None and (self._lease is None or not self._is_time(self._renewed, self._lease)):
+            return None
+        return claim(job, self.token, self._lease, self._now())
+
+    def written(self) -> None:
+        """The patch was stored."""
+        self._renewed = self._clock()
+
+    def give_up(self) -> None:
+        """Write nothing any more: the account has no right to."""
+        self._gave_up = True
+
+    def _is_time(self, renewed: float, lease: Lease) -> bool:
+        return self._clock() - renewed >= lease.seconds / _RENEWALS
+
+
+def _is_of(token: str, of_try: str) -> bool:
+    return token == of_try or token.startswith(f"{of_try}:")
+
+
+def _read(token: str) -> tuple[int, str] | None:
+    number, _, rest = token.partition(":")
+    return (int(number), rest.partition(":")[0]) if number.isdecimal() and rest else None

@@ -1,0 +1,52 @@
+"""How long a job may go on without its task: its lease and deadline, by the task's own retries and timeout. Pure."""
+
+import math
+from datetime import timedelta
+from typing import Final
+
+_A_DAY: Final = 24 * 3600.0
+"""Airflow's own longest delay before a retry."""
+_SLACK: Final = 3600.0
+_LOOKS: Final = 4
+"""A renewal is due after a third of the lease, and looks are up to a fifth further apart than said."""
+
+
+def lease_seconds(lease: float, poll_interval: float, delay_before_retry: float) -> int:
+    """The lease of a try: three looks fit in, and it is long enough for the next try, which goes on with the job.
+
+    Args:
+        lease: What the user asked for.
+        poll_interval: Seconds between two looks at the job, with each of which the lease may be renewed.
+        delay_before_retry: Seconds until another try begins after this one.
+    """
+    return math.ceil(max(lease, _LOOKS * poll_interval) + delay_before_retry)
+
+
+def delay_before_retry(
+    try_number: int, max_tries: int, delay: timedelta, *, factor: float = 0.0, longest: timedelta | None = None
+) -> float:
+    """Seconds until another try begins after this one; 0 where none is left.
+
+    Args:
+        try_number: This try's.
+        max_tries: How many retries the task has.
+        delay: Its `retry_delay`.
+        factor: Its `retry_exponential_backoff`; 0 or False for none, True for 2.
+        longest: Its `max_retry_delay`.
+    """
+    if try_number > max_tries:
+        return 0.0
+    seconds = delay.total_seconds()
+    if factor:
+        seconds *= max(2.0, float(factor)) ** min(try_number, 64)  # Airflow's jitter at most doubles a delay
+    return min(seconds, longest.total_seconds() if longest is not None else _A_DAY)
+
+
+def deadline_seconds(timeout: timedelta, tries_left: int, between_tries: float) -> int:
+    """The job's `activeDeadlineSeconds` where its manifest has none.
+
+    Each try that goes on with the job has its whole `execution_timeout`, so all of them have to fit in: this is for a
+    job that nobody looks after any more.
+    """
+    tries = max(tries_left, 1)
+    return round(tries * timeout.total_seconds() + (tries - 1) * between_tries + _SLACK)

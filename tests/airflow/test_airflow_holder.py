@@ -1,0 +1,221 @@
+"""Who holds the job of a task, and for how long it goes on without it: on a real API server."""
+
+from datetime import timedelta
+
+import pytest
+import structlog.testing
+from kubernetes.client.exceptions import ApiException
+from provider_fixtures import StampedLog, Store, Try, eventually, server_in_thread, staged
+
+from mxnet_operator.api import names
+from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.job_ref import JobRef
+
+MANIFEST = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "MXJob",
+    "metadata": {"name": "held"},
+    "spec": {
+        "jobMode": "MXTrain",
+        "mxReplicaSpecs": {
+            "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1"}]}}}
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with server_in_thread(tmp_path_factory.mktemp("server"), StampedLog()) as running:
+        yield running
+
+
+@pytest.fixture(params=["waiting", "deferred"])
+def stage(request, running):
+    yield from staged(running, deferrable=request.param == "deferred")
+
+
+@pytest.fixture
+def waiting_stage(running):
+    yield from staged(running, deferrable=False)
+
+
+@pytest.fixture
+def task_log():
+    """The messages of the task's log so far."""
+    with structlog.testing.capture_logs() as entries:
+        yield lambda: [entry["event"] for entry in entries]
+
+
+def annotations_of(stage, job):
+    return stage.hook.get_job(JobRef.of(job))["metadata"].get("annotations") or {}
+
+
+def begun(stage, ti, store, **arguments):
+    """A try that waits for its job, once the job is its own."""
+    operator = stage.operator(**{"poll_interval": 0.05, **arguments})
+    task = stage.start(operator, ti, store)
+    job = stage.job_of(task)
+    token = f"{ti.try_number}:{ti.id}"
+    eventually(lambda: _require(annotations_of(stage, job)[names.HOLDER_ANNOTATION].startswith(token)))
+    return operator, task, job
+
+
+def _require(holds):
+    assert holds
+
+
+def next_try(ti):
+    return Try(run_id=ti.run_id, try_number=ti.try_number + 1, max_tries=ti.max_tries)
+
+
+def test_a_job_carries_its_holder_and_a_lease_from_its_creation_on(waiting_stage):
+    ti = Try(max_tries=2)
+    _, _, job = begun(waiting_stage, ti, Store(), retry_delay=timedelta(minutes=5))
+    annotations = job["metadata"]["annotations"]
+    assert annotations[names.HOLDER_ANNOTATION] == f"1:{ti.id}"
+    assert annotations[names.LEASE_DURATION_ANNOTATION] == "3900"
+    assert annotations[names.LEASE_ACTION_ANNOTATION] == "delete"
+    assert annotations[names.LEASE_RENEW_TIME_ANNOTATION]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "has_holder", "action"),
+    [
+        ({"on_kill_action": "suspend"}, True, "suspend"),
+        ({"on_kill_action": "keep"}, True, None),
+        ({"lease": None}, True, None),
+        ({"lease": timedelta(minutes=1)}, True, "delete"),
+        ({"wait_for_completion": False}, False, None),
+    ],
+)
+def test_only_a_job_that_ends_with_its_task_has_a_lease(stage, arguments, has_holder, action):
+    task = stage.start(stage.operator(**arguments))
+    job = stage.job_of(task)
+    annotations = job["metadata"].get("annotations") or {}
+    assert (names.HOLDER_ANNOTATION in annotations) is has_holder
+    assert annotations.get(names.LEASE_ACTION_ANNOTATION) == action
+    assert (names.LEASE_DURATION_ANNOTATION in annotations) is (action is not None)
+    stage.delete(job)
+
+
+def test_who_may_not_patch_gets_a_job_without_holder_and_lease_and_a_word_about_it(stage, monkeypatch, task_log):
+    operator = stage.operator()
+    monkeypatch.setattr(operator.hook, "may_patch", lambda _ref: False)
+    task = stage.start(operator)
+    job = stage.job_of(task)
+    assert "annotations" not in job["metadata"]
+    assert any("may not patch mxjobs.kubeflow.org" in line for line in task_log())
+    operator.on_kill()
+    assert stage.hook.get_job(JobRef.of(job)) is None
+
+
+def test_the_right_to_patch_is_known_before_the_job_exists(stage, monkeypatch):
+    unknown = JobRef(name="no-such-job", namespace="default")
+    assert stage.hook.may_patch(unknown)
+
+    def forbidden(*_args):
+        raise ApiException(status=403, reason="Forbidden")
+
+    monkeypatch.setattr(stage.hook.custom_object_client, "patch_namespaced_custom_object", forbidden)
+    assert not stage.hook.may_patch(unknown)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds"),
+    [
+        ({}, None),
+        ({"execution_timeout": timedelta(hours=2)}, 3 * 3600),
+        ({"execution_timeout": timedelta(hours=2), "wait_for_completion": False}, None),
+        ({"execution_timeout": timedelta(hours=2), "on_kill_action": "keep"}, None),
+    ],
+)
+def test_a_task_s_execution_timeout_becomes_the_job_s_deadline(stage, arguments, seconds):
+    task = stage.start(stage.operator(**arguments))
+    job = stage.job_of(task)
+    assert (job["spec"].get("runPolicy") or {}).get("activeDeadlineSeconds") == seconds
+    stage.delete(job)
+
+
+def test_a_manifest_s_own_deadline_stays(stage):
+    spec = {**MANIFEST["spec"], "runPolicy": {"activeDeadlineSeconds": 77}}
+    task = stage.start(stage.operator(manifest={**MANIFEST, "spec": spec}, execution_timeout=timedelta(hours=2)))
+    job = stage.job_of(task)
+    assert job["spec"]["runPolicy"]["activeDeadlineSeconds"] == 77
+    stage.delete(job)
+
+
+def test_a_worker_renews_the_lease_while_it_waits(waiting_stage):
+    _, _, job = begun(waiting_stage, Try(), Store(), lease=1)
+    first = annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION]
+    eventually(lambda: _require(annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION] != first))
+
+
+@pytest.mark.parametrize("action", ["delete", "suspend"])
+def test_a_worker_that_comes_back_leaves_the_job_to_the_retry(waiting_stage, task_log, action):
+    """Its supervisor stood still for longer than Airflow waits, and then ends it."""
+    ti, store = Try(max_tries=1), Store()
+    lost, first, job = begun(waiting_stage, ti, store, on_kill_action=action)
+    again, second, same = begun(waiting_stage, next_try(ti), store, on_kill_action=action)
+    assert same["metadata"]["uid"] == job["metadata"]["uid"]
+    lost.on_kill()
+    with pytest.raises(MXNetJobError):
+        first.result()
+    found = waiting_stage.hook.get_job(JobRef.of(job))
+    assert not (found["spec"].get("runPolicy") or {}).get("suspend")
+    assert any("is left alone, though this try was killed: try 2 of its task waits for it now" in s for s in task_log())
+    again.on_kill()
+    with pytest.raises(MXNetJobError):
+        second.result()
+    ended = waiting_stage.hook.get_job(JobRef.of(job))
+    assert (ended is None) if action == "delete" else ended["spec"]["runPolicy"]["suspend"]
+
+
+def test_a_worker_that_stood_still_before_it_took_the_job_over_never_does(waiting_stage):
+    """Of three tries the second stands still between its look at the job and its patch; the third is faster."""
+    ti, store = Try(max_tries=2), Store()
+    _, _, job = begun(waiting_stage, ti, store)
+    late, latest = next_try(ti), next_try(next_try(ti))
+    early_store = Store(store)
+    begun(waiting_stage, latest, store)
+    task = waiting_stage.start(waiting_stage.operator(), late, early_store)
+    with pytest.raises(MXNetJobError, match="try 3 of its task waits for it now, and this is an earlier one"):
+        task.result()
+    assert annotations_of(waiting_stage, job)[names.HOLDER_ANNOTATION] == f"3:{latest.id}"
+
+
+def test_a_finished_job_is_not_removed_by_a_try_that_was_given_up_on(waiting_stage, task_log):
+    """The retry, which looks a moment later, would find it gone and unfinished."""
+    ti, store = Try(max_tries=1), Store()
+    _, first, job = begun(waiting_stage, ti, store, on_finish_action="delete")
+    begun(waiting_stage, next_try(ti), store, on_finish_action="keep", poll_interval=3600)
+    waiting_stage.write_status(job, "Succeeded")
+    assert first.result()["state"] == "Succeeded"
+    assert waiting_stage.hook.get_job(JobRef.of(job)) is not None
+    assert any("is not deleted: try 2 of its task waits for it now" in line for line in task_log())
+
+
+def test_a_cleared_task_ends_the_job_that_another_try_held(waiting_stage):
+    ti, store = Try(), Store()
+    _, _, job = begun(waiting_stage, ti, store)
+    cleared = Try(run_id=ti.run_id, try_number=2, max_tries=1)
+    _, _, new = begun(waiting_stage, cleared, store)
+    assert new["metadata"]["uid"] != job["metadata"]["uid"]
+    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
+
+
+def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_stage, monkeypatch):
+    operator, task, job = begun(waiting_stage, Try(), Store(), poll_interval=3600)
+    delete, conflicts = operator.hook.delete_job, []
+
+    def changed_meanwhile(ref, **options):
+        if not conflicts:
+            conflicts.append(options)
+            waiting_stage.write_status(job, "Running", "changed")
+        return delete(ref, **options)
+
+    monkeypatch.setattr(operator.hook, "delete_job", changed_meanwhile)
+    operator.on_kill()
+    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
+    with pytest.raises(MXNetJobError):
+        task.result()
