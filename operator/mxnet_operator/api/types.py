@@ -228,6 +228,9 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         Int32,
         Meta(description="Attempts of a gang all of whose pods were created: restarts + 1 from then on (ours)."),
     ] = 0
+    started_scope: Annotated[
+        str, Meta(description="The restartScope that the job was started with; it stays until it is suspended (ours).")
+    ] = ""
     start_time: Timestamp | None = None
     completion_time: Timestamp | None = None
     last_reconcile_time: Timestamp | None = None

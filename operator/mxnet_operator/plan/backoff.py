@@ -10,21 +10,24 @@ from mxnet_operator.api.types import MXJob
 
 FIRST: Final = timedelta(seconds=10)
 LONGEST: Final = timedelta(minutes=10)
+CLOCK_SKEW: Final = timedelta(minutes=1)
+"""How far apart the clocks of two controllers may be without anybody having set one."""
 JITTER: Final = 0.1
 """Part of the wait by which jobs that failed together come back apart."""
 
 
-def next_attempt(job: MXJob) -> datetime | None:
+def next_attempt(job: MXJob, now: datetime) -> datetime | None:
     """When the pods of the next attempt may be made; None where there is nothing to wait for.
 
-    Neither a resumed job waits, nor one after its first disruption.
+    Neither a resumed job waits, nor one after its first disruption, nor one whose last attempt ended in the future: a
+    clock was set back since, and nobody knows how long ago that was.
     """
     status = job.status
     since = next(
         (c.last_update_time for c in status.conditions if c.type == conditions.RESTARTING and c.status == "True"), None
     )
     doublings = (status.restarts_count_towards_max or status.restarts - 1) - 1
-    if since is None or doublings < 0:
+    if since is None or doublings < 0 or since > now + CLOCK_SKEW:
         return None
     wait = min(FIRST * (1 << min(doublings, 10)), LONGEST)
     return after(since, wait.total_seconds() * (1 + JITTER * _fraction(job)))

@@ -84,7 +84,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
     told = with_ignored_change(specified, left.conditions, now)
     status = msgspec.structs.replace(status, conditions=told)
     record_in = time_to_record(job.status, status, replicas, now)
-    begin = next_attempt(job)
+    begin = next_attempt(job, now)
     waiting = begin is not None and begin > now
     return Plan(
         actions=(

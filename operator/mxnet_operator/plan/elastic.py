@@ -1,4 +1,7 @@
-"""Numbers of replicas stay while a job runs, since ps-lite can't follow: its status has those that it was started with.
+"""Numbers of replicas and the restartScope stay while a job runs: its status has those that it was started with.
+
+ps-lite can't follow other numbers. In scope Job an attempt is all pods of one number, in scope Replica each pod has its
+own: under the other scope the sound pods of a running job would look like left-overs.
 
 The CRD's rule refuses a change on a job that isn't suspended. This is for what gets past it: a CRD without the rule, or
 a suspension that was taken back before it came about. A change takes effect once the job says Suspended.
@@ -12,6 +15,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import RESTART_POLICY
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaSpec
+from mxnet_operator.plan.attempt import restart_scope
 
 _TAKEN_AWAY: Final = ReplicaSpec(
     restart_policy=RESTART_POLICY,
@@ -29,7 +33,7 @@ _TAKEN_AWAY: Final = ReplicaSpec(
 
 
 def as_started(job: MXJob) -> MXJob:
-    """A job with defaults as it was started: the types and numbers of then.
+    """A job with defaults as it was started: the types, numbers and restartScope of then.
 
     Of a type that was taken away only the number is known: its pods count, and the API server refuses new ones.
     """
@@ -43,24 +47,33 @@ def as_started(job: MXJob) -> MXJob:
         for replica_type in names.REPLICA_TYPES
         if replica_type in started
     }
-    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, mx_replica_specs=specs))
+    policy = job.spec.run_policy
+    if scope := job.status.started_scope:
+        policy = msgspec.structs.replace(policy, restart_scope="Job" if scope == "Job" else "Replica")
+    spec = msgspec.structs.replace(job.spec, mx_replica_specs=specs, run_policy=policy)
+    return msgspec.structs.replace(job, spec=spec)
 
 
 def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
-    """The status with the numbers of a job as it was started, or is about to be: from now on they stay."""
-    return msgspec.structs.replace(status, started_replicas=_numbers(job))
+    """The status with the numbers and scope of a job as it was started, or is about to be: from now on they stay."""
+    return msgspec.structs.replace(status, started_replicas=_numbers(job), started_scope=restart_scope(job))
 
 
 def with_ignored_change(asked: MXJob, current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
     """The conditions with ReplicasChangeIgnored while `asked`, a job with defaults, differs from what was started."""
     started, wanted = asked.status.started_replicas, _numbers(asked)
     kinds = [kind for kind in dict.fromkeys((*started, *wanted)) if started.get(kind, 0) != wanted.get(kind, 0)]
-    if not started or not kinds:
+    changes = [f"{kind} from {started.get(kind, 0)} to {wanted.get(kind, 0)}" for kind in kinds]
+    what = ["number of replicas"] if kinds else []
+    if (old := asked.status.started_scope) and old != (new := _scope_asked_for(asked)):
+        changes.append(f"restartScope from {old} to {new}")
+        what.append("restartScope")
+    if not started or not changes:
         return without_ignored_change(current, now)
-    changes = ", ".join(f"{kind} from {started.get(kind, 0)} to {wanted.get(kind, 0)}" for kind in kinds)
     message = (
-        f"The number of replicas was changed while the job runs ({changes}), which MXNet can't follow: it goes on as "
-        "it was started. Set spec.runPolicy.suspend to true, wait until the job is Suspended, and set it to false."
+        f"The {' and the '.join(what)} was changed while the job runs ({', '.join(changes)}), which it can't follow: "
+        "it goes on as it was started. Set spec.runPolicy.suspend to true, wait until the job is Suspended, and set it "
+        "to false."
     )
     return conditions.set_condition(
         current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_NOT_SUSPENDED, message, now
@@ -72,6 +85,13 @@ def without_ignored_change(current: tuple[Condition, ...], now: datetime) -> tup
     return conditions.set_false(
         current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_AS_STARTED, "The job runs as specified.", now
     )
+
+
+def _scope_asked_for(asked: MXJob) -> str:
+    """What the job's user wants of the replicas that were started."""
+    started = as_started(asked).spec
+    spec = msgspec.structs.replace(started, run_policy=asked.spec.run_policy)
+    return restart_scope(msgspec.structs.replace(asked, spec=spec))
 
 
 def _numbers(job: MXJob) -> dict[str, int]:

@@ -61,6 +61,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         replica_statuses={},
         restarting_pods=(),
         started_replicas={},
+        started_scope="",
         start_time=None,
     )
     return Plan(actions=deletions, status=suspended)

@@ -14,6 +14,19 @@ GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
 EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
 RESOURCES = ("jobs", "pods", "services")
+EDITS: tuple[tuple[str, Any], ...] = (
+    ("restartScope", "Job"),
+    ("restartScope", "Replica"),
+    ("restartScope", None),
+    ("cleanPodPolicy", "All"),
+    ("cleanPodPolicy", "None"),
+    ("exitCodes", {"retryable": [1], "permanent": [130]}),
+    ("exitCodes", None),
+    ("activeDeadlineSeconds", 3600),
+    ("progressDeadlineSeconds", 3600),
+    ("ttlSecondsAfterFinished", 100),
+)
+"""Fields of the runPolicy that a user edits, and to what; None takes one away."""
 Draw = Callable[[World], Iterator[Step]]
 
 
@@ -142,12 +155,13 @@ def _trouble(rng: random.Random, world: World) -> Step:
         lambda: ("shut down", node),
         lambda: ("reboot", node, rng.choice(["Unknown", "ContainerStatusUnknown"])),
         lambda: ("collect", node),
-        lambda: ("hang", label) if "activeDeadlineSeconds" in world.setup.policy else ("evict", label),
+        lambda: ("hang", label) if "activeDeadlineSeconds" in world.policy else ("evict", label),
         lambda: ("delete pod", label),
         lambda: ("delete pod", label, 0),
         lambda: ("suspend",),
         lambda: ("resume",),
         lambda: ("backoffLimit", rng.randint(0, 4)),
+        lambda: ("edit", *rng.choice(EDITS)),
         lambda: ("delete job",) if rng.random() < 0.3 else ("create job",),
         lambda: ("squat", label),
         lambda: ("step clock", rng.choice(["a", "b", "server"]), rng.choice([-3600, -60, 60, 3600])),

@@ -50,7 +50,7 @@ async def wrong_at_the_end(world: World) -> Iterator[str]:
     found = [f"a_settled_job_is_left_alone: {writes} more writes"] if writes else []
     job = world.job
     found += _left_over(world, job)
-    if job is not None and "ttlSecondsAfterFinished" in world.setup.policy and truth.is_over(job):
+    if job is not None and "ttlSecondsAfterFinished" in world.policy and truth.is_over(job):
         found.append("a_finished_job_is_deleted_in_time: it is still there")
     if job is not None:
         found += _unfinished(world, job)
@@ -73,7 +73,7 @@ def _unfinished(world: World, job: Object) -> Iterator[str]:
 
 
 def _not_cleaned_up(world: World, job: Object) -> Iterator[str]:
-    policy = world.setup.policy.get("cleanPodPolicy", "None")
+    policy = world.policy.get("cleanPodPolicy", "None")
     pods = [pod for pod in world.api.pods() if owner_of(pod)]
     unfinished = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] in ("Pending", "Running")]
     if truth.is_over(job) and unfinished:
@@ -111,7 +111,7 @@ def _pods_go_on(world: World) -> bool:
     running = [pod for pod in world.api.pods() if world.kubelet.runs(pod)]
     if names.TUNER in world.setup.replicas:  # Tracker and servers never end by themselves.
         running = [pod for pod in running if pod["metadata"]["name"].startswith("job-tuner-")]
-    elif world.setup.restarts_as_gang and (len(running) < _still_needed(world) or _hangs(world, *running)):
+    elif world.restarts_as_gang and (len(running) < _still_needed(world) or _hangs(world, *running)):
         return False
     running = [pod for pod in running if not _hangs(world, pod)]
     for pod in running:

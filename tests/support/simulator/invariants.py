@@ -31,7 +31,7 @@ def one_pod_per_replica(world: World, write: Write) -> Iterator[str]:
 def attempts_do_not_overlap(world: World, write: Write) -> Iterator[str]:
     """No pod of attempt k+1 while one of attempt k exists."""
     new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
-    if new is None or not world.setup.restarts_as_gang:
+    if new is None or not world.restarts_as_gang:
         return
     for pod in world.api.pods():
         old = world.lives.by_uid.get(pod["metadata"]["uid"])
@@ -76,7 +76,7 @@ def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
 
 def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[str]:
     """ps-lite: once a member of an attempt is known to have ended, the attempt gets no new ones."""
-    if write.by is None or write.by.seen is None or not world.setup.restarts_as_gang:
+    if write.by is None or write.by.seen is None or not world.restarts_as_gang:
         return
     seen = write.by.seen
     for other in truth.attempt_of(world, seen.job):
@@ -133,7 +133,7 @@ def counted_before_it_is_deleted(world: World, write: Write) -> Iterator[str]:
     life, job = world.lives.by_uid.get(before["metadata"]["uid"]), world.job
     if life is None or job is None or job["metadata"]["uid"] != life.owner or is_over(job):
         return
-    if world.setup.restarts_as_gang:
+    if world.restarts_as_gang:
         if life.attempt >= restarts(job):
             yield f"{life.name} of the running attempt was deleted"
     elif life.uid not in world.condemned:
@@ -216,7 +216,7 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     if any(life.is_doubtful for life in ended):
         return
     there_were = sum(life.counts for life in truth.decisive(world, ended))
-    if world.setup.restarts_as_gang:
+    if world.restarts_as_gang:
         there_were = min(there_were, 1)
     if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
         there_were = min(there_were, failures)  # Suspended in the same moment: the attempt ends for that.
@@ -259,7 +259,7 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
     policy = after["spec"].get("runPolicy") or {}
     limit = int(policy.get("backoffLimit", 6))
     failures = sum(life.counts for life in truth.decisive(world, ended))
-    if world.setup.restarts_as_gang:
+    if world.restarts_as_gang:
         failures = min(failures, 1)
     beyond = failures > 0 and truth.counted(after) + failures > limit
     is_lost = world.setup.restart == "Never"  # One that is simply gone is final, too.
@@ -290,7 +290,7 @@ def running_means_that_all_have_started(world: World, write: Write) -> Iterator[
     if after is None or holds(before, "Running") or not holds(after, "Running"):
         return
     lives = truth.attempt_of(world, after)
-    if not world.setup.restarts_as_gang:
+    if not world.restarts_as_gang:
         lives = world.lives.of(after["metadata"]["uid"])
     missing = sum(world.setup.replicas.values()) - len({(life.type, life.index) for life in lives if life.started})
     if missing:
@@ -303,7 +303,7 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
     if after is None or holds(before, "Succeeded") or not holds(after, "Succeeded"):
         return
     lives = world.lives.of(after["metadata"]["uid"])
-    if world.setup.restarts_as_gang:
+    if world.restarts_as_gang:
         lives = [life for life in lives if life.attempt == restarts(after)]
     done = {life.name for life in lives if life.end == "done"}
     for label in world.setup.deciders:

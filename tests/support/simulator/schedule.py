@@ -51,10 +51,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         kinds = ("tuner-",) if names.TUNER in self.replicas else ("scheduler-", "worker-")
         return [label for label in self.labels if label.startswith(kinds)]
 
-    @property
-    def restarts_as_gang(self) -> bool:
-        """The scope of a restart, by semantics.md."""
-        scope = self.policy.get("restartScope")
+    def restarts_as_gang(self, scope: str | None) -> bool:
+        """What a restart brings back, by semantics.md, of a job with this restartScope."""
         if scope is not None or names.TUNER in self.replicas:
             return scope == "Job"
         return names.SCHEDULER in self.replicas or self.replicas.get(names.WORKER, 0) > 1

@@ -55,7 +55,7 @@ def attempt_of(world: World, job: Object | None) -> list[Life]:
     if job is None:
         return []
     lives = world.lives.of(job["metadata"]["uid"])
-    if world.setup.restarts_as_gang:
+    if world.restarts_as_gang:
         return [life for life in lives if life.attempt == restarts(job)]
     return [life for life in lives if life.uid not in (status_of(job).get("restartingPods") or ())]
 
@@ -70,7 +70,7 @@ def ended_and_seen(world: World, write: Write) -> list[Life]:
 def decisive(world: World, ended: list[Life]) -> list[Life]:
     """Those whose end decides: in a gang the first to fail, as far as their seconds tell; the rest follows from it."""
     failed = [life for life in ended if life.end != "done"]
-    if not world.setup.restarts_as_gang or not failed:
+    if not world.restarts_as_gang or not failed:
         return failed
     first = min(life.at for life in failed)
     return [life for life in failed if life.at == first]
@@ -84,7 +84,7 @@ def is_final(world: World, life: Life) -> bool:
         return True
     if world.setup.restart != "ExitCode" or life.end != "exit":
         return False
-    listed = world.setup.policy.get("exitCodes") or {}
+    listed = world.policy.get("exitCodes") or {}
     if life.code in listed.get("permanent", ()):
         return True
     if life.code in listed.get("retryable", ()):

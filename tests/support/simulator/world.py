@@ -50,6 +50,8 @@ class World:
         """For each job's uid the revision in which a Service of it was last there and went."""
         self.told_of: set[str] = set()
         """uids of pods since whose creation a controller has written a status."""
+        self.restarts_as_gang = False
+        """Whether the job is restarted whole: as it was when it was started, or last resumed."""
         self._actor: Controller | None = None
         self._watcher = watcher
         self.api.store.storage.observe(self._changed)
@@ -75,6 +77,7 @@ class World:
             "suspend": lambda: self._set_policy(suspend=True),
             "resume": lambda: self._set_policy(suspend=False),
             "backoffLimit": lambda limit: self._set_policy(backoffLimit=limit),
+            "edit": lambda field, value: self._set_policy(**{field: value}),
             "delete job": lambda: self.api.delete(self.api.jobs, JOB),
             "create job": self.create_job,
             "squat": self._squat,
@@ -106,6 +109,16 @@ class World:
     @property
     def job(self) -> Object | None:
         return self.api.job
+
+    @property
+    def policy(self) -> Object:
+        """The job's runPolicy as its user has it by now."""
+        return self.setup.policy if self.job is None else self.policy_of(self.job)
+
+    @staticmethod
+    def policy_of(job: Object) -> Object:
+        """A job's runPolicy."""
+        return job["spec"].get("runPolicy") or {}
 
     def create_job(self) -> None:
         """The user's job, or one more of its name after it was deleted."""
@@ -153,9 +166,17 @@ class World:
         if change.resource == SERVICES.key and change.after is None:
             self.services_until[owner_of(change.object)] = change.revision
         if change.resource == self.api.jobs.key:
+            if not (_is_started(change.before) and _is_started(change.after)):
+                self.restarts_as_gang = self.setup.restarts_as_gang(self.policy_of(change.object).get("restartScope"))
             self.condemned.update((change.object.get("status") or {}).get("restartingPods") or ())
             if self._actor is not None:
                 self.told_of.update(pod["metadata"]["uid"] for pod in self.api.pods())
         if self._actor is not None and (is_new or change.resource == self.api.jobs.key):
             self.writes += 1
         self._watcher(self, Write(change, self._actor))
+
+
+def _is_started(job: Object | None) -> bool:
+    """Whether a job has begun and isn't suspended: what it is restarted as stays then."""
+    conditions = ((job or {}).get("status") or {}).get("conditions") or ()
+    return bool(conditions) and not any((each["type"], each["status"]) == ("Suspended", "True") for each in conditions)

@@ -199,9 +199,18 @@ class TestListForm:
 
     def test_a_chief_that_was_asked_for_decides_about_success(self):
         assert job(seeds.SEED_004_DIST).spec.success_policy is None
-        assert job(seeds.SEED_004_STORED).spec.success_policy == "Scheduler"
+        written = manifest(seeds.SEED_004_DIST)
+        for chief, policy in (("SCHEDULER", "Scheduler"), ("WORKER", "AllWorkers")):
+            written["spec"]["terminationPolicy"] = {"chief": {"replicaName": chief, "replicaIndex": 0}}
+            assert forms.to_v1(written)["spec"]["successPolicy"] == policy
+
+    def test_a_chief_that_the_old_operator_wrote_into_an_exported_job_is_no_wish_of_its_user(self):
+        """It came with a RuntimeId: the job succeeded with its Scheduler, and a worker was killed while it saved."""
+        assert job(seeds.SEED_004_STORED).spec.success_policy is None
         written = manifest(seeds.SEED_004_STORED)
-        written["spec"]["terminationPolicy"]["chief"]["replicaName"] = "WORKER"
+        written["spec"]["terminationPolicy"]["chief"] = {}
+        assert "successPolicy" not in forms.to_v1(written)["spec"]
+        written["spec"]["terminationPolicy"]["chief"] = {"replicaName": "WORKER", "replicaIndex": 0}
         assert forms.to_v1(written)["spec"]["successPolicy"] == "AllWorkers"
 
     def test_an_entry_without_type_is_a_worker(self):

@@ -1,5 +1,7 @@
 """A change of the number of replicas: not followed by a job that runs, and followed by one that was suspended."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 from builders import NOW, make_mxjob, make_pod
@@ -192,3 +194,42 @@ class TestSuspended:
         assert [pod.index for pod in created(answer)] == [0, 2]
         assert after(job, answer).status.completed_indexes == {"Worker": "1"}
         assert after(job, answer).status.replica_statuses["Worker"].succeeded == 1
+
+
+class TestTheScopeOfARestart:
+    @pytest.mark.parametrize(("before", "after_"), [("Replica", "Job"), ("Job", "Replica")])
+    def test_a_sound_job_runs_on_whatever_its_scope_becomes_and_says_that_it_does(
+        self, before: str, after_: str
+    ) -> None:
+        """From Replica to Job it tore a sound gang down, "worker-1 is gone", since its pods had several numbers."""
+        job = running(scope=before)
+        failed = make_pod(job, "Worker", 1).failed(137)
+        restarted = after(job, plan(job, Observed((*pods_of(job, 1), failed.obj())), NOW))
+        attempts = {"Replica": (0, 1), "Job": (1, 1)}[before]
+        pods = Observed(
+            tuple(
+                make_pod(job, "Worker", index).running().set(attempt=attempt, uid=f"{index}-{attempt}").obj()
+                for index, attempt in enumerate(attempts)
+            )
+        )
+        later = NOW + timedelta(minutes=1)
+        runs = after(restarted, plan(restarted, pods, later))
+        edited = with_policy(runs, restart_scope=after_)
+        answer = plan(edited, pods, later)
+        assert not [action for action in answer.actions if isinstance(action, CreatePod | DeletePod)]
+        status = after(edited, answer).status
+        assert (status.state, status.restarts) == ("Running", 1)
+        told = ignored(after(edited, answer))
+        assert told is not None
+        assert f"restartScope from {before} to {after_}" in told.message
+
+    def test_a_change_takes_effect_when_the_job_is_suspended_and_resumed(self) -> None:
+        job = suspended(with_policy(running(scope="Replica"), restart_scope="Job"))
+        assert job.status.started_scope == ""
+        resumed = with_spec(job, suspend=False)
+        assert after(resumed, plan(resumed, Observed(), NOW)).status.started_scope == "Job"
+
+
+def with_policy(job: MXJob, **fields: object) -> MXJob:
+    policy = msgspec.structs.replace(job.spec.run_policy, **fields)
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))

@@ -121,6 +121,19 @@ class TestBackOff:
         assert look(job, 9).actions == ()
         assert len([a for a in look(job, 12).actions if isinstance(a, CreatePod)]) == 2
 
+    @pytest.mark.parametrize("minutes", [2, 60, 60 * 24 * 365])
+    def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(self, minutes: int) -> None:
+        """The next attempt waited for the hour to come again."""
+        job = stored(job := running(), look(job, 0, *killed(job)))
+        assert len([a for a in look(job, -60 * minutes).actions if isinstance(a, CreatePod)]) == 2
+
+    @pytest.mark.parametrize("seconds", [1, 10, 60])
+    def test_the_clock_of_another_leader_that_is_a_little_behind_does_not_cut_it_short(self, seconds: int) -> None:
+        job = stored(job := running(), look(job, 0, *killed(job)))
+        wait = look(job, -seconds).requeue_after
+        assert wait is not None
+        assert 10 * SECOND <= wait <= (60 + 11) * SECOND
+
     def test_a_suspension_neither_counts_nor_waits(self) -> None:
         job = running(backoffLimit=0)
         job = with_suspend(suspended(job, 10), False)

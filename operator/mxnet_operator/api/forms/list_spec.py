@@ -8,7 +8,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.forms.form import Note, Path, Spec
 from mxnet_operator.api.forms.templates import port_conflicts, port_of, port_path, with_port, without
-from mxnet_operator.api.older.lists import SCHEDULER, chief_of, type_of
+from mxnet_operator.api.older.lists import SCHEDULER, chief_asked_for, type_of
 from mxnet_operator.api.structural import FieldError
 
 TRAINING: Final = "MXTrain"
@@ -86,7 +86,7 @@ def _run_policy(spec: Spec, defaults: ListDefaults, specs: dict[str, Any], note:
 
 
 def _success_policy(spec: Spec, note: Note) -> dict[str, str]:
-    chief = chief_of(spec)
+    chief = chief_asked_for(spec)
     if chief is None:
         return {}
     note(("spec", "successPolicy"), f"was terminationPolicy.chief.replicaName: {chief}")

@@ -45,3 +45,12 @@ def chief_of(spec: Mapping[str, Any]) -> str | None:
     """The type that a spec names as the one whose end is the job's; None where it names none."""
     chief = (spec.get("terminationPolicy") or {}).get("chief")
     return None if chief is None else chief.get("replicaName") or SCHEDULER
+
+
+def chief_asked_for(spec: Mapping[str, Any]) -> str | None:
+    """The chief that a user has named; None for the one that the form's first operator wrote into every job.
+
+    It left its RuntimeId in each job that it took, and made Scheduler 0 the chief where nothing else was said.
+    """
+    chief = chief_of(spec)
+    return None if chief == SCHEDULER and spec.get("RuntimeId") else chief
