@@ -214,3 +214,26 @@ def test_what_a_gang_does_after_its_first_member_was_taken_is_no_failure_of_its_
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_a_replica_that_was_done_and_is_made_again_by_a_stale_leader_stays_done() -> None:
+    """Fresh seed 1000000292, the rule was wrong: the pod was deleted by hand before the stale leader had seen it."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 2}),
+        steps=(
+            ("look", "b"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("exit", "worker-0", 0),
+            ("hear", "b"),
+            ("wait", 5),
+            ("delete pod", "worker-0", 0),
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("exit", "worker-0", 138),
+            ("look", "b"),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")
