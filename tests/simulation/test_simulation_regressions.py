@@ -237,3 +237,30 @@ def test_a_replica_that_was_done_and_is_made_again_by_a_stale_leader_stays_done(
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_a_pod_that_a_stale_leader_makes_for_a_suspended_job_goes_in_whatever_scope_it_has_by_then() -> None:
+    """Fresh seed 2000003148, the rule was wrong: a suspended job has the scope that it will be resumed with."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 1}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("hear", "b"),
+            ("edit", "restartScope", "Job"),
+            ("exit", "worker-0", 143),
+            ("hear", "a"),
+            ("look", "a"),
+            ("suspend",),
+            ("hear", "a"),
+            ("look", "a"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("hear", "b", "pods", 2),
+            ("look", "b"),
+            ("hear", "a"),
+            ("look", "a"),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -93,7 +93,7 @@ def nobody_joins_a_running_gang_alone(world: World, write: Write) -> Iterator[st
     made: a controller that died between the two leaves no trace of a first replica that goes before anybody looks.
     """
     new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
-    if new is None or write.by is None or write.by.seen is None or not world.setup.restarts_as_gang:
+    if new is None or write.by is None or write.by.seen is None or not world.restarts_as_gang:
         return
     attempt = [life for life in world.lives.of(new.owner) if life.attempt == new.attempt and life.uid != new.uid]
     all_were_there = len({(life.type, life.index) for life in attempt}) == sum(world.setup.replicas.values())

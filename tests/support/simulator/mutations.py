@@ -150,8 +150,8 @@ MUTATIONS = (
     Mutation(
         "make pods of attempt 0 for ever",
         "plan/topology.py",
-        "CreatePod(replica.type, replica.index, job.status.restarts)",
-        "CreatePod(replica.type, replica.index, 0)",
+        "CreatePod(*each, job.status.restarts, is_last",
+        "CreatePod(*each, 0, is_last",
     ),
     Mutation(
         "delete the running attempt",
