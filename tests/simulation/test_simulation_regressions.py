@@ -264,3 +264,29 @@ def test_a_pod_that_a_stale_leader_makes_for_a_suspended_job_goes_in_whatever_sc
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_job_that_starts_and_fails_in_one_look_has_not_flipped_what_is_as_it_was() -> None:
+    """Fresh seed 3000001870: Running, false since a suspension, was true and false again within one write."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 1}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("suspend",),
+            ("delete pod", "worker-0", 0),
+            ("hear", "a"),
+            ("look", "a"),
+            ("resume",),
+            ("hear", "a"),
+            ("look", "a"),
+            ("wait", 1),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("exit", "worker-0", 3),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -96,6 +96,15 @@ def set_false(
     return set_condition(conditions, condition_type, why, message, now, status="False")
 
 
+def with_lasting_transitions(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """The conditions that one write puts in place of others: what is as it was has not flipped in between."""
+    old = {(c.type, c.status): c.last_transition_time for c in before}
+    return tuple(
+        c if (since := old.get((c.type, c.status))) is None else msgspec.structs.replace(c, last_transition_time=since)
+        for c in after
+    )
+
+
 def created(conditions: tuple[Condition, ...], name: str, now: datetime) -> tuple[Condition, ...]:
     """The conditions with Created, which every job has from its first status on."""
     return set_condition(conditions, CREATED, reason(CREATED), f"{names.KIND} {name} is created.", now)

@@ -87,7 +87,7 @@ def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -
         replica_type: ReplicaStatus(succeeded=count.succeeded + count.active, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _finished(status, current, counts, replicas, now)
+    return _finished(status, conditions.with_lasting_transitions(job.status.conditions, current), counts, replicas, now)
 
 
 def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, now: datetime) -> MXJobStatus:
@@ -100,7 +100,7 @@ def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, n
         replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)
         for replica_type, count in status.replica_statuses.items()
     }
-    return _finished(status, current, counts, replicas, now)
+    return _finished(status, conditions.with_lasting_transitions(job.status.conditions, current), counts, replicas, now)
 
 
 def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:

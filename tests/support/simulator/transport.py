@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, MutableSequence
+from typing import TypeVar
 
 import msgspec
 from simulator.api import Api
@@ -9,6 +10,8 @@ from simulator.api import Api
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.transport import Request
+
+T = TypeVar("T")
 
 FAULTS = ("dies before", "dies after", "reply lost", "unavailable", "refused", "held")
 
@@ -43,7 +46,9 @@ class SimulatedTransport:
         self.stopped.clear()
         self.released.clear()
 
-    async def request(self, request: Request, *, warnings: MutableSequence[str] | None = None) -> bytes:
+    async def request(
+        self, request: Request, read: Callable[[bytes], T], *, warnings: MutableSequence[str] | None = None
+    ) -> T:
         kind = self._fault.kind if self._fault is not None and self._asked == self._fault.at else ""
         self._asked += 1
         if kind == "held":
@@ -71,7 +76,7 @@ class SimulatedTransport:
             raise ApiUnavailable("the connection broke")
         if warnings is not None:
             warnings.extend(texts)
-        return answer
+        return read(answer)
 
     async def _die(self) -> None:
         self.died = True
