@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.status_size import says, shortened
 from mxnet_operator.api.types import Condition, MXJobStatus
 
 CREATED: Final = "Created"
@@ -67,16 +68,17 @@ def set_condition(
 ) -> tuple[Condition, ...]:
     """The conditions with one of them set: unchanged where it says so already, else with it as the last.
 
-    Running and Restarting displace each other, and a terminal condition makes both false, as in 1.8.1.
+    A message is shortened to what a status has room for. Running and Restarting displace each other, and a terminal
+    condition makes both false, as in 1.8.1.
     """
     old = next((c for c in conditions if c.type == condition_type), None)
-    if old is not None and (old.status, old.reason, old.message) == (status, why, message):
+    if old is not None and (old.status, old.reason) == (status, why) and says(old.message, message):
         return conditions
     new = Condition(
         type=condition_type,
         status=status,
         reason=why,
-        message=message,
+        message=shortened(message),
         last_update_time=now,
         last_transition_time=old.last_transition_time if old is not None and old.status == status else now,
     )

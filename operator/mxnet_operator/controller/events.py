@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mxnet_operator.api.kinds import MXJOB, Kind
+from mxnet_operator.api.status_size import shortened
 from mxnet_operator.api.types import ObjectMeta
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
@@ -17,8 +18,6 @@ from mxnet_operator.kube.resources import EVENTS
 from mxnet_operator.plan.actions import Event
 
 COMPONENT: Final = "mxjob-controller"
-LONGEST_MESSAGE: Final = 1024
-"""Characters that the API server takes in an Event's message."""
 _REMEMBERED: Final = 4096
 
 log = logging.getLogger(__name__)
@@ -93,14 +92,6 @@ class EventRecorder:
 
     def _timestamp(self) -> str:
         return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def shortened(message: str) -> str:
-    """The message within the limit, its middle cut out: the beginning says what, the end has a log's last lines."""
-    if len(message) <= LONGEST_MESSAGE:
-        return message
-    half = (LONGEST_MESSAGE - 5) // 2
-    return f"{message[:half]} ... {message[-half:]}"
 
 
 def _about(job: ObjectMeta) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import msgspec
 from mxnet_operator.api import conditions, forms
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.kinds import MXJOB, Kind
+from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
@@ -192,7 +193,7 @@ class Reconciler:
             status = read.status  # Its last phase comes when the clean-up is over.
         if status is not None:
             old = msgspec.to_builtins(read.status) if read.stored is None else read.stored
-            wire = forms.status_to_wire(read.form, read.source, status, pods_left=pods_left)
+            wire = forms.status_to_wire(read.form, read.source, within_bounds(status), pods_left=pods_left)
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
         if decided.status is not None and self._on_status is not None:

@@ -67,7 +67,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
     going = outgoing(job, observed)
     present = observed.without(going)
     replicas = replicas_of(job, present)
-    verdict = judge(job, replicas)
+    verdict = judge(job, replicas, len(going))
     if isinstance(verdict, Failure):
         return _told("Warning", failed_status(job, replicas, verdict, now))
     if has_succeeded(job, replicas):

@@ -4,6 +4,8 @@ The table of `semantics.md`: restartPolicy decides, exit codes where it says Exi
 a drained node, a deletion by hand) are tried again without counting against backoffLimit.
 """
 
+from typing import Final
+
 import msgspec
 
 from mxnet_operator.api.exit_codes import is_retryable
@@ -12,6 +14,9 @@ from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.disruption import EVICTED, is_disruption
 from mxnet_operator.plan.failure import Failure, describe, ended_at, failed_replicas, failure_of, first_of
 from mxnet_operator.plan.replicas import Outcome, Replica
+
+MAX_RESTARTING: Final = 64
+"""Pods that are replaced at a time in scope Replica: more at once would make the status too long."""
 
 
 class Teardown(msgspec.Struct, frozen=True):
@@ -24,8 +29,11 @@ class Teardown(msgspec.Struct, frozen=True):
     message: str
 
 
-def judge(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | Teardown | None:
-    """What the failed replicas of a job with defaults lead to; None while there are none."""
+def judge(job: MXJob, replicas: tuple[Replica, ...], going: int = 0) -> Failure | Teardown | None:
+    """What the failed replicas of a job with defaults lead to; None while there are none that may go now.
+
+    `going` is how many pods are on their way out already: where replicas are restarted one by one, a status names each.
+    """
     failed = failed_replicas(replicas)
     if not failed:
         return None
@@ -37,6 +45,10 @@ def judge(job: MXJob, replicas: tuple[Replica, ...]) -> Failure | Teardown | Non
     )
     if final:
         return failure_of(job, final)
+    if restart_scope(job) == "Replica":
+        failed = decisive = tuple(sorted(failed, key=ended_at)[: max(MAX_RESTARTING - going, 0)])
+        if not failed:
+            return None
     failures = sum(not _was_disrupted(replica) for replica in decisive)
     if restart_scope(job) == "Job":
         failures = min(failures, 1)

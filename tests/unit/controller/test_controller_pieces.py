@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from mxnet_operator.controller.events import LONGEST_MESSAGE, shortened
+from mxnet_operator.api.status_size import LONGEST_MESSAGE, shortened
 from mxnet_operator.controller.log_format import JsonFormatter, TextFormatter
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.observe import project_job, project_pod, project_service

@@ -1,0 +1,54 @@
+"""Bounds on the texts of a status and on a status as a whole: whatever a node or a program writes, a job stays small.
+
+A message keeps its beginning, which says what happened, and more of its end: the last line of an exception says why.
+"""
+
+from typing import Final
+
+import msgspec
+
+from mxnet_operator.api.types import Condition, MXJobStatus
+
+LONGEST_MESSAGE: Final = 1024
+"""Bytes of a condition's message; of an Event's the API server takes as many characters."""
+LONGEST_STATUS: Final = 32 * 1024
+"""Bytes of a status as JSON."""
+_SHORT_MESSAGE: Final = 128
+"""Bytes of each message of a status that would be longer than that."""
+
+
+def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
+    """The text in at most `limit` (64 or more) bytes of UTF-8; a longer one loses its middle, and says so."""
+    data = text.encode("utf-8", "replace")  # a lone surrogate becomes a question mark
+    if len(data) <= limit:
+        return data.decode()
+    mark = f" [... {len(data)} bytes, cut ...] "
+    left = limit - len(mark)
+    head = data[: left // 3].decode("utf-8", "ignore")
+    tail = data[len(data) - (left - left // 3) :].decode("utf-8", "ignore")
+    return f"{head}{mark}{tail}"
+
+
+def says(stored: str, message: str) -> bool:
+    """Whether a stored message is this one, whole or shortened."""
+    whole = shortened(message)
+    return stored in (whole, shortened(whole, _SHORT_MESSAGE))
+
+
+def within_bounds(status: MXJobStatus) -> MXJobStatus:
+    """The status with its messages shortened where it would be too long, and its result if that doesn't do.
+
+    What a job goes on from (finished replicas, those that are replaced) is never cut.
+    """
+    if _fits(status):
+        return status
+    status = msgspec.structs.replace(status, conditions=tuple(map(_short, status.conditions)))
+    return status if _fits(status) else msgspec.structs.replace(status, result=shortened(status.result))
+
+
+def _fits(status: MXJobStatus) -> bool:
+    return len(msgspec.json.encode(status)) <= LONGEST_STATUS
+
+
+def _short(condition: Condition) -> Condition:
+    return msgspec.structs.replace(condition, message=shortened(condition.message, _SHORT_MESSAGE))

@@ -1,0 +1,94 @@
+"""Whatever is written into a status, it stays small, and its texts keep what matters."""
+
+import msgspec
+import pytest
+from builders import NOW, make_mxjob, make_pod, observe
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
+from mxnet_operator.api.types import MAX_RESULT, MXJobStatus
+from mxnet_operator.plan import plan
+from mxnet_operator.plan.indexes import format_indexes
+from mxnet_operator.plan.restart import MAX_RESTARTING
+
+TYPES = sorted(
+    value
+    for name, value in vars(conditions).items()
+    if name.isupper() and isinstance(value, str) and "REASON" not in name
+)
+"""Every condition that a job can have."""
+REPLICAS = 7_500
+texts = st.text(max_size=60).flatmap(lambda text: st.integers(0, 3000).map(lambda times: text * times)) | st.binary(
+    max_size=3000
+).map(lambda data: data.decode("utf-8", "surrogateescape"))
+
+
+@given(text=texts, limit=st.integers(64, 2000))
+def test_a_text_is_valid_within_its_limit_and_keeps_both_ends(text, limit):
+    cut = shortened(text, limit)
+    data = cut.encode()
+    assert len(data) <= limit
+    valid = text.encode("utf-8", "replace")
+    if len(valid) <= limit:
+        assert data == valid
+    else:
+        head, mark, tail = cut.partition(f" [... {len(valid)} bytes, cut ...] ")
+        assert mark
+        assert valid.startswith(head.encode())
+        assert valid.endswith(tail.encode())
+        assert len(head.encode()) + len(tail.encode()) + len(mark) > limit - 7  # at most half a character at either cut
+    assert shortened(cut, limit) == cut
+
+
+@given(
+    messages=st.lists(texts, min_size=len(TYPES), max_size=len(TYPES)),
+    result=st.text(max_size=MAX_RESULT),
+    step=st.integers(2, 9),
+)
+def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages, result, step):
+    current = ()
+    for condition_type, message in zip(TYPES, messages, strict=True):
+        current = conditions.set_condition(current, condition_type, "Reason" * 5, message, NOW)
+    assert all(len(condition.message.encode()) <= LONGEST_MESSAGE for condition in current)
+    status = MXJobStatus(
+        conditions=current,
+        result=result,
+        completed_indexes={"Worker": format_indexes(range(0, REPLICAS, step))},
+        restarting_pods=tuple(f"{number:036d}" for number in range(MAX_RESTARTING)),
+        start_time=NOW,
+    )
+    bounded = within_bounds(status)
+    assert len(msgspec.json.encode(bounded)) <= LONGEST_STATUS
+    assert (bounded.completed_indexes, bounded.restarting_pods) == (status.completed_indexes, status.restarting_pods)
+    assert within_bounds(bounded) == bounded
+    told = {condition.type for condition in bounded.conditions}
+    for condition_type, message in zip(TYPES, messages, strict=True):
+        if condition_type in told:
+            again = conditions.set_condition(bounded.conditions, condition_type, "Reason" * 5, message, NOW)
+            assert again == bounded.conditions or condition_type in (conditions.RUNNING, conditions.RESTARTING)
+
+
+def test_a_pods_message_of_100_kb_leaves_its_end_and_a_mark_in_the_jobs_status():
+    job = make_mxjob("a").worker(1).condition("Created").obj()
+    pod = make_pod(job, "Worker").failed(1).set(pod_reason="Odd", pod_message="x" * 100_000 + " the last word")
+    status = plan(job, observe(job, pod), NOW).status
+    message = status.conditions[-1].message
+    assert len(message) <= LONGEST_MESSAGE
+    assert message.startswith("mxjob a is failed because 1 Worker replica(s) failed.")
+    assert "bytes, cut" in message
+    assert "the last word" in message
+
+
+@pytest.mark.parametrize("replicas", [1, MAX_RESTARTING, MAX_RESTARTING + 1, 500])
+def test_of_many_that_failed_so_many_are_replaced_at_a_time_as_a_status_has_room_for(replicas):
+    job = make_mxjob("a").worker(replicas).restart("ExitCode").run_policy(restartScope="Replica", backoffLimit=9999)
+    job = job.condition("Running").obj()
+    pods = [make_pod(job, "Worker", index).failed(137) for index in range(replicas)]
+    status = plan(job, observe(job, *pods), NOW).status
+    assert len(status.restarting_pods) == min(replicas, MAX_RESTARTING)
+    assert status.restarts_count_towards_max == len(status.restarting_pods)
+    going = msgspec.structs.replace(job, status=status)
+    later = plan(going, observe(job, *pods), NOW).status
+    assert later is None or later.restarting_pods == status.restarting_pods  # those have to go first
