@@ -11,7 +11,7 @@ from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import leaves, render, sampled
 from mxnet_argo.values import Value
 from mxnet_operator.api import names
-from mxnet_operator.api.validation import unknown_fields, validate
+from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 
 SHORTEST_TTL: Final = 300
 """Seconds that a finished job must stay, for a poller that was restarted to read how it ended."""
@@ -118,7 +118,7 @@ class TemplateJob:
                 f"{self.template}: the default of an input is not what its place takes: {error}"
             ) from error
         del sample["metadata"]["labels"], sample["metadata"]["ownerReferences"]
-        problems = [*validate(sample), *unknown_fields(sample)]
+        problems = [*(validate(sample) or template_errors(sample)), *unknown_fields(sample)]
         if problems:
             raise ValueError(f"{self.template}: {'; '.join(problem.message for problem in problems)}")
         ttl = sample["spec"]["runPolicy"].get("ttlSecondsAfterFinished")

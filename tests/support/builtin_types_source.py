@@ -1,9 +1,11 @@
-"""Writes the API server's builtin_types.json from the models of the official Python client."""
+"""Writes builtin_types.json, the fields of Kubernetes' own types, from the models of the official Python client."""
 
 import json
 import re
 import sys
 from pathlib import Path
+
+from kubernetes.client import Configuration, models
 
 KINDS = {
     "Pod": "V1Pod",
@@ -15,12 +17,18 @@ KINDS = {
     "Lease": "V1Lease",
     "Binding": "V1Binding",
     "ObjectMeta": "V1ObjectMeta",
+    "PodTemplateSpec": "V1PodTemplateSpec",
 }
 QUANTITIES = {"allocatable", "capacity", "limits", "overhead", "requests"}
+# where the client's types say less than the API does
+SPECIAL = {("str", "divisor"): "quantity", ("str", "sizeLimit"): "quantity"}
+SPECIAL |= {("object", "port"): "int-or-string", ("object", "targetPort"): "int-or-string"}
 SCALARS = {"str": "str", "datetime": "str", "int": "int", "bool": "bool", "float": "float", "object": "any"}
 
 
 def _compact(model_type, field, waiting):
+    if special := SPECIAL.get((model_type, field)):
+        return special
     if match := re.fullmatch(r"list\[(.*)\]", model_type):
         return f"[{_compact(match[1], field, waiting)}]"
     if match := re.fullmatch(r"dict[\[(](?:str), ?(.*)[\])]", model_type):
@@ -31,14 +39,22 @@ def _compact(model_type, field, waiting):
     return _name(model_type)
 
 
+def _is_required(cls, attribute):
+    instance = cls.__new__(cls)
+    instance.local_vars_configuration = Configuration()
+    try:
+        setattr(instance, attribute, None)
+    except ValueError:
+        return True
+    return False
+
+
 def _name(model):
     return re.sub(r"^V1(?=[A-Z])|^Core(?=V1)", "", model).removeprefix("V1")
 
 
 def builtin_types():
     """`{type: {field: type}}` of the built-in resources, reachable types included."""
-    from kubernetes.client import models
-
     found = {}
     waiting = list(KINDS.values())
     while waiting:
@@ -50,7 +66,7 @@ def builtin_types():
         found[name] = {}
         for attribute, model_type in cls.openapi_types.items():
             field = cls.attribute_map[attribute]
-            found[name][field] = _compact(model_type, field, waiting)
+            found[name][field] = _compact(model_type, field, waiting) + "!" * _is_required(cls, attribute)
     return {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
 
 

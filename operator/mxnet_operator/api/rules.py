@@ -94,8 +94,8 @@ def _has_a_replica(specs: Any) -> bool:
 
 
 def _servers_have_a_scheduler(specs: Any) -> bool:
-    count = {names.canonical_type(name): replicas for name, replicas in _replicas(specs)}
-    return count.get(names.SERVER, 0) == 0 or count.get(names.SCHEDULER, 0) > 0
+    present = {names.canonical_type(name) for name, replicas in _replicas(specs) if replicas > 0}
+    return names.SERVER not in present or names.SCHEDULER in present
 
 
 def _has_main_container(pod_spec: Any) -> bool:

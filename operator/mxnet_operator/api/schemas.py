@@ -1,6 +1,7 @@
 """The structural schemas of the kinds, generated from the types."""
 
 from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -14,8 +15,10 @@ from mxnet_operator.api.older.types import (
     NetSpec,
     OlderStatus,
 )
+from mxnet_operator.api.pod_template import complete_schema as complete_template
+from mxnet_operator.api.pod_template import crd_schema
 from mxnet_operator.api.structural import Schema
-from mxnet_operator.api.types import MXJob
+from mxnet_operator.api.types import POD_TEMPLATE, MXJob
 
 
 @cache
@@ -24,6 +27,31 @@ def job_schema(kind: Kind = MXJOB) -> Schema:
 
     That of mxjobs.kubeflow.org holds the fields of all its forms: what must stand together is for the rules to say.
     """
+    schema: Schema = _with_templates(_without_templates(kind), crd_schema())
+    return schema
+
+
+@cache
+def complete_schema(kind: Kind = MXJOB) -> Schema:
+    """The same with every field of the pod templates, and no others: it can't be a CRD's, for its size."""
+    schema: Schema = _with_templates(_without_templates(kind), complete_template())
+    return schema
+
+
+def _with_templates(schema: Any, template: Schema) -> Any:
+    """The schema with that of a pod template in each place for one."""
+    if isinstance(schema, list):
+        return [_with_templates(each, template) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if POD_TEMPLATE in schema:
+        kept = {key: value for key, value in schema.items() if key not in (POD_TEMPLATE, "type")}
+        return {**template, **kept}
+    return {key: _with_templates(each, template) for key, each in schema.items()}
+
+
+@cache
+def _without_templates(kind: Kind) -> Schema:
     schema = _schema_of(MXJob)
     properties: dict[str, Schema] = schema["properties"]
     properties["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}

@@ -1,9 +1,9 @@
 """Structural schemas of CRDs as the API server applies them: check, prune and default a value, in its own words.
 
 A structural schema is the subset of OpenAPI v3 that a CRD may use (KEP 1979-object-pruning). Only what our schemas
-use is implemented: type, required, properties, additionalProperties, items, enum, bounds, defaults and
-x-kubernetes-preserve-unknown-fields. The messages are kube-apiserver's, so that a user reads the same sentence from
-`mxjob validate`, the local cluster and a real one.
+use is implemented: type, required, properties, additionalProperties, items, enum, bounds, defaults,
+x-kubernetes-preserve-unknown-fields, and x-kubernetes-int-or-string. The messages are kube-apiserver's, so that a user
+reads the same sentence from `mxjob validate`, the local cluster and a real one.
 """
 
 import json
@@ -17,6 +17,7 @@ import msgspec
 Schema = dict[str, Any]
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
 _HEADER: dict[str, Schema] = {name: {_PRESERVE: True} for name in ("apiVersion", "kind", "metadata")}
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
 
@@ -54,11 +55,32 @@ def prune(schema: Schema, value: Any, path: str = "") -> list[str]:
     return list(_prune(schema, value, path))
 
 
+def drop_nulls(schema: Schema, value: Any, *, defaulted: bool = False) -> None:
+    """Drop in place what is null where the schema knows a field and no default for it, as the server does.
+
+    A null in a list, or in a field that the schema doesn't know, stays. With `defaulted`, fields go that the server
+    would fill with their default.
+    """
+    if isinstance(value, dict):
+        properties, additional = schema.get("properties", {}), schema.get("additionalProperties")
+        for name in list(value):
+            child = properties.get(name, additional)
+            if not isinstance(child, dict):
+                child = {}
+            elif value[name] is None and (defaulted or "default" not in child):
+                del value[name]
+                continue
+            drop_nulls(child, value[name], defaulted=defaulted)
+    elif isinstance(value, list):
+        for item in value:
+            drop_nulls(schema.get("items", {}), item, defaulted=defaulted)
+
+
 def apply_schema_defaults(schema: Schema, value: Any) -> None:
     """Fill in place the defaults of fields that are missing in an object that is there."""
     if isinstance(value, dict):
         for name, child in schema.get("properties", {}).items():
-            if name not in value and "default" in child:
+            if value.get(name) is None and "default" in child:
                 value[name] = json.loads(json.dumps(child["default"]))
             if name in value:
                 apply_schema_defaults(child, value[name])
@@ -80,8 +102,8 @@ def join(path: str, key: str) -> str:
 
 
 def _errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
-    expected = schema.get("type")
-    if expected is not None and not _has_type(value, expected):
+    expected = "integer,string" if _INT_OR_STRING in schema else schema.get("type")
+    if expected is not None and not any(_has_type(value, each) for each in expected.split(",")):
         name = _type_name(value)
         yield FieldError(
             path,
@@ -175,6 +197,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "integer": (int,),
     "number": (int, float),
+    "quantity": (int, float, str),
 }
 
 

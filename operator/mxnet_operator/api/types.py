@@ -5,7 +5,7 @@ from these types (`api/crd.py`): a description, a bound or an enumeration is wri
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -21,35 +21,8 @@ _INT32 = {"format": "int32", "maximum": 2**31 - 1}
 _INT64 = {"format": "int64"}
 _PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 
-_CONTAINER_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["name", "image"],
-    "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": names.MAX_NAME},
-        "image": {"type": "string", "minLength": 1, "maxLength": 1024},
-    },
-    **_PRESERVE,
-}
-_TEMPLATE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["spec"],
-    "properties": {
-        "spec": {
-            "type": "object",
-            "required": ["containers"],
-            "properties": {
-                "containers": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": 32,
-                    "items": _CONTAINER_SCHEMA,
-                },
-            },
-            **_PRESERVE,
-        },
-    },
-    **_PRESERVE,
-}
+POD_TEMPLATE: Final = "x-pod-template"
+"""Where the generated schema of a template belongs in a job's (`api/schemas.py` puts it there)."""
 
 Int32 = Annotated[int, Meta(ge=0, extra_json_schema=_INT32)]
 MAX_RESULT = 4096
@@ -65,8 +38,8 @@ ExitCode = Annotated[int, Meta(ge=1, le=255, extra_json_schema={"format": "int32
 Template = Annotated[
     dict[str, Any],
     Meta(
-        description="A PodTemplateSpec. What the rules read is declared; all other fields reach the pod untouched.",
-        extra_json_schema=_TEMPLATE_SCHEMA,
+        description="A PodTemplateSpec, as Kubernetes has it; fields unknown here reach the pod untouched.",
+        extra_json_schema={POD_TEMPLATE: True},
     ),
 ]
 RestartPolicy = Literal["", "Always", "ExitCode", "Never", "OnFailure"]

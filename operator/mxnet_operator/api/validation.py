@@ -1,7 +1,6 @@
 """Whether the API server takes a manifest as a job: one message per mistake, with the field and what is expected."""
 
 import difflib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,8 +12,8 @@ from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.older.rules import rules_of
 from mxnet_operator.api.older.transition_rules import transition_rules_of
 from mxnet_operator.api.rules import Rule
-from mxnet_operator.api.schemas import job_schema
-from mxnet_operator.api.structural import FieldError, Schema, join, prune, structural_errors
+from mxnet_operator.api.schemas import complete_schema, job_schema
+from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
 __all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate", "validate_update"]
@@ -23,16 +22,38 @@ __all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate
 def validate(manifest: Any) -> list[FieldError]:
     """Every reason for which the API server would refuse a manifest of any of our kinds; empty if it would take it.
 
-    As on the server, the rules between fields are looked at only once each field is well-formed. Unknown fields are
-    not an error here: see `unknown_fields`.
+    As on the server, the rules between fields are looked at only once each field is well-formed, and a null stands for
+    nothing. Unknown fields are not an error here: see `unknown_fields`; nor is what only the pod template's complete
+    schema knows: see `template_errors`.
     """
     if not isinstance(manifest, dict):
         return [
             FieldError("", "FieldValueTypeInvalid", "an MXJob is a mapping with apiVersion, kind, metadata and spec")
         ]
     kind = _kind(manifest)
+    manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
     return errors or _broken(rules_of(kind), manifest)
+
+
+def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a manifest as the server stores it: without the fields that are null."""
+    copied: dict[str, Any] = _copy(manifest)
+    drop_nulls(job_schema(_kind(manifest)), copied, defaulted=True)
+    if isinstance(metadata := copied.get("metadata"), dict):
+        copied["metadata"] = {name: value for name, value in metadata.items() if value is not None}
+    return copied
+
+
+def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
+    """What is of the wrong type, or missing, deep in a pod template, where the CRD's schema doesn't go.
+
+    The API server takes such a job and refuses its pods.
+    """
+    schema = complete_schema(_kind(manifest))
+    copied = without_nulls(manifest)
+    drop_nulls(schema, copied, defaulted=True)
+    return structural_errors(schema, copied)
 
 
 def missing_fields(manifest: Any) -> list[FieldError]:
@@ -53,9 +74,9 @@ def validate_update(old: Any, new: Any) -> list[FieldError]:
 
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
-    """Fields that the schema doesn't know and the server would drop, with the name that was probably meant."""
-    pruned = json.loads(json.dumps(manifest, default=str))
-    schema = job_schema(_kind(manifest))
+    """Fields that the server would drop from the job or its pods, with the name that was probably meant."""
+    pruned = _copy(manifest)
+    schema = complete_schema(_kind(manifest))
     return [FieldError(path, "FieldValueInvalid", _unknown(schema, path)) for path in prune(schema, pruned)]
 
 
@@ -68,6 +89,12 @@ def decode(manifest: bytes | dict[str, Any]) -> MXJob:
     if isinstance(manifest, bytes):
         return msgspec.json.decode(manifest, type=MXJob, strict=True)
     return msgspec.convert(manifest, MXJob)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copy(child) for name, child in value.items()}
+    return [_copy(child) for child in value] if isinstance(value, list) else value
 
 
 def _broken(rules: Iterable[Rule], manifest: dict[str, Any]) -> list[FieldError]:

@@ -22,7 +22,7 @@ from mxnet_operator.api.kinds import MXJOB, kind_of
 from mxnet_operator.api.older.types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.api.validation import missing_fields, validate
+from mxnet_operator.api.validation import missing_fields, template_errors, validate, without_nulls
 
 __all__ = ["FORMS", "Form", "errors", "form_of", "spec_to_v1", "status_from_wire", "status_to_wire", "to_v1"]
 
@@ -57,7 +57,8 @@ def form_of(manifest: dict[str, Any]) -> Form:
 def errors(manifest: Any) -> list[FieldError]:
     """Every mistake in a manifest, in the terms of its own form; empty if it means a job that can run.
 
-    The API server refuses the same and in the same words, as far as its schema and rules can say it.
+    The API server refuses the same and in the same words, as far as its schema and rules can say it; what is wrong
+    deeper in a pod template it says of the pods.
     """
     # A status is not the user's to get right, and may be one that a form's first operator wrote.
     asked = (
@@ -67,7 +68,7 @@ def errors(manifest: Any) -> list[FieldError]:
     )
     if found := validate(asked):
         return [*(error for error in missing_fields(asked) if error not in found), *found]
-    return list(form_of(manifest).conflicts(manifest["spec"]))
+    return template_errors(asked) or list(form_of(asked).conflicts(without_nulls(asked)["spec"]))
 
 
 def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -79,6 +80,7 @@ def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
     form = form_of(manifest)
     if form is V1:
         return manifest
+    manifest = without_nulls(manifest)
     built = {
         **manifest,
         "apiVersion": names.API_VERSION,
@@ -92,7 +94,7 @@ def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def spec_to_v1(manifest: dict[str, Any], note: Note) -> Spec:
     """The spec of the v1 job; `note` hears of each field of it that is not what was written, and why."""
-    return form_of(manifest).spec_to_v1(manifest["spec"], note)
+    return form_of(manifest).spec_to_v1(without_nulls(manifest)["spec"], note)
 
 
 def status_to_wire(

@@ -1,27 +1,13 @@
-"""The fields of the built-in types: which exist, and what each may hold.
+"""Kubernetes' own types as its API server decodes them (`api/builtin_types.py` lists their fields)."""
 
-`builtin_types.json` lists them as `{type: {field: type}}`, with `[T]` for lists and `{T}` for maps. It is taken from
-the models of the official Python client (`tests/support/builtin_types_source.py`), which cost 100 MB to import.
-"""
-
-import functools
 import re
-from importlib import resources
 from typing import Any
 
-import msgspec
-
+from mxnet_operator.api.builtin_types import types
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.quantities import quantity
 
 _SCALARS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
-
-
-@functools.cache
-def types() -> dict[str, dict[str, str]]:
-    """Every type that a built-in resource is made of."""
-    file = resources.files("mxnet_operator.local.apiserver").joinpath("builtin_types.json")
-    return msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, str]])
 
 
 class DecodeError(Exception):
@@ -66,6 +52,10 @@ def _walk(expected: str, value: Any, path: str, owner: str, unknown: list[str]) 
         return value
     if expected == "quantity":
         return _quantity(value)
+    if expected == "int-or-string":
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise DecodeError(f"json: cannot unmarshal {_json_type(value)} into Go value of type int32")
+        return value
     if expected in _SCALARS:
         if not isinstance(value, _SCALARS[expected]) or (isinstance(value, bool) and expected != "bool"):
             raise _wrong_type(expected, value, path, owner)

@@ -4,6 +4,7 @@ import hashlib
 
 import msgspec
 
+from mxnet_operator.api.builtin_types import types
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Catalog, Resource
@@ -35,7 +36,7 @@ def document(catalog: Catalog, group: str, version: str) -> Object:
         if resource.custom:
             schemas[f"{resource.kind}.{version}.{group}"] = _custom_schema(resource)
             schemas |= builtin_types.open_api_schemas("ObjectMeta")
-        elif resource.kind in builtin_types.types():
+        elif resource.kind in types():
             schemas |= builtin_types.open_api_schemas(resource.kind)
             schemas[resource.kind]["x-kubernetes-group-version-kind"] = [_kind(resource)]
     return {

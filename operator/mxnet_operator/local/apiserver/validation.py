@@ -4,10 +4,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
+    drop_nulls,
     invalid,
     prune,
     structural_errors,
@@ -93,10 +95,11 @@ def _without_nulls(resource: Resource, body: Object) -> Object:
 
 def _prune(resource: Resource, obj: Object) -> list[str]:
     if not resource.custom:
-        return builtin_types.decode(resource.kind, obj) if resource.kind in builtin_types.types() else []
+        return builtin_types.decode(resource.kind, obj) if resource.kind in types() else []
     unknown = builtin_types.decode("ObjectMeta", obj["metadata"])
     content = {key: value for key, value in obj.items() if key not in _HEADER}
     unknown = [f"metadata.{path}" for path in unknown] + prune(dict(resource.schema or {}), content)
+    drop_nulls(dict(resource.schema or {}), content)
     apply_schema_defaults(dict(resource.schema or {}), content)
     for key in obj.keys() - content.keys() - set(_HEADER):
         del obj[key]

@@ -1,0 +1,95 @@
+"""Schemas of the pod template, made from Kubernetes' own types: one for the CRDs, and a complete one.
+
+The CRDs' goes down to DEPTH levels of objects and keeps unknown fields, so that those of newer Kubernetes reach the
+pod; what is deeper is an object of any content, about which the API server speaks when the pod is created. The complete
+one knows every field, and is for whoever can say more than that before a job is sent (decision 0030).
+"""
+
+import functools
+from typing import Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.api.builtin_types import POD_TEMPLATE, required, types
+
+Schema = dict[str, Any]
+
+DEPTH: Final = 4
+"""Levels of objects that the CRDs type: template, pod, container or volume, and one below, as `env` or `resources`."""
+MAX_CONTAINERS: Final = 32
+QUANTITY: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+"""apimachinery's own pattern; a number of either type is a quantity, too."""
+_PRESERVE: Final = {"x-kubernetes-preserve-unknown-fields": True}
+_SCALARS: Final = {"str": "string", "int": "integer", "bool": "boolean", "float": "number"}
+_OF_THE_SERVER: Final = ("ephemeralContainers", "managedFields")
+"""Fields that no template can set, left out of the CRDs."""
+
+
+def crd_schema() -> Schema:
+    """The schema of a template as CRDs have it: structural, and small enough for `kubectl apply` (256 KiB a CRD)."""
+    return _with_rules(_crd(POD_TEMPLATE, DEPTH))
+
+
+@functools.cache
+def complete_schema() -> Schema:
+    """The schema of a template with all fields of all levels, and no others; its parts are shared, so only read it.
+
+    Its type `quantity` is not for a CRD.
+    """
+    return _with_rules(_complete(POD_TEMPLATE))
+
+
+def _crd(word: str, depth: int) -> Schema:
+    if word[0] == "[":
+        return {"type": "array", "items": _crd(word[1:-1], depth)}
+    if word[0] == "{":
+        return {"type": "object", "additionalProperties": _crd(word[1:-1], depth)}
+    if word in types():
+        if depth == 0:
+            return {"type": "object", **_PRESERVE}
+        fields = {name: each for name, each in types()[word].items() if name not in _OF_THE_SERVER}
+        return _object(word, {name: _crd(each, depth - 1) for name, each in fields.items()}) | _PRESERVE
+    if word == "quantity":
+        return {"pattern": QUANTITY, **_PRESERVE}
+    return _scalar(word)
+
+
+@functools.cache
+def _complete(word: str) -> Schema:
+    if word[0] == "[":
+        return {"type": "array", "items": _complete(word[1:-1])}
+    if word[0] == "{":
+        return {"type": "object", "additionalProperties": _complete(word[1:-1])}
+    if word in types():
+        return _object(word, {name: _complete(each) for name, each in types()[word].items()})
+    if word == "quantity":
+        return {"type": "quantity", "pattern": QUANTITY}
+    return _scalar(word)
+
+
+def _object(name: str, properties: dict[str, Schema]) -> Schema:
+    needed = {"required": list(required()[name])} if required()[name] else {}
+    return {"type": "object", **needed, "properties": properties}
+
+
+def _scalar(word: str) -> Schema:
+    if word == "int-or-string":
+        return {"x-kubernetes-int-or-string": True}
+    return {"type": _SCALARS[word]} if word in _SCALARS else dict(_PRESERVE)
+
+
+def _with_rules(template: Schema) -> Schema:
+    """The template's schema with what an MXJob asks beyond a pod, and with the bounds without which rules cost much."""
+    spec = template["properties"]["spec"]
+    containers = spec["properties"]["containers"]
+    container = containers["items"]
+    bounded = {
+        "name": {"type": "string", "minLength": 1, "maxLength": names.MAX_NAME},
+        "image": {"type": "string", "minLength": 1, "maxLength": 1024},
+    }
+    item = {**container, "required": ["name", "image"], "properties": {**container["properties"], **bounded}}
+    listed = {**containers, "minItems": 1, "maxItems": MAX_CONTAINERS, "items": item}
+    named = {**spec, "properties": {**spec["properties"], "containers": listed}}
+    return {**template, "required": ["spec"], "properties": {**template["properties"], "spec": named}}
