@@ -95,9 +95,14 @@ def apply_schema_defaults(schema: Schema, value: Any) -> None:
 
 
 def join(path: str, key: str) -> str:
-    """The path of a field below `path`, in the notation of the API server."""
+    """The path of a field below `path`, as the API server writes it where a rule is broken."""
     if not _PLAIN_KEY.fullmatch(key):
         return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def _below(path: str, key: str) -> str:
+    """The path of a field below `path`, as the API server writes it of a field's type: the key as it is."""
     return f"{path}.{key}" if path else key
 
 
@@ -105,6 +110,9 @@ def _errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     expected = "integer,string" if _INT_OR_STRING in schema else schema.get("type")
     if expected is not None and not any(_has_type(value, each) for each in expected.split(",")):
         name = _type_name(value)
+        if "format" in schema and expected in ("integer", "number") and not isinstance(value, str | list):
+            # kube-openapi compares formats where there is one
+            expected, name = schema["format"], "float64" if isinstance(value, float) else ""
         yield FieldError(
             path,
             "FieldValueTypeInvalid",
@@ -130,7 +138,7 @@ def _errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
 def _object_errors(schema: Schema, value: dict[str, Any], path: str) -> Iterator[FieldError]:
     for name in schema.get("required", ()):
         if name not in value:
-            yield FieldError(join(path, name), "FieldValueRequired", "Required value")
+            yield FieldError(_below(path, name), "FieldValueRequired", "Required value")
     limit = schema.get("maxProperties")
     if limit is not None and len(value) > limit:
         yield FieldError(path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {limit} items")
@@ -138,9 +146,9 @@ def _object_errors(schema: Schema, value: dict[str, Any], path: str) -> Iterator
     additional = schema.get("additionalProperties")
     for name, item in value.items():
         if name in properties:
-            yield from _errors(properties[name], item, join(path, name))
+            yield from _errors(properties[name], item, _below(path, name))
         elif isinstance(additional, dict):
-            yield from _errors(additional, item, join(path, name))
+            yield from _errors(additional, item, _below(path, name))
 
 
 def _array_errors(schema: Schema, value: list[Any], path: str) -> Iterator[FieldError]:
@@ -179,12 +187,12 @@ def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
         additional = schema.get("additionalProperties")
         for name in list(value):
             if name in properties:
-                yield from _prune(properties[name], value[name], join(path, name))
+                yield from _prune(properties[name], value[name], _below(path, name))
             elif isinstance(additional, dict):
-                yield from _prune(additional, value[name], join(path, name))
+                yield from _prune(additional, value[name], _below(path, name))
             elif not schema.get(_PRESERVE) and additional is not True:
                 del value[name]
-                yield join(path, name)
+                yield _below(path, name)
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from _prune(schema.get("items", {_PRESERVE: True}), item, f"{path}[{position}]")
@@ -205,7 +213,7 @@ def _has_type(value: Any, expected: str) -> bool:
     if isinstance(value, bool):
         return expected == "boolean"
     if isinstance(value, float) and expected == "integer":
-        return value.is_integer()
+        return value.is_integer() and abs(value) < 2**53  # beyond, a float64 is no JSON integer to Go's decoder
     return isinstance(value, _PYTHON_TYPES[expected])
 
 

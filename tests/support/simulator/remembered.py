@@ -22,6 +22,7 @@ Errors = Callable[[Any], list[FieldError]]
 def install() -> None:
     """Remember the answers in this process from now on."""
     forms.validate = remembered(forms.validate)  # type: ignore[attr-defined]
+    forms.template_errors = remembered(forms.template_errors)  # type: ignore[attr-defined]
     validation.RULES = {kind: remembered(rules) for kind, rules in validation.RULES.items()}  # type: ignore[misc]
 
 

@@ -53,7 +53,7 @@ def test_each_kind_of_mistake_has_its_reason() -> None:
     assert {error.path: error.reason for error in structural_errors(SCHEMA, value)} == {
         "spec.on": "FieldValueTypeInvalid",
         "spec.items": "FieldValueTooMany",
-        "spec.map[k.l]": "FieldValueTypeInvalid",
+        "spec.map.k.l": "FieldValueTypeInvalid",
         "spec.when": "FieldValueInvalid",
         "spec.free": "FieldValueTypeInvalid",
     }
