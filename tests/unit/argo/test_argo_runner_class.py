@@ -51,7 +51,7 @@ def test_its_outputs_are_files_that_may_be_missing() -> None:
 
 
 def test_it_is_tried_again_unless_the_exit_code_says_that_it_would_end_the_same_way() -> None:
-    again = {Exit.TRY_AGAIN, Exit.INTERNAL, Exit.TERMINATED, Exit.INTERRUPTED}
+    again = {Exit.TRY_AGAIN, Exit.INTERNAL, Exit.TERMINATED, Exit.INTERRUPTED, Exit.CLOSED_PIPE}
     assert set(FINAL_CODES) == set(Exit) - again - {Exit.OK}
     expression = template()["retryStrategy"]["expression"]
     assert all(f"'{int(code)}'" in expression for code in FINAL_CODES)
