@@ -31,5 +31,5 @@ def test_the_simulation_catches_a_mistake(name: str, tmp_path: Path) -> None:
 
 
 def test_the_simulation_finds_nothing_in_an_unchanged_copy(tmp_path: Path) -> None:
-    unchanged = Mutation("none", "plan/decide.py", "verdict = judge(job, replicas)", "verdict = judge(job, replicas)")
+    unchanged = Mutation("none", "plan/decide.py", "def plan(", "def plan(")
     assert judge(unchanged, tmp_path, schedules=30, unit_tests=False).invariant == ""

@@ -1,7 +1,9 @@
 """What the simulation has found, each cut down to the schedule that shows it."""
 
+import pytest
+from simulator.draw import LABELS
 from simulator.run import run
-from simulator.schedule import Schedule, Setup
+from simulator.schedule import Schedule, Setup, Step
 
 GANG = Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="ExitCode")
 ALL_START = (
@@ -290,3 +292,30 @@ def test_a_job_that_starts_and_fails_in_one_look_has_not_flipped_what_is_as_it_w
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def _running(*labels: str) -> tuple[Step, ...]:
+    starts = tuple(("kubelet", label) for _ in range(2) for label in labels)
+    return (("look", "a"), *starts, ("hear", "a"), ("look", "a"))
+
+
+@pytest.mark.parametrize("changed", [*LABELS, *((key, "x") for key, _ in LABELS)])
+@pytest.mark.parametrize("then", [(), (("exit", "worker-0", 137),), (("suspend",),), (("delete pod", "worker-0"),)])
+def test_whatever_label_of_a_running_gang_is_changed_its_attempts_do_not_overlap(
+    changed: tuple[str, str | None], then: tuple[Step, ...]
+) -> None:
+    """Without the label that it is watched by, a pod was taken for lost, and attempt 1 begun beside it, for ever."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
+        steps=(
+            *_running("scheduler-0", "server-0", "worker-0", "worker-1"),
+            ("label", "worker-1", *changed),
+            *then,
+            ("hear", "a"),
+            ("look", "a"),
+            ("hear", "a"),
+            ("look", "a"),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")

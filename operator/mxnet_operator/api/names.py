@@ -42,6 +42,8 @@ LABEL_JOB_UID: Final = "mxjob.kubeflow.org/job-uid"
 LABEL_ATTEMPT: Final = "mxjob.kubeflow.org/attempt"
 LABEL_RUNTIME_ID: Final = "mxjob.kubeflow.org/runtime-id"
 
+REPLICA_ANNOTATION: Final = "mxjob.kubeflow.org/replica"
+"""Which replica a pod is and of which attempt, as `Worker/1/0`: what its labels said when it was created."""
 DELETE_WITH_WORKFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/delete-with-workflow"
 """Where it is "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
 

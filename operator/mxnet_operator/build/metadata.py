@@ -30,6 +30,11 @@ def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
     }
 
 
+def pod_labels(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[str, str]:
+    """The labels of one replica's pod of one attempt."""
+    return {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
+
+
 def owner_reference(job: MXJob) -> dict[str, Any]:
     """The controller reference by which the API server collects a child when its job is gone."""
     return {

@@ -6,7 +6,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build.environment import environment
 from mxnet_operator.build.fail_fast import wants_hook, with_hook
-from mxnet_operator.build.metadata import owner_reference, replica_labels
+from mxnet_operator.build.metadata import owner_reference, pod_labels
 
 
 def build_pod(job: MXJob, replica_type: str, index: int, attempt: int, *, has_hook: bool = False) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def build_pod(job: MXJob, replica_type: str, index: int, attempt: int, *, has_ho
     metadata = template.get("metadata") or {}
     name = names.replica_name(job.metadata.name, replica_type, index)
     variables = environment(job, replica_type, index)
-    labels = {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
+    labels = pod_labels(job, replica_type, index, attempt)
+    identity = {names.REPLICA_ANNOTATION: f"{replica_type}/{index}/{attempt}"}
     spec = template["spec"]
     if has_hook and wants_hook(job, replica_type):
         spec = with_hook(spec)
@@ -31,7 +32,7 @@ def build_pod(job: MXJob, replica_type: str, index: int, attempt: int, *, has_ho
             "name": name,
             "namespace": job.metadata.namespace,
             "labels": {**(metadata.get("labels") or {}), **labels},
-            "annotations": metadata.get("annotations") or {},
+            "annotations": {**(metadata.get("annotations") or {}), **identity},
             "ownerReferences": [owner_reference(job)],
         },
         "spec": {

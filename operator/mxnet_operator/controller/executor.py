@@ -9,6 +9,7 @@ from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build import build_pod, build_service
 from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
+from mxnet_operator.build.metadata import pod_labels
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.resources import resource_of
@@ -24,6 +25,7 @@ from mxnet_operator.plan.actions import (
     DeletePod,
     DeleteService,
     Event,
+    RestoreLabels,
     StopPod,
     SuspendJob,
 )
@@ -35,7 +37,7 @@ _REMEDY: Final = (
     " spec.runPolicy.activeDeadlineSeconds; spec.runPolicy.failFast: false ends this warning"
 )
 
-_Ending = StopPod | DeletePod | DeleteService | DeleteJob | SuspendJob
+_Ending = StopPod | RestoreLabels | DeletePod | DeleteService | DeleteJob | SuspendJob
 
 
 class Outcome:
@@ -79,7 +81,14 @@ class Executor:
         self._turns = turns or Turns()
         self._kind = kind
         job = resource_of(kind)
-        self._resources = {StopPod: PODS, DeletePod: PODS, DeleteService: SERVICES, DeleteJob: job, SuspendJob: job}
+        self._resources = {
+            StopPod: PODS,
+            RestoreLabels: PODS,
+            DeletePod: PODS,
+            DeleteService: SERVICES,
+            DeleteJob: job,
+            SuspendJob: job,
+        }
         self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
@@ -150,9 +159,10 @@ class Executor:
             outcome.error = outcome.error or error
             return
         owner: dict[str, Any] = next((o for o in found.get("ownerReferences") or () if o.get("controller")), {})
-        wanted, has = (m.get("labels", {}).get(names.LABEL_ATTEMPT) for m in (manifest["metadata"], found))
+        wanted, has = (_attempt(metadata) for metadata in (manifest["metadata"], found))
         is_ours, is_going = owner.get("uid") == job.metadata.uid, "deletionTimestamp" in found
-        if is_ours and (wanted or "0") == (has or "0") and not is_going:
+        if is_ours and wanted == has and not is_going:
+            found = await self._with_labels(job, resource, manifest["metadata"], found, outcome)
             self._writes.record(_key(job), resource, {"metadata": found})
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
@@ -165,6 +175,23 @@ class Executor:
                 " job otherwise"
             )
             outcome.refuse(Refused(kind=manifest["kind"], name=name, message=message))
+
+    async def _with_labels(
+        self, job: MXJob, resource: Resource, wanted: dict[str, Any], found: dict[str, Any], outcome: Outcome
+    ) -> dict[str, Any]:
+        """The metadata of a child that is not in the caches, once it has the labels again by which it is watched."""
+        labels = found.get("labels") or {}
+        is_watched = labels.get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
+        if is_watched or names.REPLICA_ANNOTATION not in (found.get("annotations") or {}):
+            return found
+        body = {"metadata": {"uid": found["uid"], "labels": wanted["labels"]}}
+        try:
+            stored = await self._client.patch(resource.path(job.metadata.namespace, wanted["name"]), body)
+        except KubeError as error:
+            outcome.error = outcome.error or error
+            return found
+        metadata: dict[str, Any] = stored["metadata"]
+        return metadata
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good.
@@ -179,6 +206,9 @@ class Executor:
                 if isinstance(action, StopPod):
                     body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
                     stored = await self._client.patch(path, body)
+                elif isinstance(action, RestoreLabels):
+                    labels = pod_labels(job, action.type, action.index, action.attempt)
+                    stored = await self._client.patch(path, {"metadata": {"uid": action.uid, "labels": labels}})
                 elif isinstance(action, SuspendJob):
                     stored = await self._client.patch(path, _suspension(action))
                 else:
@@ -192,6 +222,12 @@ class Executor:
             else:
                 if stored.get("kind") != "Status":
                     self._writes.record(_key(job), resource, stored)
+
+
+def _attempt(metadata: dict[str, Any]) -> str:
+    """The attempt that a child is of; a Service is of all."""
+    _, _, annotated = (metadata.get("annotations") or {}).get(names.REPLICA_ANNOTATION, "").rpartition("/")
+    return annotated or (metadata.get("labels") or {}).get(names.LABEL_ATTEMPT) or "0"
 
 
 def _only(action: DeletePod | DeleteService | DeleteJob) -> dict[str, Any]:

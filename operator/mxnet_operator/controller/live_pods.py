@@ -4,6 +4,7 @@ Each cache has its own watch: a leader that has just begun can know a job's newe
 would seem to be gone, a sound attempt be torn down, or the next one begun beside the last.
 """
 
+import asyncio
 from typing import Final
 
 import msgspec
@@ -12,13 +13,15 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.observe import Child, project_pod
 from mxnet_operator.kube.cache import Indexer
-from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import Plan, PodView
 from mxnet_operator.plan.actions import CreatePod
 
-_STATES: Final = frozenset({conditions.FAILED, conditions.SUSPENDED})
+IN_FLIGHT: Final = 32
+"""Pods of one job that are asked for at once."""
+_STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})
 
 
 def lags_behind(pods: Indexer[Child[PodView]], job: MXJob) -> bool:
@@ -33,6 +36,34 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
         return True
     status = decided.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
+
+
+async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
+    """Pods of a job with defaults, as it was started, that exist though they are not among `pods`.
+
+    A watch by labels misses a pod that has lost its label, and so does a list: they are asked for by their names.
+    """
+    known = {pod.name for pod in pods}
+    expected = (
+        names.replica_name(job.metadata.name, replica_type, index)
+        for replica_type, spec in job.spec.mx_replica_specs.items()
+        for index in range(spec.replicas or 0)
+    )
+    gate = asyncio.Semaphore(IN_FLIGHT)
+
+    async def find(name: str) -> PodView | None:
+        async with gate:
+            try:
+                found = await client.get(PODS.path(job.metadata.namespace, name))
+            except ApiError as error:
+                if error.code == 404:
+                    return None
+                raise
+        child = project_pod(msgspec.Raw(msgspec.json.encode(found)))
+        return child.view if child is not None and child.view.owner_uid == job.metadata.uid else None
+
+    found = await asyncio.gather(*(find(name) for name in expected if name not in known))
+    return tuple(pod for pod in found if pod is not None)
 
 
 async def live_pods(client: Client, job: MXJob) -> tuple[PodView, ...]:

@@ -48,11 +48,16 @@ class _Owner(_Wire, frozen=True):
     controller: bool = False
 
 
+class _Annotations(msgspec.Struct, frozen=True, gc=False):
+    replica: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.REPLICA_ANNOTATION)
+
+
 class _Meta(_Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
     labels: dict[str, str] | None = None
+    annotations: _Annotations | None = None
     owner_references: list[_Owner] | None = None
     deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
@@ -148,12 +153,21 @@ def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
 
 
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
-    """A pod for the cache; None if no job controls it, or its labels don't say which replica it is."""
+    """A pod for the cache; None if no job controls it, or nothing says which replica it is.
+
+    That is its annotation, and only where another operator made it its labels: these are edited by hand.
+    """
     pod = _pods.decode(raw)
     meta, status = pod.metadata, pod.status
     job, labels = _job_of(meta), meta.labels or {}
-    replica_type = names.canonical_type(labels.get(names.LABEL_REPLICA_TYPE, ""))
-    index, attempt = labels.get(names.LABEL_REPLICA_INDEX, ""), labels.get(names.LABEL_ATTEMPT, "0")
+    labelled = (
+        labels.get(names.LABEL_REPLICA_TYPE, ""),
+        labels.get(names.LABEL_REPLICA_INDEX, ""),
+        labels.get(names.LABEL_ATTEMPT, "0"),
+    )
+    annotated = meta.annotations.replica.split("/") if meta.annotations is not None else []
+    written_type, index, attempt = annotated if len(annotated) == 3 else labelled
+    replica_type = names.canonical_type(written_type)
     if job is None or replica_type is None or not index.isdecimal() or not attempt.isdecimal():
         return None
     containers = status.container_statuses or ()
@@ -176,6 +190,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         deleting=meta.deletion_timestamp is not None,
         delete_by=meta.deletion_timestamp,
         forced=meta.deletion_grace_period_seconds == 0,
+        mislabelled=len(annotated) == 3 and not _is_labelled(labels, replica_type, index, attempt),
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
         deleted_at=_deleted_at(meta),
         taken_at=_taken_at(meta, disrupted),
@@ -202,6 +217,14 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
 def owner_uid(child: Child[PodView] | Child[ServiceView]) -> str:
     """What children are indexed by."""
     return child.view.owner_uid
+
+
+def _is_labelled(labels: dict[str, str], replica_type: str, index: str, attempt: str) -> bool:
+    return (
+        labels.get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
+        and labels.get(names.LABEL_REPLICA_TYPE) == replica_type.lower()
+        and (labels.get(names.LABEL_REPLICA_INDEX), labels.get(names.LABEL_ATTEMPT)) == (index, attempt)
+    )
 
 
 def _failed_init(status: _PodStatus) -> tuple[str, _Terminated | None]:

@@ -15,7 +15,12 @@ from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.live_pods import lags_behind, live_pods, relies_on_absence
+from mxnet_operator.controller.live_pods import (
+    lags_behind,
+    live_pods,
+    relies_on_absence,
+    unwatched_pods,
+)
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import Child, JobRecord
@@ -139,6 +144,11 @@ class Reconciler:
         if lags_behind(self._pods, job) and relies_on_absence(job, decided):
             observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
             decided = await self._plan(job, observed)
+        if relies_on_absence(job, decided):
+            started = as_started(with_defaults(job))
+            if unwatched := await unwatched_pods(self._client, started, observed.pods):
+                observed = msgspec.structs.replace(observed, pods=(*observed.pods, *unwatched))
+                decided = await self._plan(job, observed)
         return observed, decided
 
     async def _plan(self, job: MXJob, observed: Observed) -> Plan:

@@ -32,6 +32,16 @@ class StopPod(msgspec.Struct, frozen=True, gc=False):
     uid: str
 
 
+class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
+    """Put a pod's labels back as they were when it was created."""
+
+    name: str
+    uid: str
+    type: str
+    index: int
+    attempt: int
+
+
 class DeletePod(msgspec.Struct, frozen=True, gc=False):
     """Delete a pod, if it is still the one with this uid, with so many seconds of grace (None: its own)."""
 
@@ -66,7 +76,7 @@ class SuspendJob(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-Action = CreateService | CreatePod | StopPod | DeletePod | DeleteService | DeleteJob | SuspendJob
+Action = CreateService | CreatePod | StopPod | RestoreLabels | DeletePod | DeleteService | DeleteJob | SuspendJob
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
-from mxnet_operator.plan.actions import DeleteJob, Event, Plan
+from mxnet_operator.plan.actions import Action, DeleteJob, Event, Plan
 from mxnet_operator.plan.attempt import outgoing
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.cleanup import clean_up
@@ -16,6 +16,8 @@ from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import as_started, with_ignored_change
 from mxnet_operator.plan.failure import Failure
+from mxnet_operator.plan.labels import restored, unwatched_in
+from mxnet_operator.plan.labels import told as labels_told
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
@@ -56,7 +58,9 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
         return expired(job, lease)
     decided = _unfinished(job, observed, now)
     workflow_in = ASK_AGAIN if goes_with_workflow(job) else None
-    soonest = _soonest(decided.requeue_after, workflow_in, left if lease is not None else None)
+    soonest = _soonest(
+        decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
+    )
     return msgspec.structs.replace(decided, requeue_after=soonest)
 
 
@@ -69,16 +73,16 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
     replicas = replicas_of(job, present)
     verdict = judge(job, replicas, len(going))
     if isinstance(verdict, Failure):
-        return _told("Warning", failed_status(job, replicas, verdict, now))
+        return _told("Warning", failed_status(job, replicas, verdict, now), restored(present.pods))
     if has_succeeded(job, replicas):
-        return _told("Normal", succeeded_status(job, replicas, now))
+        return _told("Normal", succeeded_status(job, replicas, now), restored(present.pods))
     if job.spec.run_policy.suspend:
         return suspend(job, observed, now)
     if isinstance(verdict, Teardown):
         return _told("Warning", restarting_status(job, observed, verdict, now))
     deadline = next_deadline(job, replicas, going)
     if deadline is not None and deadline.at <= now:
-        return _told("Warning", failed_status(job, replicas, deadline.failure, now))
+        return _told("Warning", failed_status(job, replicas, deadline.failure, now), restored(present.pods))
     status = running_status(job, replicas, now)
     left = left_behind(status.conditions, going, observed.nodes, now)
     told = with_ignored_change(specified, left.conditions, now)
@@ -89,6 +93,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in going if not pod.deleting),
+            *restored(present.pods),
             *left.deletions,
             *missing_services(job, replicas, observed),
             *(() if waiting else missing_pods(job, replicas, going)),
@@ -97,6 +102,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
         events=(
             *(() if job.status.conditions else notices(asked)),
             *left.events,
+            *labels_told(present.pods),
             *_ignored_change(left.conditions, told),
         ),
         requeue_after=_soonest(
@@ -120,10 +126,10 @@ def _with_state(status: MXJobStatus) -> MXJobStatus | None:
     return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
-def _told(event_type: Literal["Normal", "Warning"], status: MXJobStatus) -> Plan:
-    """A status that goes out with its newest condition as an event, and without actions."""
+def _told(event_type: Literal["Normal", "Warning"], status: MXJobStatus, labels: tuple[Action, ...] = ()) -> Plan:
+    """A status that goes out with its newest condition as an event, without actions but for labels to restore."""
     newest = status.conditions[-1]
-    return Plan(status=status, events=(Event(event_type, newest.reason, newest.message),))
+    return Plan(actions=labels, status=status, events=(Event(event_type, newest.reason, newest.message),))
 
 
 def _ignored_change(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Event, ...]:

@@ -30,6 +30,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When a pod that is being deleted should be gone: its deletionTimestamp, which includes the grace period."""
     forced: bool = False
     """Whether it was deleted without any grace, and yet is still there."""
+    mislabelled: bool = False
+    """Whether somebody changed the labels by which it is watched, and by which its Services find it."""
     finalizers: tuple[str, ...] = ()
     deleted_at: datetime | None = None
     """When it was asked to go by a deletion."""

@@ -153,12 +153,19 @@ class Controller:
         services = len(self._services.by_index(BY_OWNER, uid))
         self.seen = Seen(job, pods, services, self._api.store.storage.revision)
 
-    def _note_listed(self) -> None:
-        """It asked for the pods as they are now."""
+    @property
+    def lost_a_reply(self) -> bool:
+        """Whether it doesn't know what became of one of its writes."""
+        return self._transport.lost_a_reply
+
+    def _note_listed(self, name: str) -> None:
+        """It asked for the pod of this name, or for all, as they are now."""
         assert self.seen is not None
         uid = self.seen.job["metadata"]["uid"]
-        metadata = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]
-        pods = {each["uid"]: int(each["resourceVersion"]) for each in metadata}
+        found = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]
+        pods = {each["uid"]: int(each["resourceVersion"]) for each in found if name in ("", each["name"])}
+        if name:
+            pods = {**self.seen.pods, **pods}
         self.seen = msgspec.structs.replace(self.seen, pods=pods)
 
     def _changed(self) -> None:

@@ -13,19 +13,18 @@ from simulator.schedule import pod_name
 from simulator.truth import conditions, holds, is_over, restarts, status_of
 from simulator.world import World, Write
 
-from mxnet_operator.api import names
-
 Invariant = Callable[[World, Write], Iterator[str]]
 
 
 def one_pod_per_replica(world: World, write: Write) -> Iterator[str]:
     """At most one pod per job, type and index."""
-    labels, new = write.change.object["metadata"].get("labels") or {}, write.change.object["metadata"]
-    wanted = (names.LABEL_JOB_UID, names.LABEL_REPLICA_TYPE, names.LABEL_REPLICA_INDEX)
+    new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
     for pod in world.api.pods():
-        others = pod["metadata"].get("labels") or {}
-        if pod["metadata"]["name"] != new["name"] and all(labels.get(key) == others.get(key, "") for key in wanted):
-            yield f"{new['name']} is a second pod for the replica of {pod['metadata']['name']}"
+        other = world.lives.by_uid.get(pod["metadata"]["uid"])
+        if new is None or other is None or new is other:
+            continue
+        if (new.owner, new.type, new.index) == (other.owner, other.type, other.index):
+            yield f"{new.name} is a second pod for the replica of {other.name}"
 
 
 def attempts_do_not_overlap(world: World, write: Write) -> Iterator[str]:

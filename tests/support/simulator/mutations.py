@@ -131,8 +131,8 @@ MUTATIONS = (
     Mutation(
         "success before failure",
         "plan/decide.py",
-        "verdict = judge(job, replicas)",
-        "verdict = None if has_succeeded(job, replicas) else judge(job, replicas)",
+        "verdict = judge(job, replicas, len(going))",
+        "verdict = None if has_succeeded(job, replicas) else judge(job, replicas, len(going))",
     ),
     Mutation(
         "a restarted gang keeps what was done",
@@ -245,5 +245,66 @@ MUTATIONS = (
         "controller/reconcile.py",
         "if lags_behind(self._pods, job) and",
         "if False and",
+    ),
+    # Found by fresh seeds
+    Mutation(
+        "count what a pod's node does to it while it is deleted",
+        "plan/disruption.py",
+        " or _was_deleted_first(pod):",
+        ":",
+    ),
+    Mutation(
+        "count a node's shutdown",
+        "plan/observed.py",
+        'return self.phase == "Failed" and self.pod_reason in',
+        "return False and self.pod_reason in",
+    ),
+    Mutation(
+        "take the exit code of a node that went down for the program's",
+        "plan/observed.py",
+        'return bool(self.exit_code) and self.reason in ("Unknown", "ContainerStatusUnknown")',
+        "return False",
+    ),
+    Mutation(
+        "judge a gang by what followed from its first failure",
+        "plan/restart.py",
+        'if restart_scope(job) == "Replica":\n        return failed',
+        "if True:\n        return failed",
+    ),
+    Mutation(
+        "follow a restartScope that is edited while the job runs",
+        "plan/elastic.py",
+        "if scope := job.status.started_scope:",
+        'if scope := "":',
+    ),
+    Mutation(
+        "leave a resumed job Suspended that restarts",
+        "plan/status.py",
+        "_resumed(conditions.created(raised.conditions, job.metadata.name, now), job, now),",
+        "conditions.created(raised.conditions, job.metadata.name, now),",
+    ),
+    Mutation(
+        "wait for a clock that was set back",
+        "plan/backoff.py",
+        " or since > now + CLOCK_SKEW:",
+        ":",
+    ),
+    Mutation(
+        "take a pod without its label for gone",
+        "controller/reconcile.py",
+        "if unwatched := await unwatched_pods(",
+        "if False and await unwatched_pods(",
+    ),
+    Mutation(
+        "believe the labels of a pod",
+        "controller/observe.py",
+        "annotated if len(annotated) == 3 else labelled",
+        "labelled",
+    ),
+    Mutation(
+        "leave a pod without its label",
+        "plan/labels.py",
+        "return tuple(pod for pod in pods if pod.mislabelled and not pod.deleting)",
+        "return ()",
     ),
 )

@@ -26,15 +26,17 @@ class Fault(msgspec.Struct, frozen=True):
 class SimulatedTransport:
     """Stands where kube's HTTP transport does.
 
-    `acting` is called around every request that reaches the server, `listed` after one for a list.
+    `acting` is called around every request that reaches the server; `listed` after one for a pod by its name, or for a
+    list of pods (an empty name), which comes before all writes: what is asked for later is not what was decided by.
     """
 
-    def __init__(self, api: Api, acting: Callable[[bool], None], listed: Callable[[], None]) -> None:
+    def __init__(self, api: Api, acting: Callable[[bool], None], listed: Callable[[str], None]) -> None:
         self._api = api
         self._acting = acting
         self._listed = listed
         self._fault: Fault | None = None
         self._asked = 0
+        self._has_written = False
         self.died = False
         self.stopped = asyncio.Event()
         """Set when a request is held, or its process has died: the look won't go on by itself."""
@@ -42,7 +44,7 @@ class SimulatedTransport:
 
     def begin(self, fault: Fault | None) -> None:
         """A look begins."""
-        self._fault, self._asked = fault, 0
+        self._fault, self._asked, self._has_written = fault, 0, False
         self.stopped.clear()
         self.released.clear()
 
@@ -62,14 +64,15 @@ class SimulatedTransport:
             if request.method == "POST" and not request.path.endswith("/events"):
                 raise ApiError(403, "Forbidden", "exceeded quota")
             raise ApiError(500, "InternalError", "etcdserver: request timed out")
+        self._has_written = self._has_written or request.method != "GET"
         texts: list[str] = []
         self._acting(True)
         try:
             answer = self._api.answer(request, texts)
         finally:
             self._acting(False)
-        if request.method == "GET" and request.path.endswith("/pods"):
-            self._listed()
+        if request.method == "GET" and "/pods" in request.path and not self._has_written:
+            self._listed(request.path.partition("/pods")[2].strip("/"))
         if kind == "dies after":
             await self._die()
         if kind == "reply lost":
@@ -77,6 +80,11 @@ class SimulatedTransport:
         if warnings is not None:
             warnings.extend(texts)
         return read(answer)
+
+    @property
+    def lost_a_reply(self) -> bool:
+        """Whether the controller doesn't know what became of a request of this look."""
+        return self._fault is not None and self._fault.kind == "reply lost" and self._asked > self._fault.at
 
     async def _die(self) -> None:
         self.died = True

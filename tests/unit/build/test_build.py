@@ -112,7 +112,7 @@ class TestPod:
         metadata = pod(builder)["metadata"]
         assert metadata["labels"]["team"] == "vision"
         assert metadata["labels"]["training.kubeflow.org/job-name"] == "digits"
-        assert metadata["annotations"] == {"a": "b"}
+        assert metadata["annotations"] == {"a": "b", "mxjob.kubeflow.org/replica": "Worker/0/0"}
 
     def test_gpu_limits_and_fields_that_we_do_not_know_reach_the_pod_untouched(self) -> None:
         resources = {"limits": {"nvidia.com/gpu": 2, "memory": "4Gi"}}

@@ -93,7 +93,7 @@ async def test_a_pod_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path):
     async with caches_of(tmp_path, gang()) as (w, caches):
         await caches.reconciler.reconcile("default/digits")
         await caches.see_job()
-        old = {"metadata": {"labels": {"mxjob.kubeflow.org/attempt": "7"}}}
+        old = {"metadata": {"annotations": {"mxjob.kubeflow.org/replica": "Worker/0/7"}}}
         (await w.api.merge(f"{PODS}/digits-worker-0", old)).ok()
         with pytest.raises(ApiError, match=r"digits-worker-0.*already exists"):
             await caches.another_controller().reconcile("default/digits")
