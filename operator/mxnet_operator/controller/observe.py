@@ -59,6 +59,7 @@ class _Meta(_Wire, frozen=True):
     labels: dict[str, str] | None = None
     annotations: _Annotations | None = None
     owner_references: list[_Owner] | None = None
+    creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
     finalizers: list[str] | None = None
@@ -102,6 +103,7 @@ class _Condition(_Wire, frozen=True):
 
 class _PodSpec(_Wire, frozen=True):
     node_name: str = ""
+    scheduler_name: str = ""
     active_deadline_seconds: int | None = None
 
 
@@ -178,7 +180,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     waiter, waiting = _waiting(status)
     true = {condition.type: condition for condition in status.conditions or () if condition.status == "True"}
     scheduled, disrupted = true.get("PodScheduled"), true.get("DisruptionTarget")
-    waits = (c.message for c in status.conditions or () if (c.type, c.reason) == ("PodScheduled", "Unschedulable"))
+    waits = (c.message or c.reason for c in status.conditions or () if (c.type, c.status) == ("PodScheduled", "False"))
     view = PodView(
         name=meta.name,
         uid=meta.uid,
@@ -204,12 +206,14 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         pod_message=status.message,
         disruption=disrupted.reason if disrupted else "",
         unschedulable=next(waits, ""),
+        scheduler_name=sys.intern(pod.spec.scheduler_name),
+        created_at=meta.creation_timestamp,
         waiting_reason=waiting.reason,
         waiting_message=waiting.message,
         waiting_container=waiter,
         scheduled_at=scheduled.last_transition_time if scheduled else None,
         started_at=ended.started_at if ended else running.started_at if running else None,
-        finished_at=ended.finished_at if ended else None,
+        finished_at=ended.finished_at if ended else _ended_without_container(status),
     )
     return Child(job[0], view)
 
@@ -242,6 +246,14 @@ def _failed_init(status: _PodStatus) -> tuple[str, _Terminated | None]:
         return "", None
     ended, name = min(failed, key=lambda one: (one[0].finished_at is None, one[0].finished_at or _EPOCH))
     return name, ended
+
+
+def _ended_without_container(status: _PodStatus) -> datetime | None:
+    """When a pod ended that tells of no container: its containers are no longer ready since then."""
+    if status.phase not in ("Succeeded", "Failed"):
+        return None
+    ends = (c.last_transition_time for c in status.conditions or () if (c.type, c.status) == ("Ready", "False"))
+    return next(ends, None)
 
 
 def _waiting(status: _PodStatus) -> tuple[str, _Waiting]:

@@ -8,6 +8,7 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.plan.early_exit import SAID_AFTER, early_exit
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
@@ -30,7 +31,7 @@ def next_deadline(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodVie
 
     `going` are the pods of an attempt that was torn down which are still there.
     """
-    deadlines = (_active(job, replicas), _progress(job, replicas, going))
+    deadlines = (_active(job, replicas), _progress(job, replicas, going), _servers_exited(job, replicas))
     return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
 
 
@@ -74,6 +75,15 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, .
         return None
     message = f"mxjob {job.metadata.name} is failed because it made no progress for {seconds} s: {what}"
     return Deadline(after(since, seconds), Failure(message))
+
+
+def _servers_exited(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
+    """From when Workers wait for a scheduler and servers that exited too early; not before that is said."""
+    seconds, found = job.spec.run_policy.progress_deadline_seconds, early_exit(replicas)
+    if seconds is None or found is None:
+        return None
+    message = f"mxjob {job.metadata.name} is failed because it made no progress for {seconds} s: {found.message}"
+    return Deadline(after(found.since, max(seconds, SAID_AFTER.seconds)), Failure(message))
 
 
 def _torn_down_at(status: MXJobStatus) -> datetime | None:

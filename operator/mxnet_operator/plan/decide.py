@@ -34,6 +34,7 @@ from mxnet_operator.plan.stuck import left_behind
 from mxnet_operator.plan.success import has_succeeded
 from mxnet_operator.plan.suspend import suspend
 from mxnet_operator.plan.topology import missing_pods, missing_services
+from mxnet_operator.plan.troubles import time_until_trouble, trouble_events
 from mxnet_operator.plan.ttl import time_to_live
 from mxnet_operator.plan.workflow import ASK_AGAIN, deleted, goes_with_workflow
 
@@ -73,16 +74,16 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
     replicas = replicas_of(job, present)
     verdict = judge(job, replicas, len(going))
     if isinstance(verdict, Failure):
-        return _told("Warning", failed_status(job, replicas, verdict, now), restored(present.pods))
-    if has_succeeded(job, replicas):
-        return _told("Normal", succeeded_status(job, replicas, now), restored(present.pods))
+        return _told("Warning", failed_status(job, replicas, verdict, now), job.status, restored(present.pods))
+    if has_succeeded(job, replicas, now):
+        return _told("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
     if job.spec.run_policy.suspend:
         return suspend(job, observed, now)
     if isinstance(verdict, Teardown):
-        return _told("Warning", restarting_status(job, observed, verdict, now))
+        return _told("Warning", restarting_status(job, observed, verdict, now), job.status)
     deadline = next_deadline(job, replicas, going)
     if deadline is not None and deadline.at <= now:
-        return _told("Warning", failed_status(job, replicas, deadline.failure, now), restored(present.pods))
+        return _told("Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods))
     status = running_status(job, replicas, now)
     left = left_behind(status.conditions, going, observed.nodes, now)
     told = with_ignored_change(specified, left.conditions, now)
@@ -103,6 +104,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
             *(() if job.status.conditions else notices(asked)),
             *left.events,
             *labels_told(present.pods),
+            *trouble_events(job.status.conditions, told),
             *_ignored_change(left.conditions, told),
         ),
         requeue_after=_soonest(
@@ -110,6 +112,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
             begin - now if begin is not None and waiting else None,
             deadline.at - now if deadline is not None else None,
             left.look_again,
+            time_until_trouble(job, replicas, now),
         ),
     )
 
@@ -126,10 +129,16 @@ def _with_state(status: MXJobStatus) -> MXJobStatus | None:
     return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
-def _told(event_type: Literal["Normal", "Warning"], status: MXJobStatus, labels: tuple[Action, ...] = ()) -> Plan:
+def _told(
+    event_type: Literal["Normal", "Warning"],
+    status: MXJobStatus,
+    before: MXJobStatus,
+    labels: tuple[Action, ...] = (),
+) -> Plan:
     """A status that goes out with its newest condition as an event, without actions but for labels to restore."""
     newest = status.conditions[-1]
-    return Plan(actions=labels, status=status, events=(Event(event_type, newest.reason, newest.message),))
+    troubles = trouble_events(before.conditions, status.conditions)
+    return Plan(actions=labels, status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
 
 
 def _ignored_change(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Event, ...]:

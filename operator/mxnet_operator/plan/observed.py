@@ -49,7 +49,9 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     disruption: str = ""
     """The reason of the pod's condition DisruptionTarget, while that is true."""
     unschedulable: str = ""
-    """The scheduler's own words while it finds no node for the pod."""
+    """The scheduler's own words while it finds no node for the pod, or may not place it yet (a scheduling gate)."""
+    scheduler_name: str = ""
+    created_at: datetime | None = None
     waiting_reason: str = ""
     """Why `waiting_container` does not start, in the kubelet's words: the first that can't, else the `mxnet` one."""
     waiting_message: str = ""

@@ -1,6 +1,6 @@
 """The replicas of a job, each with what became of it: the one reading of pods that all policies share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
@@ -28,6 +28,8 @@ class Outcome(Enum):
     """Taken away by someone else, or gone after the gang had started: no other pod can take its place (ps-lite)."""
 
 
+NAMED: Final = 5
+"""Replicas that a message names, at most."""
 _HAVE_RUN: Final = frozenset({"Running", "Succeeded", "Unknown"})
 """Phases of pods whose containers have started; a pod is Unknown when its node has stopped talking about it."""
 
@@ -80,6 +82,12 @@ def of_types(replicas: Iterable[Replica], *types: str) -> tuple[Replica, ...]:
     return tuple(replica for replica in replicas if replica.type in types)
 
 
+def labels(replicas: Sequence[Replica]) -> str:
+    """The first of them by name, and how many more there are: `worker-0, worker-1 and 3 more`."""
+    named = ", ".join(replica.label for replica in replicas[:NAMED])
+    return named + (f" and {len(replicas) - NAMED} more" if len(replicas) > NAMED else "")
+
+
 def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
     """Whether the job asks for at least one replica of the type."""
     return any(replica.type == replica_type for replica in replicas)
@@ -95,7 +103,8 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
         return Outcome.DONE
     if pod is None:
         return Outcome.LOST if ran else Outcome.MISSING
-    if pod.was_taken and (pod.deleting or pod.exit_code is not None or pod.phase == "Failed"):
+    has_ended = pod.exit_code is not None or pod.phase in ("Succeeded", "Failed")
+    if pod.was_taken and (pod.deleting or has_ended):
         return Outcome.LOST
     if pod.end_is_unknown and pod.pod_reason != EVICTED:
         return Outcome.LOST
@@ -103,6 +112,6 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
         return Outcome.FAILED
     if pod.phase == "Failed" and (pod.exit_code is None or pod.pod_reason):
         return Outcome.FAILED
-    if pod.exit_code == 0:
+    if pod.exit_code == 0 or pod.phase == "Succeeded":
         return Outcome.DONE
     return Outcome.RUNNING if pod.phase in _HAVE_RUN else Outcome.WAITING

@@ -6,7 +6,7 @@ from typing import Final
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.replicas import Replica
+from mxnet_operator.plan.replicas import Replica, labels
 
 CANNOT_START: Final = frozenset(
     {
@@ -26,7 +26,6 @@ CANNOT_START: Final = frozenset(
     }
 )
 """The kubelet's reasons for trying again later (container/sync_result.go, images/types.go, kuberuntime/)."""
-_NAMED: Final = 5
 
 
 def with_starting(
@@ -38,7 +37,7 @@ def with_starting(
     """
     old = next((c for c in current if c.type == conditions.PODS_STARTED), None)
     stuck = [
-        (replica.label, replica.pod)
+        (replica, replica.pod)
         for replica in replicas
         if replica.pod is not None and not replica.started and replica.pod.waiting_reason in CANNOT_START
     ]
@@ -48,9 +47,7 @@ def with_starting(
         return conditions.set_condition(
             current, conditions.PODS_STARTED, conditions.PODS_STARTED, "Every replica has started.", now
         )
-    labels = ", ".join(label for label, _ in stuck[:_NAMED])
-    more = f" and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
-    who = f"{labels}{more} can't start: "
+    who = f"{labels([replica for replica, _ in stuck])} can't start: "
     if old is not None and old.status == "False" and old.message.startswith(who):
         return current
     first = stuck[0][1]

@@ -20,12 +20,12 @@ from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.placement import with_placement
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
 from mxnet_operator.plan.result import result_of
-from mxnet_operator.plan.starting import with_starting
+from mxnet_operator.plan.scheduler_grace import stopped_words
+from mxnet_operator.plan.troubles import with_troubles
 
 RECORD_DELAY = timedelta(seconds=5)
 _READY = ("Running", "Succeeded")
@@ -36,7 +36,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
     name = job.metadata.name
     status = job.status
     current = _resumed(conditions.created(status.conditions, name, now), job, now)
-    current = with_starting(with_placement(current, replicas, now), replicas, now)
+    current = with_troubles(current, job, replicas, now)
     if not any(replica.outcome is Outcome.MISSING for replica in replicas):
         current = conditions.set_false(
             current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now
@@ -80,6 +80,8 @@ def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -
     """The last status of a job that succeeded; what still runs counts as succeeded, as in 1.8.1."""
     status = running_status(job, replicas, now)
     message = f"{names.KIND} {job.metadata.name} is successfully completed."
+    if words := stopped_words(job, replicas):
+        message = f"{message} {words[0].upper()}{words[1:]}"
     current = conditions.set_condition(
         status.conditions, conditions.SUCCEEDED, conditions.reason(conditions.SUCCEEDED), message, now
     )

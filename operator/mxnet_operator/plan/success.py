@@ -4,14 +4,18 @@ The default waits for the Scheduler and every Worker: a scheduler exits 0 a mome
 the only worker failed (`facts/runtime.md`), so it can't decide alone as it did in the documents.
 """
 
+from datetime import datetime
+
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.replicas import Outcome, Replica, has_type, is_tuning, of_types
+from mxnet_operator.plan.scheduler_grace import has_outlived_grace
 
 
-def has_succeeded(job: MXJob, replicas: tuple[Replica, ...]) -> bool:
-    """Whether every replica that decides is done."""
-    return all(replica.outcome is Outcome.DONE for replica in _deciding(job.spec.success_policy, replicas))
+def has_succeeded(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
+    """Whether every replica that decides is done; a Scheduler that outlives its Workers decides for a minute only."""
+    deciding = _deciding(job.spec.success_policy, replicas)
+    return all(replica.outcome is Outcome.DONE for replica in deciding) or has_outlived_grace(job, replicas, now)
 
 
 def _deciding(policy: str | None, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:

@@ -1,0 +1,75 @@
+"""A Scheduler that goes on though all Workers are done: it has a grace period, then the job succeeds without it.
+
+Their script never made a `dist_*` kvstore, so that nobody ever told the Scheduler to end, or ps-lite hangs as it ends.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.plan.replicas import Outcome, Replica, is_tuning, labels, of_types
+from mxnet_operator.plan.waits import left_of
+
+GRACE: Final = timedelta(minutes=1)
+SAID_AFTER: Final = timedelta(seconds=5)
+"""A Scheduler ends a moment before the Workers, but its kubelet may tell of it later."""
+WORDS: Final = "workers finished without a distributed kvstore?"
+
+
+def scheduler_left(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
+    """The Scheduler of a job all of whose Workers are done, where success waits for it and it goes on; else nothing."""
+    workers = of_types(replicas, names.WORKER)
+    done = bool(workers) and all(worker.outcome is Outcome.DONE for worker in workers)
+    if not done or is_tuning(replicas) or job.spec.success_policy == "AllWorkers":
+        return ()
+    left = of_types(replicas, names.SCHEDULER)
+    return tuple(replica for replica in left if replica.outcome in (Outcome.MISSING, Outcome.WAITING, Outcome.RUNNING))
+
+
+def has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
+    """Whether the job has succeeded though its Scheduler goes on; never where successPolicy asks for the Scheduler."""
+    if job.spec.success_policy == "Scheduler" or not scheduler_left(job, replicas):
+        return False
+    return not left_of(GRACE, _workers_done_at(replicas), now)
+
+
+def with_scheduler_left(
+    current: tuple[Condition, ...], job: MXJob, replicas: tuple[Replica, ...], now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with SchedulerLeft true while that is so, and false where it has ended after all."""
+    left = scheduler_left(job, replicas)
+    if not left:
+        return conditions.set_false(
+            current, conditions.SCHEDULER_LEFT, conditions.SCHEDULER_LEFT, "The Scheduler does not go on.", now
+        )
+    if left_of(SAID_AFTER, _workers_done_at(replicas), now):
+        return current
+    if job.spec.success_policy == "Scheduler":
+        then = "successPolicy Scheduler waits for it until a deadline."
+    else:
+        then = f"The job succeeds {GRACE.seconds} s after the last Worker."
+    message = f"All Workers exited with code 0 and {labels(left)} goes on: {WORDS} {then}"
+    return conditions.set_condition(current, conditions.SCHEDULER_LEFT, conditions.REASON_NO_KVSTORE, message, now)
+
+
+def stopped_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
+    """What a job that succeeds says of the Scheduler that it doesn't wait for any more; empty where it has ended."""
+    left = scheduler_left(job, replicas)
+    if not left or job.spec.success_policy == "Scheduler":
+        return ""
+    return f"{labels(left)} went on for {GRACE.seconds} s after the last Worker and is stopped: {WORDS}"
+
+
+def time_until_next(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
+    """When to look again: for the condition, then for the success; None where there is nothing to wait for."""
+    if not scheduler_left(job, replicas):
+        return None
+    since = _workers_done_at(replicas)
+    return left_of(SAID_AFTER, since, now) or left_of(GRACE, since, now) or None
+
+
+def _workers_done_at(replicas: tuple[Replica, ...]) -> datetime | None:
+    """When the last Worker ended; None where no pod tells."""
+    ends = (worker.pod.finished_at for worker in of_types(replicas, names.WORKER) if worker.pod is not None)
+    return max((end for end in ends if end is not None), default=None)

@@ -1,0 +1,36 @@
+"""Pods that have ended and tell of no container, as those of virtual kubelets do: their phase decides."""
+
+from datetime import datetime
+
+from mxnet_operator.api import conditions
+from mxnet_operator.api.types import Condition
+from mxnet_operator.plan.replicas import Replica, labels
+
+
+def with_unknown_ends(
+    current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with ExitCodeUnknown true while there are such pods.
+
+    A pod with a reason of its own (Evicted, OutOfcpu) or one that was taken away needs no exit code.
+    """
+    unknown = tuple(replica for replica in replicas if _is_unknown(replica))
+    if not unknown:
+        return conditions.set_false(
+            current, conditions.EXIT_CODE_UNKNOWN, conditions.EXIT_CODE_UNKNOWN, "Every exit code is known.", now
+        )
+    phases = " or ".join(sorted({replica.pod.phase for replica in unknown if replica.pod is not None}))
+    message = (
+        f"The exit code of {labels(unknown)} is unknown, since its pod has phase {phases} and no status of the"
+        " container mxnet: the phase is believed."
+    )
+    return conditions.set_condition(
+        current, conditions.EXIT_CODE_UNKNOWN, conditions.REASON_NO_CONTAINER_STATUS, message, now
+    )
+
+
+def _is_unknown(replica: Replica) -> bool:
+    pod = replica.pod
+    if pod is None or pod.exit_code is not None or pod.phase not in ("Succeeded", "Failed"):
+        return False
+    return not (pod.pod_reason or pod.was_taken)

@@ -1,0 +1,151 @@
+"""A Scheduler that goes on though all Workers are done: the words, the minute, and then success."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+import pytest
+from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe
+
+from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan.actions import StopPod
+from mxnet_operator.plan.scheduler_grace import WORDS
+
+SECOND = timedelta(seconds=1)
+
+
+def gang() -> JobBuilder:
+    builder = make_mxjob().scheduler().server().worker(2).condition("Created").condition("Running")
+    return builder.run_policy(cleanPodPolicy="None")
+
+
+def workers_done(job: MXJob, at: datetime | None = NOW, **scheduler: object) -> list[PodBuilder]:
+    return [
+        make_pod(job, "Scheduler").running().set(**scheduler),
+        make_pod(job, "Server").running(),
+        make_pod(job, "Worker", 0).succeeded().set(finished_at=NOW - 30 * SECOND),
+        make_pod(job, "Worker", 1).succeeded().set(finished_at=at),
+    ]
+
+
+def look(job: MXJob, seconds: float, at: datetime | None = NOW) -> Plan:
+    return plan(job, observe(job, *workers_done(job, at)), NOW + seconds * SECOND)
+
+
+def left(answer: Plan) -> Condition | None:
+    status = answer.status
+    return None if status is None else next((c for c in status.conditions if c.type == "SchedulerLeft"), None)
+
+
+def after(job: MXJob, answer: Plan) -> MXJob:
+    assert answer.status is not None
+    return msgspec.structs.replace(job, status=answer.status)
+
+
+def test_for_five_seconds_nothing_is_said_since_its_kubelet_may_tell_later() -> None:
+    answer = look(gang().obj(), 4)
+    assert left(answer) is None
+    assert answer.requeue_after is not None
+    assert answer.requeue_after <= SECOND
+
+
+def test_then_the_job_says_what_it_waits_for_and_for_how_long() -> None:
+    answer = look(gang().obj(), 5)
+    condition = left(answer)
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("True", "NoDistributedKVStore")
+    assert condition.message == (
+        f"All Workers exited with code 0 and scheduler-0 goes on: {WORDS} The job succeeds 60 s after the last Worker."
+    )
+    assert [(event.type, event.reason) for event in answer.events] == [("Warning", "SchedulerLeft")]
+    assert answer.requeue_after == 55 * SECOND
+
+
+def test_a_minute_after_the_last_worker_the_job_has_succeeded_and_what_is_left_is_stopped() -> None:
+    job = after(gang().obj(), look(gang().obj(), 5))
+    assert look(job, 59).status is None
+    answer = look(job, 60)
+    job = after(job, answer)
+    assert (job.status.state, job.status.conditions[-1].reason) == ("Succeeded", "MXJobSucceeded")
+    assert job.status.conditions[-1].message == (
+        "MXJob digits is successfully completed. Scheduler-0 went on for 60 s after the last Worker and is stopped: "
+        + WORDS
+    )
+    assert [(event.type, event.reason) for event in answer.events] == [("Normal", "MXJobSucceeded")]
+    assert {action.name for action in look(job, 61).actions if isinstance(action, StopPod)} == {
+        "digits-scheduler-0",
+        "digits-server-0",
+    }
+
+
+def test_a_controller_that_comes_later_says_both_at_once() -> None:
+    answer = look(gang().obj(), 3600)
+    assert [(event.type, event.reason) for event in answer.events] == [
+        ("Warning", "SchedulerLeft"),
+        ("Normal", "MXJobSucceeded"),
+    ]
+
+
+def test_a_scheduler_that_ends_in_time_takes_the_words_back() -> None:
+    job = after(gang().obj(), look(gang().obj(), 5))
+    pods = workers_done(job)
+    pods[0] = make_pod(job, "Scheduler").succeeded()
+    answer = plan(job, observe(job, *pods), NOW + 20 * SECOND)
+    condition = left(answer)
+    assert condition is not None
+    assert condition.status == "False"
+    assert answer.status is not None
+    assert answer.status.conditions[-1].message == "MXJob digits is successfully completed."
+
+
+def test_one_that_fails_in_that_minute_fails_the_job() -> None:
+    job = gang().obj()
+    pods = workers_done(job)
+    pods[0] = make_pod(job, "Scheduler").failed(137)
+    answer = plan(job, observe(job, *pods), NOW + 20 * SECOND)
+    assert after(job, answer).status.state == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds", "state"),
+    [("", 60, "Succeeded"), ("AllWorkers", 0, "Succeeded"), ("Scheduler", 86400, "Running")],
+)
+def test_the_success_policy_says_whether_it_is_waited_for(policy: str, seconds: int, state: str) -> None:
+    job = gang().success_policy(policy).obj()
+    answer = look(job, seconds)
+    assert after(job, answer).status.state == state
+    if policy == "Scheduler":
+        condition = left(answer)
+        assert condition is not None
+        assert "successPolicy Scheduler waits for it" in condition.message
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_one_that_has_not_even_started_is_not_waited_for_longer(phase: str) -> None:
+    job = make_mxjob().scheduler().worker(2).condition("Created").obj()
+    _, _, *workers = workers_done(job)
+    pods = [make_pod(job, "Scheduler").set(phase=phase), *workers]
+    assert after(job, plan(job, observe(job, *pods), NOW + 60 * SECOND)).status.state == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("ended", "state"),
+    [
+        (None, "Succeeded"),  # no pod tells when
+        (NOW + timedelta(seconds=10), "Running"),  # a node's clock is ahead by so much
+        (NOW + timedelta(hours=1), "Succeeded"),  # the controller's was set back
+    ],
+)
+def test_no_clock_makes_it_wait_for_long(ended: datetime | None, state: str) -> None:
+    job = gang().obj()
+    pods = workers_done(job, ended)
+    for worker in pods[2:]:
+        worker.set(finished_at=ended)
+    answer = plan(job, observe(job, *pods), NOW + 6 * SECOND)
+    assert (answer.status or job.status).state == state
+
+
+def test_a_job_without_a_scheduler_succeeds_with_its_workers() -> None:
+    job = make_mxjob().worker(1).condition("Created").condition("Running").obj()
+    answer = plan(job, observe(job, make_pod(job, "Worker").succeeded()), NOW)
+    assert after(job, answer).status.state == "Succeeded"
