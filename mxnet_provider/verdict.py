@@ -9,13 +9,12 @@ import msgspec
 from mxnet_operator.api.conditions import (
     CREATED,
     FAILED,
-    PODS_SCHEDULED,
-    REPLICA_FAILURE,
     SUCCEEDED,
     SUSPENDED,
     job_state,
     terminal_message,
 )
+from mxnet_operator.api.waiting import waiting_reasons
 
 Status = Literal["succeeded", "failed", "deleted", "timeout", "startup_timeout", "error", "refused"]
 """`error`: the API server did not answer for too long; `refused`: it answered that this account may not look."""
@@ -66,9 +65,8 @@ def verdict(
     if startup_timeout is not None and state in _NOT_STARTED:
         waited = now - waiting_since(job)
         if waited >= startup_timeout:
-            return Verdict(
-                "startup_timeout", f"had not started after {waited:.0f} s{_hindrance(job)}", "StartupTimeout"
-            )
+            why = "".join(f": {reason}" for reason in waiting_reasons(job))
+            return Verdict("startup_timeout", f"had not started after {waited:.0f} s{why}", "StartupTimeout")
     return None
 
 
@@ -77,16 +75,6 @@ def waiting_since(job: Mapping[str, Any]) -> float:
     moments = [job["metadata"].get("creationTimestamp")]
     moments += [c.get("lastTransitionTime") for c in _conditions(job) if c.get("type") == SUSPENDED]
     return max((datetime.fromisoformat(moment).timestamp() for moment in moments if moment), default=0.0)
-
-
-def _hindrance(job: Mapping[str, Any]) -> str:
-    """What the controller says about why there are no running pods."""
-    said = [
-        c.get("message") or c.get("reason")
-        for c in _conditions(job)
-        if (c.get("type"), c.get("status")) in ((PODS_SCHEDULED, "False"), (REPLICA_FAILURE, "True"))
-    ]
-    return "".join(f": {text}" for text in said if text)
 
 
 def _reason(job: Mapping[str, Any], condition_type: str) -> str:

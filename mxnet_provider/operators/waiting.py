@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from mxnet_operator.api.conditions import job_state
 from mxnet_provider import api_errors, replicas
 from mxnet_provider.event import Event
 from mxnet_provider.exceptions import MXNetJobError
@@ -13,7 +12,8 @@ from mxnet_provider.job_ref import JobRef
 from mxnet_provider.metrics import History, Metrics
 from mxnet_provider.operators.replica_logs import ReplicaLogs
 from mxnet_provider.options import LogOptions, WaitOptions
-from mxnet_provider.summary import counts, summary
+from mxnet_provider.state_log import StateLog
+from mxnet_provider.summary import summary
 from mxnet_provider.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -43,13 +43,10 @@ def wait(
     """
     metrics = Metrics(stats_tags)
     shown = ReplicaLogs(hook, ref, logs.log_replicas if logs.get_logs else (), log, metrics)
-    seen = ""
+    told = StateLog(ref)
 
     def observe(current: dict[str, Any]) -> None:
-        nonlocal seen
-        if (state := job_state(current)) != seen:
-            seen = state
-            log.info("%s: %s%s", ref.title, state, counts(current))
+        told.look(current, log)
         keep(current)
         shown.follow()
 

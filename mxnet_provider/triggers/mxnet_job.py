@@ -11,7 +11,6 @@ import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import job_state
 from mxnet_provider import kill, replicas
 from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.event import Event
@@ -19,7 +18,8 @@ from mxnet_provider.holder import Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.metrics import Metrics
 from mxnet_provider.options import DEFAULT_CONNECTION
-from mxnet_provider.summary import counts, summary
+from mxnet_provider.state_log import StateLog
+from mxnet_provider.summary import summary
 from mxnet_provider.triggers.connection import connected
 from mxnet_provider.triggers.ending import JobEnd, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
@@ -128,8 +128,8 @@ class MXNetJobTrigger(BaseTrigger):
         self.deferred_at = deferred_at
         self.holder = holder
         self.lease = lease
-        self._state = ""
         self._tenure = self._begin_tenure()
+        self._told = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """The class and the arguments from which Airflow makes the trigger again."""
@@ -231,7 +231,7 @@ class MXNetJobTrigger(BaseTrigger):
             else:
                 patience.answered()
                 if job is not None and job["metadata"]["uid"] == self.ref.uid:
-                    self._log_state(job)
+                    self._told.look(job, self.log)
                     await (logs.drain(pods) if pods else logs.look(job))
                 if found is not None:
                     return self._event(found, **seen, job=job, pods=pods)
@@ -274,11 +274,6 @@ class MXNetJobTrigger(BaseTrigger):
             cursors=self.log_cursors,
             shown_until=now if is_rerun else 0.0,
         )
-
-    def _log_state(self, job: Mapping[str, Any]) -> None:
-        if (state := job_state(job)) != self._state:
-            self._state = state
-            self.log.info("%s: %s%s", self.ref.title, state, counts(job))
 
     def _event(
         self,

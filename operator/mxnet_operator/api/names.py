@@ -59,6 +59,9 @@ SUSPENDED_BY_AIRFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/suspended-by-airflo
 TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
 """Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
 
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+"""Kueue's label of a job that it suspends until there is room."""
+
 GPU: Final = "nvidia.com/gpu"
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 """The resource before Kubernetes 1.11; the documents' manifests have it, and no node offers it any more."""

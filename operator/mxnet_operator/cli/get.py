@@ -13,6 +13,7 @@ import yaml
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
+from mxnet_operator.api.waiting import waiting_reasons
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.connection import Target, complete_job_name, connect
 from mxnet_operator.cli.errors import CommandError, Exit
@@ -175,7 +176,9 @@ def _row(job: Job, heading: Sequence[str]) -> list[str]:
 
 
 def _message(job: Job) -> str:
-    """The first line of the condition that gives the state."""
+    """What the job waits for, else the first line of the condition that gives the state."""
+    if reasons := waiting_reasons(job):
+        return "; ".join(reasons)
     state = job_state(job)
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition.get("type") == state:

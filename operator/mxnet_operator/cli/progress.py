@@ -13,6 +13,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.metrics import BatchSpeed, TrainingLog
 from mxnet_operator.api.printable import printable_lines
+from mxnet_operator.api.waiting import waiting_reasons
 from mxnet_operator.cli.replica_lines import replica_lines
 from mxnet_operator.cli.terminal import message_console, stdout_is_terminal, write_log
 
@@ -103,6 +104,18 @@ class Progress(Protocol):
     ) -> None: ...
 
 
+class _Waits:
+    """What a job waits for, as far as it has not been said."""
+
+    def __init__(self) -> None:
+        self._said: tuple[str, ...] = ()
+
+    def new(self, job: dict[str, Any]) -> list[str]:
+        """A line for each reason that was not there at the last look."""
+        before, self._said = self._said, waiting_reasons(job)
+        return [f"waiting: {reason}" for reason in self._said if reason not in before]
+
+
 def progress(*, show_log: bool) -> Progress:
     """The kind that suits stderr."""
     console = message_console()
@@ -124,6 +137,7 @@ class PlainProgress:
         self._show_log = show_log
         self._last = ""
         self._last_wait = ""
+        self._waits = _Waits()
         self.training = TrainingLog()
         self._start = time.monotonic()
 
@@ -133,6 +147,8 @@ class PlainProgress:
         if text != self._last:
             self._last = text
             self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
+        for line in self._waits.new(job):
+            self.note(line)
 
     def pods(self, pods: list[dict[str, Any]]) -> None:
         """Not a word: the counts of the replicas say enough for a pipe."""
@@ -177,6 +193,7 @@ class LiveProgress:
         self._stdout_is_terminal = stdout_is_terminal()
         self._start = time.monotonic()
         self._job: dict[str, Any] | None = None
+        self._waits = _Waits()
         self._pods: list[dict[str, Any]] | None = None
         self._replicas: list[Text] = []
         self._drawn = -_REDRAW
@@ -193,8 +210,10 @@ class LiveProgress:
         )
 
     def job(self, job: dict[str, Any]) -> None:
-        """Draw it."""
+        """Draw it; what it waits for is said above, in full and once."""
         self._job = job
+        for line in self._waits.new(job):
+            self.note(line)
 
     def pods(self, pods: list[dict[str, Any]]) -> None:
         """Draw them, at the next refresh."""

@@ -99,3 +99,31 @@ def test_a_pod_that_starts_as_it_should_waits_for_its_mxnet_container():
     statuses = {"initContainerStatuses": [waiting("fetch", "PodInitializing")]}
     pod = view(phase="Pending", containerStatuses=[waiting("mxnet", "ContainerCreating")], **statuses)
     assert (pod.waiting_container, pod.waiting_reason) == ("mxnet", "ContainerCreating")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "words"),
+    [
+        ("Unschedulable", "0/3 nodes are available", "0/3 nodes are available"),
+        ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates", "Scheduling is blocked"),
+        ("SchedulerError", "", "SchedulerError"),
+    ],
+)
+def test_a_pod_that_is_not_placed_says_why_whatever_the_reason(reason, message, words):
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    assert view(conditions=[condition]).unschedulable.startswith(words)
+
+
+def test_a_pod_that_ended_and_tells_of_no_container_ended_when_it_was_no_longer_ready():
+    """A virtual kubelet, say."""
+    not_ready = {"type": "Ready", "status": "False", "lastTransitionTime": written(7)}
+    pod = view(phase="Succeeded", conditions=[not_ready])
+    assert (pod.exit_code, pod.finished_at) == (None, at(7))
+    assert view(phase="Pending", conditions=[not_ready]).finished_at is None
+
+
+def test_a_pods_age_and_scheduler_are_known():
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "labels": LABELS, "ownerReferences": [OWNER]}
+    raw = {"metadata": metadata | {"creationTimestamp": written(3)}, "spec": {"schedulerName": "volcano"}}
+    pod = project_pod(msgspec.Raw(json.dumps(raw).encode())).view
+    assert (pod.created_at, pod.scheduler_name) == (at(3), "volcano")

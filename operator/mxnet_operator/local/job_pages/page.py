@@ -9,6 +9,7 @@ from typing import Any, Final
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
 from mxnet_operator.api.metrics import parse_epoch_line
+from mxnet_operator.api.waiting import waiting_reasons
 
 _REFRESH_SECONDS: Final = 3
 _LAST_LINES: Final = 300
@@ -61,7 +62,7 @@ def html(view: JobView) -> str:
     """The page; while the job is not over it loads itself anew every few seconds."""
     name, state = escape(view.job["metadata"]["name"]), escape(job_state(view.job) or "new")
     refresh = "" if state in TERMINAL else f'<meta http-equiv="refresh" content="{_REFRESH_SECONDS}">'
-    message = escape(terminal_message(view.job))
+    message = escape(terminal_message(view.job) or " ".join(waiting_reasons(view.job)))
     return "\n".join(
         (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

@@ -1,0 +1,98 @@
+"""Pods of which a scheduler says nothing, and pods that end without a word about their container."""
+
+from datetime import timedelta
+
+import pytest
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+
+from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.plan import Plan, plan
+
+SECOND = timedelta(seconds=1)
+
+
+def condition(answer: Plan, condition_type: str) -> Condition | None:
+    status = answer.status
+    return None if status is None else next((c for c in status.conditions if c.type == condition_type), None)
+
+
+def ignored(job: MXJob, index: int = 0) -> PodBuilder:
+    return make_pod(job, "Worker", index).unscheduled().set(created_at=NOW, scheduler_name="volcano")
+
+
+def test_a_pod_that_no_scheduler_has_looked_at_for_a_minute_names_its_scheduler() -> None:
+    job = make_mxjob().worker(2).condition("Created").obj()
+    pods = [ignored(job), make_pod(job, "Worker", 1)]
+    before = plan(job, observe(job, *pods), NOW + 59 * SECOND)
+    assert condition(before, "PodsScheduled") is None
+    assert before.requeue_after == SECOND
+    told = condition(plan(job, observe(job, *pods), NOW + 60 * SECOND), "PodsScheduled")
+    assert told is not None
+    assert (told.status, told.reason) == ("False", "NoScheduler")
+    assert told.message == ("worker-0 can't be placed: no scheduler has looked at it. Does one named volcano run?")
+
+
+@pytest.mark.parametrize(
+    "seen", [{"node_name": "n"}, {"scheduled_at": NOW}, {"phase": "Running"}, {"deleting": True}, {"created_at": None}]
+)
+def test_one_that_was_seen_or_goes_is_none(seen: dict[str, object]) -> None:
+    job = make_mxjob().worker(1).run_policy(restartScope="Replica").condition("Created").obj()
+    answer = plan(job, observe(job, ignored(job).set(**seen)), NOW + 3600 * SECOND)
+    assert condition(answer, "PodsScheduled") is None
+
+
+def test_once_the_scheduler_speaks_its_own_words_are_told() -> None:
+    job = make_mxjob().worker(1).condition("Created").obj()
+    words = ignored(job).set(unschedulable="0/3 nodes are available")
+    told = condition(plan(job, observe(job, words), NOW + 90 * SECOND), "PodsScheduled")
+    assert told is not None
+    assert (told.reason, told.message) == ("Unschedulable", "worker-0 can't be placed: 0/3 nodes are available")
+
+
+@pytest.mark.parametrize("kind", ["Worker", "Tuner"])
+def test_a_phase_succeeded_without_a_container_is_success_and_the_job_says_that_it_believes_it(kind: str) -> None:
+    job = make_mxjob().replicas(kind, 1).condition("Created").condition("Running").obj()
+    answer = plan(job, observe(job, make_pod(job, kind).set(phase="Succeeded")), NOW)
+    assert answer.status is not None
+    assert answer.status.state == "Succeeded"
+    told = condition(answer, "ExitCodeUnknown")
+    assert told is not None
+    assert told.message == (
+        f"The exit code of {kind.lower()}-0 is unknown, since its pod has phase Succeeded and no status of the"
+        " container mxnet: the phase is believed."
+    )
+    assert [(event.type, event.reason) for event in answer.events] == [
+        ("Warning", "ExitCodeUnknown"),
+        ("Normal", "MXJobSucceeded"),
+    ]
+
+
+def test_of_a_gang_it_is_told_while_the_others_run() -> None:
+    job = make_mxjob().scheduler().worker(2).condition("Created").condition("Running").obj()
+    pods = [make_pod(job, "Scheduler").running(), make_pod(job, "Worker", 1).running()]
+    answer = plan(job, observe(job, *pods, make_pod(job, "Worker", 0).set(phase="Succeeded")), NOW)
+    told = condition(answer, "ExitCodeUnknown")
+    assert told is not None
+    assert told.status == "True"
+    assert answer.status is not None
+    assert answer.status.completed_indexes == {"Worker": "0"}
+
+
+@pytest.mark.parametrize(
+    ("why", "is_told"),
+    [({}, True), ({"pod_reason": "Evicted"}, False), ({"disruption": "EvictionByEvictionAPI"}, False)],
+)
+def test_a_phase_failed_without_a_container_fails_by_the_phase(why: dict[str, str], is_told: bool) -> None:
+    job = make_mxjob().worker(1).condition("Created").condition("Running").obj()
+    answer = plan(job, observe(job, make_pod(job, "Worker").set(phase="Failed", **why)), NOW)
+    assert answer.status is not None
+    assert answer.status.state == "Failed"
+    assert (condition(answer, "ExitCodeUnknown") is not None) == is_told
+
+
+def test_a_phase_succeeded_of_a_pod_that_was_taken_away_is_no_success() -> None:
+    job = make_mxjob().worker(1).restart("ExitCode").condition("Created").condition("Running").obj()
+    pod = make_pod(job, "Worker").set(phase="Succeeded", disruption="EvictionByEvictionAPI")
+    answer = plan(job, observe(job, pod), NOW)
+    assert answer.status is not None
+    assert answer.status.state == "Restarting"
