@@ -141,6 +141,7 @@ async def test_the_page_has_every_metric_with_its_labels():
     client = Client(None)
     metrics.watch(Controller(client, elector=Elector(client, "default", "mxnet-operator")))
     metrics.requested("GET", "host", "200")
+    metrics.crashed("reflector")
     for event in JobEvent:
         metrics.job("default", event)
     served = {}
