@@ -5,18 +5,30 @@ mxnet` takes any role but worker for a server's and never returns.
 """
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob, ReplicaSpec
+
+_MX_CONFIG: Final = "MX_CONFIG"
+_LONGEST_VARIABLE: Final = 128 * 1024
+"""Bytes of one argument or variable, name and final NUL included (Linux: MAX_ARG_STRLEN), else E2BIG."""
+_REWRITTEN: Final = 64
+"""Bytes left free: a local kubelet writes addresses in place of names, which may be a little longer."""
+_TASK: Final = 64
+"""Bytes by which the values of two replicas differ at most: which one it is."""
+LONGEST_MX_CONFIG: Final = _LONGEST_VARIABLE - len(f"{_MX_CONFIG}=") - 1 - _REWRITTEN
+"""Bytes of MX_CONFIG's value, which is ASCII."""
 
 
 def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
     """The variables of one replica of a job with defaults."""
     specs = job.spec.mx_replica_specs
     has_scheduler = _count(specs, names.SCHEDULER) > 0
+    mx_config_text = _mx_config_text(job, replica_type, index)
+    is_left_out = len(mx_config_text) > LONGEST_MX_CONFIG - _TASK and not has_mx_config(job)
     variables = {
-        "MX_CONFIG": json.dumps(mx_config(job, replica_type, index), separators=(",", ":")),
+        **({} if is_left_out else {_MX_CONFIG: mx_config_text}),
         "DMLC_PS_ROOT_PORT": str(port_of(specs[names.SCHEDULER]) if has_scheduler else 0),
         "DMLC_PS_ROOT_URI": names.replica_name(job.metadata.name, names.SCHEDULER, 0) if has_scheduler else "",
         "DMLC_NUM_SERVER": str(_count(specs, names.SERVER)),
@@ -30,6 +42,25 @@ def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
         if not job.spec.run_policy.fail_fast:
             variables["MXJOB_FAILFAST"] = "off"
     return variables
+
+
+def has_mx_config(job: MXJob) -> bool:
+    """Whether the replicas of a job with defaults get MX_CONFIG: all of them, or none where the longest can't start.
+
+    It names every replica, so a job of many, or of long names, can exceed what Linux takes as one variable.
+    """
+    specs = job.spec.mx_replica_specs
+    least = sum(
+        (spec.replicas or 0) * len(names.replica_name(job.metadata.name, other, 0)) for other, spec in specs.items()
+    )
+    if least > LONGEST_MX_CONFIG:
+        return False
+    longest = max(specs, key=lambda other: len(other) + len(str(specs[other].replicas or 0)))
+    return len(_mx_config_text(job, longest, max(specs[longest].replicas or 0, 1) - 1)) <= LONGEST_MX_CONFIG
+
+
+def _mx_config_text(job: MXJob, replica_type: str, index: int) -> str:
+    return json.dumps(mx_config(job, replica_type, index), separators=(",", ":"))
 
 
 def mx_config(job: MXJob, replica_type: str, index: int) -> dict[str, Any]:

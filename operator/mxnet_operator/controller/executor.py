@@ -8,6 +8,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build import build_pod, build_service
+from mxnet_operator.build.environment import has_mx_config
 from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
 from mxnet_operator.build.metadata import pod_labels
 from mxnet_operator.controller.fail_fast import provide_hook
@@ -35,6 +36,12 @@ _NO_HOOK: Final = "FailFastHookMissing"
 _REMEDY: Final = (
     "A worker whose Python raises will hang until a deadline, as MXNet has it: set the container's command, or"
     " spec.runPolicy.activeDeadlineSeconds; spec.runPolicy.failFast: false ends this warning"
+)
+
+_NO_MX_CONFIG: Final = (
+    "The replicas get no variable MX_CONFIG: with the names of all of them it would be longer than Linux takes"
+    " (128 KiB). MXNet itself needs only DMLC_*, which they have; a script that reads MX_CONFIG needs fewer replicas,"
+    " or a job with a shorter name"
 )
 
 _Ending = StopPod | RestoreLabels | DeletePod | DeleteService | DeleteJob | SuspendJob
@@ -101,6 +108,8 @@ class Executor:
         services = [action for action in ordered if isinstance(action, CreateService)]
         await asyncio.gather(*(self._create(job, action, outcome) for action in services))
         pods = [action for action in ordered if isinstance(action, CreatePod)]
+        if pods and not has_mx_config(job):
+            outcome.tell("MXConfigTooLong", _NO_MX_CONFIG)
         has_hook = await self._provide_hook(job, pods, outcome)
         if outcome.error is None:
             await asyncio.gather(

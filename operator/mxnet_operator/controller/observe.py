@@ -1,6 +1,7 @@
 """From the watch stream straight to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
 
 import sys
+import zlib
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Final, Generic, TypeVar
@@ -10,6 +11,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.spans import after
+from mxnet_operator.api.status_size import shortened
 from mxnet_operator.controller.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import PodView, ServiceView
@@ -28,12 +30,26 @@ class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
     view: V
 
 
+LARGEST_BODY: Final = 16 * 1024
+"""Bytes that are kept of a job: a larger one is asked for when it is looked at, so that none takes all the memory."""
+_COMPRESSED: Final = 8 * 1024
+"""Bytes from which a job is compressed."""
+_LARGEST_TEXT: Final = 4096
+"""Bytes of a text in a pod's status; a kubelet takes no longer termination message."""
+
+
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """A job in the cache: its JSON, decoded when it is looked at (as dicts, 5,000 of them would take 150 MB)."""
 
     key: str
     """`namespace/name`."""
-    raw: bytes
+    body: bytes | None
+    """Its JSON, perhaps compressed, less what nobody here reads; None for a job that is too large to be kept."""
+
+    @property
+    def raw(self) -> bytes | None:
+        """Its JSON; None where that has to be asked for."""
+        return zlib.decompress(self.body) if self.body is not None and self.body[:1] != b"{" else self.body
 
 
 class _Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -132,6 +148,7 @@ _NOTHING: Final = _State()
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _STOP: Final = 1
 """The spec.activeDeadlineSeconds by which the controller stops a pod."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Reasons for which containers wait while all goes well."""
 
@@ -139,7 +156,22 @@ _ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 def project_job(raw: msgspec.Raw) -> JobRecord:
     """A job for the cache."""
     meta = _objects.decode(raw).metadata
-    return JobRecord(f"{meta.namespace}/{meta.name}", bytes(raw))
+    return JobRecord(f"{meta.namespace}/{meta.name}", _kept(raw))
+
+
+def _kept(raw: msgspec.Raw) -> bytes | None:
+    """What is kept of a job: without the notes of API server and kubectl, which may be the larger part of it."""
+    job = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(job["metadata"], type=dict[str, msgspec.Raw])
+    metadata.pop("managedFields", None)
+    if _LAST_APPLIED.encode() in bytes(metadata.get("annotations", b"")):
+        annotations = msgspec.json.decode(metadata["annotations"], type=dict[str, msgspec.Raw])
+        annotations.pop(_LAST_APPLIED, None)
+        metadata["annotations"] = msgspec.Raw(msgspec.json.encode(annotations))
+    body = msgspec.json.encode({**job, "metadata": metadata})
+    if len(body) > _COMPRESSED:
+        body = zlib.compress(body, 1)
+    return body if len(body) <= LARGEST_BODY else None
 
 
 def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
@@ -200,16 +232,16 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         node_name=sys.intern(pod.spec.node_name),
         exit_code=ended.exit_code if ended else None,
         reason=ended.reason if ended else "",
-        message=ended.message if ended else "",
+        message=shortened(ended.message, _LARGEST_TEXT) if ended else "",
         init_container=init_container,
         pod_reason=status.reason,
-        pod_message=status.message,
+        pod_message=shortened(status.message, _LARGEST_TEXT),
         disruption=disrupted.reason if disrupted else "",
-        unschedulable=next(waits, ""),
+        unschedulable=shortened(next(waits, ""), _LARGEST_TEXT),
         scheduler_name=sys.intern(pod.spec.scheduler_name),
         created_at=meta.creation_timestamp,
         waiting_reason=waiting.reason,
-        waiting_message=waiting.message,
+        waiting_message=shortened(waiting.message, _LARGEST_TEXT),
         waiting_container=waiter,
         scheduled_at=scheduled.last_transition_time if scheduled else None,
         started_at=ended.started_at if ended else running.started_at if running else None,

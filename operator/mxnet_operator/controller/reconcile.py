@@ -115,24 +115,40 @@ class Reconciler:
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
             return LOOK_AGAIN
+        raw = record.raw or await self._large(key)
+        if raw is None:
+            return LOOK_AGAIN  # It is gone, and the watch will say so.
         try:
-            again = await self._look(key, record, on_long)
+            again = await self._look(key, raw, on_long)
         except WriteFencedError:
             raise
         except Exception as error:
             if not is_stale(error):
-                await self._errors.report(key, record.raw, error)
+                await self._errors.report(key, raw, error)
             raise
-        await self._errors.clear(key, record.raw)
+        await self._errors.clear(key, raw)
         return again
 
-    async def _look(self, key: str, record: JobRecord, on_long: Callable[[], None]) -> timedelta | None:
-        read = self._reader.read(key, record.raw)
+    async def _large(self, key: str) -> bytes | None:
+        """A job that is too large for the cache, as the server has it now: at least as new as what the cache has seen.
+
+        None where it is gone.
+        """
+        namespace, _, name = key.partition("/")
+        try:
+            return msgspec.json.encode(await self._client.get(self._resource.path(namespace, name)))
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return None
+
+    async def _look(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
+        read = self._reader.read(key, raw)
         if read.job is None:
             decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
             await self._conclude(read, decided)
             return decided.requeue_after
-        over = await self._workflows.why_over(key, read.job, record.raw)
+        over = await self._workflows.why_over(key, read.job, raw)
         observed, decided = await self._decide(read.job, over, self._leases.left(key, read.job))
         return await self._carry_out(read, read.job, observed, decided, on_long)
 

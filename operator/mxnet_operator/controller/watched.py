@@ -25,6 +25,8 @@ JobChanged = Callable[[str, JobRecord | None, JobRecord | None], None]
 """Hears of a job, by its key, what it was and what it is."""
 ChildChanged = Callable[[Child[Any] | None, Child[Any] | None], None]
 
+_JOBS_AT_ONCE: Final = 50
+"""Jobs in a page where a server can't stream lists: a job may be of more than a megabyte."""
 _OURS: Final = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME}"
 
 
@@ -40,7 +42,9 @@ class WatchedJobs:
             if record := new or old:
                 changed(key_of(self.resource, record.key), old, new)
 
-        self.reflector = Reflector(client, self.resource, self.cache, project_job, on_change, namespace=namespace)
+        self.reflector = Reflector(
+            client, self.resource, self.cache, project_job, on_change, namespace=namespace, page=_JOBS_AT_ONCE
+        )
 
     @property
     def keys(self) -> list[str]:

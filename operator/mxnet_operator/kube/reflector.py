@@ -58,6 +58,7 @@ class Reflector(Generic[T]):
         label_selector: str = "",
         idle_timeout: float = IDLE_SECONDS,
         initial_timeout: float = INITIAL_SECONDS,
+        page: int = PAGE,
         backoff: Backoff = Backoff(first=0.2, longest=30.0),  # noqa: B008 - frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -73,6 +74,7 @@ class Reflector(Generic[T]):
         self._params: Params = {"labelSelector": label_selector} if label_selector else {}
         self._idle_timeout = idle_timeout
         self._initial_timeout = initial_timeout
+        self._page = page
         self._backoff = backoff
         self._clock = clock
         self._streams_lists = True
@@ -186,7 +188,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         found: dict[str, tuple[str, T]] = {}
-        params: dict[str, str | int | bool] = {**self._params, "limit": PAGE}
+        params: dict[str, str | int | bool] = {**self._params, "limit": self._page}
         while True:
             try:
                 page = await self._client.get_as(self._path, frames.Page, params)
