@@ -4,10 +4,9 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
 from mxnet_operator.api import forms, names
 from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_provider.exceptions import MXNetManifestError
 
@@ -17,14 +16,14 @@ QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
     """A manifest as a dict of the caller's own, from a dict or from the text of one YAML or JSON document.
 
-    Raises MXNetManifestError where the text is not YAML or not one mapping.
+    Raises MXNetManifestError where it holds what JSON can't say, or the text is not one mapping.
     """
-    if not isinstance(manifest, str):
-        return copy.deepcopy(dict(manifest))
     try:
-        documents = [document for document in yaml.safe_load_all(manifest) if document is not None]
-    except yaml.YAMLError as e:
-        raise MXNetManifestError(f"The manifest is not valid YAML: {e}") from e
+        if not isinstance(manifest, str):
+            return dict(jsonable(manifest))
+        documents = [document for document, _ in read(manifest)]
+    except ManifestError as e:
+        raise MXNetManifestError(f"The manifest can't be read: {e}") from e
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise MXNetManifestError(
             f"The manifest must be one MXJob, one YAML mapping; it has {len(documents)} documents"

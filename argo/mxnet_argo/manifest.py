@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import yaml
-
 from mxnet_argo.values import Value
+from mxnet_operator.api.manifest_text import dump
 
 _TAG = "{{"
 _DOLLAR = "$"
@@ -33,7 +32,7 @@ def render(manifest: Mapping[str, Any]) -> str:
         tags[token] = value.tag if isinstance(value, Value) else _escaped(value)
         return token
 
-    text = yaml.safe_dump(_mapped(manifest, written), sort_keys=False, allow_unicode=True, width=10_000)
+    text = dump(_mapped(manifest, written), width=10_000)
     for token, tag in tags.items():
         text = text.replace(token, tag)
     return text

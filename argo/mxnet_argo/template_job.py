@@ -11,10 +11,12 @@ from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import leaves, render, sampled
 from mxnet_argo.values import Value
 from mxnet_operator.api import names
+from mxnet_operator.api.manifest_text import ManifestError, jsonable
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 
 SHORTEST_TTL: Final = 300
 """Seconds that a finished job must stay, for a poller that was restarted to read how it ended."""
+_LOAD: Final = "mxnet_operator.api.manifest_text.load() reads one as kubectl does"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +96,11 @@ class TemplateJob:
         if self.spec is not None:
             return {"spec": self.spec.to_dict()}
         if not isinstance(self.manifest, Mapping):
-            raise TypeError(f"{self.template}: manifest is a mapping, not text: yaml.safe_load() makes one of a file")
-        copied: dict[str, Any] = _copied(self.manifest)
+            raise TypeError(f"{self.template}: manifest is a mapping, not text; {_LOAD}")
+        try:
+            copied: dict[str, Any] = jsonable(self.manifest, keep=(Value,))
+        except ManifestError as error:
+            raise ValueError(f"{self.template}: {error}; {_LOAD}") from error
         metadata = copied.get("metadata") or {}
         for field in ("name", "generateName", "namespace"):
             if field in metadata:
@@ -127,12 +132,6 @@ class TemplateJob:
                 f"{self.template}: ttlSecondsAfterFinished {ttl}: the job could be gone before the step has read how"
                 f" it ended; {SHORTEST_TTL} at least"
             )
-
-
-def _copied(node: Any) -> Any:
-    if isinstance(node, Mapping):
-        return {key: _copied(value) for key, value in node.items()}
-    return [_copied(value) for value in node] if isinstance(node, list | tuple) else node
 
 
 __all__ = ["TemplateJob"]

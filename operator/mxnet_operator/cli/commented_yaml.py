@@ -7,12 +7,13 @@ from typing import Any
 import yaml
 
 from mxnet_operator.api.forms.conversion import Remark
+from mxnet_operator.api.manifest_text import Dumper, dump
 from mxnet_operator.cli.manifests import line_of
 
 
 def commented_yaml(content: Any, remarks: Iterable[Remark]) -> str:
     """The content in block style, without a final newline."""
-    text: str = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    text = dump(content, dumper=_Dumper, width=120)
     node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     above: dict[int, list[str]] = defaultdict(list)
     for remark in remarks:
@@ -25,8 +26,11 @@ def commented_yaml(content: Any, remarks: Iterable[Remark]) -> str:
     return "\n".join(lines)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(Dumper):
     """No anchors; numbers in a row, text of several lines as a block."""
+
+    def style_of(self, value: str) -> str | None:
+        return "|" if "\n" in value else None
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
@@ -37,9 +41,4 @@ def _list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=numbers or None)
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
 _Dumper.add_representer(list, _list)
-_Dumper.add_representer(str, _text)

@@ -39,7 +39,8 @@ def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None
     printed: list[str] = []
     empty = True
     found: list[str] = []
-    for source in sources_given(files, more_files, "mxjob convert -f old.yaml"):
+    sources = sources_given(files, more_files, "mxjob convert -f old.yaml")
+    for source in sources:
         for part in _parts(read_text(source)):
             documents = documents_in(part, name_of(source))
             empty = empty and not documents
@@ -51,7 +52,8 @@ def convert(files: FilesArgument = None, more_files: FilesOption = None) -> None
             say(mistake)
         leave(Exit.USAGE)
     if empty:
-        raise CommandError("nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
+        names = ", ".join(map(name_of, sources))
+        raise CommandError(f"{names}: nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
     write_line("\n---\n".join(printed))
 
 

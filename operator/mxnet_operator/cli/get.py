@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
+from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.waiting import waiting_reasons
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.connection import Target, complete_job_name, connect
@@ -104,7 +104,7 @@ def _write(jobs: list[Job], output: Output | None, *, alone: bool) -> None:
     if output is Output.JSON:
         write_line(json.dumps(data, indent=4, ensure_ascii=False))
     else:
-        write_line(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip("\n"))
+        write_line(dump(data).rstrip("\n"))
 
 
 def _show_table(jobs: list[Job], namespace: str | None, *, wide: bool, watch: bool) -> Columns:

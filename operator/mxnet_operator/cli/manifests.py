@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ import yaml
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import ALL
+from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, read
 from mxnet_operator.cli.errors import CommandError, Exit
 
 FilesArgument = Annotated[
@@ -70,7 +71,7 @@ def read_documents(source: str) -> list[Document]:
     """Every document in a file, or in stdin for `-`, and every item of a List; empty documents are passed over.
 
     Raises:
-        CommandError: it can't be read, is no YAML (with the line), or has nothing in it.
+        CommandError: it can't be read, is no manifest (with the line), or has nothing in it.
     """
     name = name_of(source)
     found = documents_in(read_text(source), name)
@@ -83,19 +84,12 @@ def documents_in(text: str, name: str) -> list[Document]:
     """The same of a text, whose source is called `name`; empty where there is nothing but comments.
 
     Raises:
-        CommandError: it is no YAML (with the line).
+        CommandError: it can't be a manifest (with the line).
     """
     try:
-        loaded = [(content, node) for content, node in _load(text) if content is not None]
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-        raise CommandError(f"{where}: not valid YAML: {error.problem or error.context}", code=Exit.USAGE) from error
-    except yaml.YAMLError as error:
-        raise CommandError(f"{name}: not valid YAML: {error}", code=Exit.USAGE) from error
-    except (RecursionError, ValueError) as error:
-        raise CommandError(f"{name}: can't be read: {error}", code=Exit.USAGE) from error
-    found = [item for content, node in loaded for item in _items(content, node)]
+        found = [item for content, node in read(text) for item in _items(content, node)]
+    except ManifestError as error:
+        raise _unreadable(name, error) from error
     return [Document(name, position, content, node) for position, (content, node) in enumerate(found, start=1)]
 
 
@@ -104,20 +98,13 @@ def name_of(source: str) -> str:
     return "stdin" if source == "-" else source
 
 
-def _load(text: str) -> Iterator[tuple[Any, Any]]:
-    loader = _Loader(text)
-    while loader.check_node():
-        node: Any = loader.get_node()
-        yield loader.construct_document(node), node
-
-
 def _items(content: Any, node: Any) -> list[tuple[Any, Any]]:
     """What a List holds, as `kubectl get` writes it; any other document is itself."""
     is_list = isinstance(content, dict) and str(content.get("kind")).endswith("List")
     if not is_list or not isinstance(content.get("items"), list):
         return [(content, node)]
-    nodes = next(value for key, value in node.value if key.value == "items")
-    return list(zip(content["items"], nodes.value, strict=True))
+    nodes = next((value.value for key, value in node.value if key.value == "items"), [node] * len(content["items"]))
+    return list(zip(content["items"], nodes, strict=True))
 
 
 def read_text(source: str) -> str:
@@ -128,25 +115,20 @@ def read_text(source: str) -> str:
     """
     try:
         if source == "-":
-            return sys.stdin.buffer.read().decode()
+            return decoded(sys.stdin.buffer.read(MOST_BYTES + 1))
         with open(source, "rb") as file:  # noqa: PTH123 - a Path would lose what the user typed
-            return file.read().decode()
+            return decoded(file.read(MOST_BYTES + 1))
     except OSError as error:
         raise CommandError(f"{source}: {error.strerror or error}", code=Exit.USAGE) from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{source}: not text in UTF-8: byte {error.start} can't be read", code=Exit.USAGE) from error
+    except ValueError as error:  # a name with a NUL, or no manifest
+        if isinstance(error, ManifestError):
+            raise _unreadable(name_of(source), error) from error
+        raise CommandError(f"{source}: {error}", code=Exit.USAGE) from error
 
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that refuses a key given twice, as kubectl does, where PyYAML silently takes the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, f'key "{key.value}" is set twice', key.start_mark)
-            seen.add(key.value if isinstance(key.value, str) else id(key))
-        return super().construct_mapping(node, deep)
+def _unreadable(name: str, error: ManifestError) -> CommandError:
+    place = f":{error.line}:{error.column}" if error.line else ""
+    return CommandError(f"{name}{place}: {error.problem}", code=Exit.USAGE)
 
 
 def _child(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:

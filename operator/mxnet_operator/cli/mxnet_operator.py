@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-import yaml
 
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.connection import ContextOption, Target
@@ -254,9 +253,10 @@ def crd(
 ) -> None:
     """Print the CustomResourceDefinitions as YAML: `mxnet-operator crd | kubectl apply -f -`."""
     from mxnet_operator.api.definitions import definitions, legacy_definitions  # noqa: PLC0415
+    from mxnet_operator.api.manifest_text import dump_all  # noqa: PLC0415
 
     wanted = legacy_definitions() if legacy else definitions()
-    write_line(yaml.safe_dump_all(wanted, sort_keys=False).rstrip())
+    write_line(dump_all(wanted, allow_unicode=False).rstrip())
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """What an MXJobStep becomes, and what it refuses before a workflow is submitted."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -159,6 +160,10 @@ class TestRefusals:
     def test_a_manifest_names_neither_job_nor_namespace(self, field: str) -> None:
         with pytest.raises(ValueError, match=rf"metadata\.{field}: leave it out"):
             MXJobStep(name="train", manifest={"metadata": {field: "x"}, **MANIFEST})
+
+    def test_a_manifest_with_what_json_cannot_say_is_refused_by_its_path(self) -> None:
+        with pytest.raises(ValueError, match=r"^train: metadata\.annotations\.day: .* is a date, .*kubectl does$"):
+            MXJobStep(name="train", manifest={"metadata": {"annotations": {"day": date(2020, 1, 1)}}, **MANIFEST})
 
     def test_what_the_api_server_would_refuse_is_refused_here_in_its_words(self) -> None:
         with pytest.raises(ValueError, match=r"spec\.runPolicy\.cleanPodPolicy"):

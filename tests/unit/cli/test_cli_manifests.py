@@ -1,9 +1,13 @@
 """Reading manifests: documents, lines, and what is no YAML."""
 
+import sys
+
 import pytest
+from unreadable_manifests import REFUSED
 
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.manifests import read_documents
+from mxnet_operator.cli.mxjob import main
 
 TWO = """\
 # a comment
@@ -58,11 +62,12 @@ def test_a_field_is_found_at_its_line_or_at_the_nearest_field_above(write, path,
     ("text", "said"),
     [
         ("a: [1\nb: 2\n", ":2:2: not valid YAML: expected ',' or ']'"),
-        ("a: 1\nb:\n  c: 1\n  c: 2\n", ':4:3: not valid YAML: key "c" is set twice'),
-        ("a: !!python/object:os.system x\n", ":1:4: not valid YAML: could not determine a constructor"),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", ':4:3: key "c" is set twice'),
+        ("a: !!python/object:os.system x\n", ":1:4: the tag !!python/object:os.system says what JSON can't"),
         ("# nothing\n---\n", ": nothing in it; an MXJob manifest is expected"),
-        (b"\xff\xfe\x00", ": not text in UTF-8: byte 0"),
-        ("a: \x07\n", ": not valid YAML: "),
+        (b"a: \xff\x00", ": not text in UTF-8: byte 3"),
+        (b"\xff\xfe\x00", ": not text in UTF-16: byte 2"),
+        ("a: 1\nb: x\x07\n", ":2:5: not valid YAML: character U+0007 is not allowed"),
     ],
 )
 def test_what_is_no_manifest_is_refused_with_its_place(write, text, said):
@@ -84,3 +89,42 @@ def test_a_file_that_is_not_there_is_refused_by_name():
 )
 def test_a_document_counts_as_a_job_unless_it_says_another_kind(write, text, is_job):
     assert read_documents(write(text))[0].is_job is is_job
+
+
+@pytest.fixture(params=[["validate", "-f"], ["convert", "-f"], ["run", "-f"]], ids=lambda words: words[0])
+def refused(request, monkeypatch, capsys):
+    """Runs a command on a file; what it said on stderr, once it has refused with 2 and without a traceback."""
+
+    def run(path):
+        monkeypatch.setattr(sys, "argv", ["mxjob", *request.param, path])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        assert (left.value.code, out) == (2, "")
+        assert "Traceback" not in err
+        return err
+
+    return run
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_every_command_refuses_what_can_be_no_manifest_in_one_line(write, refused, case):
+    said = refused(write(REFUSED[case][0])).splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("error: ")
+    assert "job.yaml" in said[0]
+
+
+def test_every_command_refuses_what_is_no_file_of_text_in_one_line(tmp_path, refused):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "program").write_bytes(b"\x7fELF\xff")
+    (tmp_path / "empty").touch()
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(100 * 2**20)
+    said = {path.name: refused(str(path)).partition(f"{path.name}: ")[2] for path in tmp_path.iterdir()}
+    assert said == {
+        "empty": "nothing in it; an MXJob manifest is expected\n",
+        "folder": "Is a directory\n",
+        "large": "larger than 16 MiB, which is no manifest\n",
+        "program": "not text in UTF-8: byte 4 can't be read\n",
+    }

@@ -1,8 +1,11 @@
 """From a DAG author's manifest or arguments to an MXJob."""
 
+from datetime import date
+
 import pytest
 import yaml
 from seed_manifests import SEED_000_MXNETJOB, SEED_003_LINEAR, SEED_004_DIST, V1BETA1_TUNE
+from unreadable_manifests import REFUSED
 
 from mxnet_operator.api import names
 from mxnet_operator.api.validation import unknown_fields, validate
@@ -80,6 +83,28 @@ def test_one_document_of_yaml_or_json_is_read(text):
 def test_text_that_is_no_manifest_is_refused(text, message):
     with pytest.raises(MXNetManifestError, match=message):
         manifest.parse(text)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_whatever_can_be_no_manifest_is_refused_in_one_line(case):
+    with pytest.raises(MXNetManifestError, match=r"^The manifest can't be read: [^\n]+$"):
+        manifest.parse(REFUSED[case][0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"metadata": {"name": date(2020, 1, 1)}}, r"metadata\.name: .* is a date, which JSON can't say"),
+        ({"spec": {"x": {1, 2}}}, r"spec\.x: .* is a set"),
+    ],
+)
+def test_a_dict_with_what_json_cannot_say_is_refused_by_its_path(given, message):
+    with pytest.raises(MXNetManifestError, match=message):
+        manifest.parse(given)
+
+
+def test_a_date_is_read_as_kubectl_reads_it():
+    assert manifest.parse("metadata: {name: 2020-01-01}") == {"metadata": {"name": "2020-01-01"}}
 
 
 @pytest.mark.parametrize("job", [{}, {"spec": None}, {"spec": {"mxReplicaSpecs": []}}, {"spec": []}])

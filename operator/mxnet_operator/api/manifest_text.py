@@ -1,0 +1,314 @@
+"""Manifests as people write them: text in YAML or JSON, read and written as kubectl does, with the line of each field.
+
+The one reader for the command line and the Airflow provider. Whatever the text is, it comes out as what JSON can say
+or as one error with its place; in a time and a memory that grow with the text, whatever its aliases stand for.
+"""
+
+import codecs
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import yaml
+from yaml.composer import Composer
+from yaml.parser import Parser
+from yaml.reader import Reader, ReaderError
+from yaml.resolver import BaseResolver
+from yaml.scanner import Scanner
+
+from mxnet_operator.api.yaml_scalars import TAG, json_number, plain_tag, plain_value
+
+MOST_BYTES: Final = 16 * 2**20
+"""More than the API server takes at once, many times over."""
+_DEEPEST: Final = 100
+_MOST_BY_ALIASES: Final = 100_000
+_TOO_DEEP: Final = f"nested deeper than {_DEEPEST} levels"
+_SELF: Final = "a value contains itself"
+_BOMS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_TEMPLATE_HINT: Final = (
+    "; this looks like a template that is not rendered ({{ ... }}): render it first, as `helm template` does"
+)
+
+
+class ManifestError(ValueError):
+    """Why a manifest can't be read; `line` and `column`, from 1, are where, or 0 where no place is known."""
+
+    def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(f"line {line}, column {column}: {problem}" if line else problem)
+        self.problem = problem
+        self.line = line
+        self.column = column
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 with its mark, as Windows' shells write it.
+
+    Raises:
+        ManifestError: it is no text, or larger than any manifest.
+    """
+    if len(content) > MOST_BYTES:
+        raise ManifestError(f"larger than {MOST_BYTES // 2**20} MiB, which is no manifest")
+    encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ManifestError(
+            f"not text in {encoding.upper()[:6].rstrip('-')}: byte {error.start} can't be read"
+        ) from error
+
+
+def read(text: str) -> Iterator[tuple[Any, yaml.Node]]:
+    """Every document that isn't empty: its content, of JSON's types, and where it stands.
+
+    Raises:
+        ManifestError: it is not YAML, or says what JSON can't.
+    """
+    try:
+        for node in _nodes(text):
+            content = _Converter(node).content()
+            if content is not None:
+                yield content, node
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        problem = f"not valid YAML: {error.problem or error.context}"
+        raise ManifestError(problem + _hint(text, line), line, column) from error
+    except ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - (before.rfind("\n") + 1) + 1
+        problem = f"not valid YAML: character U+{error.character:04X} is not allowed"
+        raise ManifestError(problem, line, column) from error
+    except RecursionError as error:
+        raise ManifestError(_TOO_DEEP) from error
+    except ManifestError as error:
+        hint = _hint(text, error.line)
+        raise ManifestError(error.problem + hint, error.line, error.column) if hint else error from error
+
+
+def load(text: str) -> Any:
+    """The content of a text of one document.
+
+    Raises:
+        ManifestError: it can't be read, or there are none or several.
+    """
+    documents = [content for content, _ in read(text)]
+    if len(documents) != 1:
+        raise ManifestError(f"{len(documents)} documents, where one is expected")
+    return documents[0]
+
+
+def jsonable(value: Any, *, keep: tuple[type, ...] = ()) -> Any:
+    """A copy of what a program gave as a manifest, of JSON's types and those to `keep` only.
+
+    Raises:
+        ManifestError: there is something else in it, named by its path.
+    """
+    return _jsonable(value, "", (), keep)
+
+
+def dump(content: Any, **settings: Any) -> str:
+    """YAML in block style of which kubectl reads the same content again."""
+    return dump_all([content], **settings)
+
+
+def dump_all(documents: Iterable[Any], *, dumper: type[yaml.SafeDumper] | None = None, **settings: Any) -> str:
+    """The same of several documents; `settings` are PyYAML's."""
+    settings = {"sort_keys": False, "allow_unicode": True, **settings}
+    text: str = yaml.dump_all(documents, Dumper=dumper or Dumper, **settings)
+    return text
+
+
+class Dumper(yaml.SafeDumper):
+    """Quotes what kubectl would not take for text."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        """As PyYAML's; of unquoted scalars as kubectl has them."""
+        if kind is yaml.ScalarNode and implicit[0]:
+            ours = plain_tag(value)
+            if ours != f"{TAG}str":
+                return ours
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+
+    def text(self, value: str) -> yaml.Node:
+        """A text, quoted where YAML would take one of its characters for the end of a line."""
+        quoted = '"' if any(end in value for end in "\x85\u2028\u2029") else None
+        return self.represent_scalar(f"{TAG}str", value, style=quoted or self.style_of(value))
+
+    def style_of(self, value: str) -> str | None:  # noqa: ARG002
+        """The style of a text; None: as its characters allow."""
+        return None
+
+
+Dumper.add_representer(str, Dumper.text)
+
+
+class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
+    """PyYAML's nodes, with kubectl's tags for unquoted scalars."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+        Composer.__init__(self)
+        BaseResolver.__init__(self)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """As PyYAML's; an anchor may be set anew, as YAML says."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if not isinstance(event, yaml.AliasEvent):
+            self.anchors.pop(getattr(event, "anchor", None), None)
+        if self._depth > _DEEPEST:
+            raise ManifestError(_TOO_DEEP, event.start_mark.line + 1, event.start_mark.column + 1)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        """As PyYAML's, of unquoted scalars as kubectl has them."""
+        if kind is yaml.ScalarNode and implicit[0]:
+            return plain_tag(value)
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+
+
+def _nodes(text: str) -> Iterator[yaml.Node]:
+    loader = _Loader(text)
+    while loader.check_node():
+        node = loader.get_node()
+        if node is not None:
+            yield node
+
+
+class _Converter:
+    """Makes the content of one document from its nodes."""
+
+    def __init__(self, root: yaml.Node) -> None:
+        self._root = root
+        self._sizes: dict[int, int] = {}
+
+    def content(self) -> Any:
+        """The content, once it is known how large that is."""
+        if self._size(self._root) - len(self._sizes) > _MOST_BY_ALIASES:
+            raise ManifestError(f"its aliases stand for more than {_MOST_BY_ALIASES} values")
+        return self._value(self._root, 0)
+
+    def _size(self, node: yaml.Node) -> int:
+        """How many values a node stands for, those of its aliases included."""
+        known = self._sizes.get(id(node))
+        if known is None:
+            self._sizes[id(node)] = 0
+            children = _children(node)
+            known = self._sizes[id(node)] = 1 + sum(map(self._size, children))
+        elif known == 0:
+            raise _error(_SELF, node)
+        return known
+
+    def _value(self, node: yaml.Node, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise _error(_TOO_DEEP, node)
+        tag = node.tag.removeprefix(TAG)
+        if isinstance(node, yaml.MappingNode) and tag == "map":
+            return self._mapping(node, depth)
+        if isinstance(node, yaml.SequenceNode) and tag == "seq":
+            return [self._value(item, depth + 1) for item in node.value]
+        if isinstance(node, yaml.ScalarNode) and tag in {"str", "null", "bool", "int", "float", "timestamp", "merge"}:
+            return _scalar(node, tag)
+        shown = f"!!{tag}" if node.tag.startswith(TAG) else node.tag
+        raise _error(f"the tag {shown} says what JSON can't", node)
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.tag == f"{TAG}merge":
+                sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                for source in reversed(sources):
+                    if not isinstance(source, yaml.MappingNode):
+                        raise _error("<< merges mappings only", source)
+                    merged |= self._mapping(source, depth + 1)
+                continue
+            name = _key(key)
+            if name in own:
+                raise _error(f'key "{name}" is set twice', key)
+            own[name] = self._value(value, depth + 1)
+        return {**merged, **own}
+
+
+def _children(node: yaml.Node) -> Sequence[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [child for pair in node.value for child in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else ()
+
+
+def _key(node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        kind = "mapping" if isinstance(node, yaml.MappingNode) else "list"
+        raise _error(f"a key can't be a {kind}", node)
+    value = _scalar(node, node.tag.removeprefix(TAG))
+    if value is None:
+        raise _error("a key can't be null", node)
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _scalar(node: yaml.ScalarNode, tag: str) -> Any:
+    text: str = node.value
+    if tag in {"str", "timestamp", "merge"}:
+        return _joined(text, node)
+    value = plain_value(text)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _error(f"{text} is a number that JSON can't say", node)
+    if plain_tag(text) != node.tag and not (tag == "float" and isinstance(value, int) and not isinstance(value, bool)):
+        raise _error(f"{text!r} is not of type {tag}", node)
+    return value
+
+
+def _joined(text: str, node: yaml.Node) -> str:
+    r"""The text, with characters whole that JSON's `\ud83d\ude00` gave in halves."""
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise _error("half of a character (a lone surrogate)", node) from error
+
+
+def _error(problem: str, node: yaml.Node) -> ManifestError:
+    return ManifestError(problem, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _hint(text: str, line: int) -> str:
+    """What to do, where the line of an error, or the one above, holds what templates have."""
+    lines = text.split("\n")[max(0, line - 2) : line]
+    return _TEMPLATE_HINT if any("{{" in each for each in lines) else ""
+
+
+def _jsonable(value: Any, path: str, above: tuple[int, ...], keep: tuple[type, ...]) -> Any:
+    if value is None or isinstance(value, (bool, int, *keep)):
+        return value
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ManifestError(f"{path}: half of a character (a lone surrogate)") from None
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return json_number(value)
+    if not isinstance(value, Mapping | list | tuple):
+        hint = " (in YAML, quote it)" if hasattr(value, "isoformat") else ""
+        raise ManifestError(
+            f"{path or 'the manifest'}: {value!r} is a {type(value).__name__}, which JSON can't say{hint}"
+        )
+    if id(value) in above:
+        raise ManifestError(f"{path or 'the manifest'}: {_SELF}")
+    if len(above) > _DEEPEST:
+        raise ManifestError(f"{path}: {_TOO_DEEP}")
+    above = (*above, id(value))
+    if not isinstance(value, Mapping):
+        return [_jsonable(item, f"{path}[{position}]", above, keep) for position, item in enumerate(value)]
+    copied = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise ManifestError(f"{path or 'the manifest'}: the key {key!r} is a {type(key).__name__}, not a string")
+        copied[key] = _jsonable(item, f"{path}.{key}".lstrip("."), above, keep)
+    return copied
