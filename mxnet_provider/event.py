@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mxnet_operator.api.storable import storable
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.metrics import History
 from mxnet_provider.verdict import Status
@@ -35,8 +36,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     metrics: History = msgspec.field(default_factory=dict)
 
     def payload(self) -> dict[str, Any]:
-        """The event as Airflow stores it."""
-        payload: dict[str, Any] = msgspec.to_builtins(self)
+        """The event as Airflow stores it: only what its database takes."""
+        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
         return payload
 
 

@@ -1,18 +1,19 @@
 """Figures that training scripts print, epoch by epoch: kept for the XCom `metrics`, and sent as Airflow's gauges."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from airflow.sdk.observability import stats
 
 from mxnet_operator.api.metrics import parse_epoch_line
+from mxnet_operator.api.storable import storable
 
 _MOST_NAMES: Final = 50
 _MOST_EPOCHS: Final = 1000
 
-History = dict[str, list[list[float]]]
-"""The course of each figure: `[[epoch, value], ...]`, ascending."""
+History = dict[str, list[list[float | None]]]
+"""The course of each figure: `[[epoch, value], ...]`, ascending; None where the value can't be stored, as NaN."""
 
 
 class Metrics:
@@ -23,11 +24,14 @@ class Metrics:
 
     Args:
         tags: Tags of the gauges: `dag_id` and `task_id`.
+        warn: Called with one text for each figure that is no number any more.
     """
 
-    def __init__(self, tags: Mapping[str, str]) -> None:
+    def __init__(self, tags: Mapping[str, str], warn: Callable[[str], None]) -> None:
         self._tags = dict(tags)
-        self._values: dict[str, dict[int, float]] = {}
+        self._warn = warn
+        self._values: dict[str, dict[int, float | None]] = {}
+        self._diverged: set[str] = set()
 
     def read(self, line: str) -> None:
         """Take the figure from a log line, if it reports one."""
@@ -35,10 +39,14 @@ class Metrics:
         if metric is None or (metric.name not in self._values and len(self._values) == _MOST_NAMES):
             return
         course = self._values.setdefault(metric.name, {})
-        course[metric.epoch] = metric.value
+        course[metric.epoch] = value = storable(metric.value)
         if len(course) > _MOST_EPOCHS:
             del course[min(course)]
-        self._send(metric.name, metric.value)
+        if value is not None:
+            self._send(metric.name, value)
+        elif metric.name not in self._diverged:
+            self._diverged.add(metric.name)
+            self._warn(metric.divergence)
         self._send("epoch", metric.epoch)
 
     def history(self) -> History:

@@ -1,10 +1,10 @@
 """What became of a job's replicas, read from its pods: pure functions on what the API server returned."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.storable import json_or_text
 
 Pod = Mapping[str, Any]
 
@@ -98,14 +98,6 @@ def result(pods: Iterable[Pod], result_of: str = RESULT_OF) -> Any:
             if text:
                 return json_or_text(text)
     return None
-
-
-def json_or_text(text: str) -> Any:
-    """What a script meant by its message: the JSON value, else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _order(pod: Pod) -> tuple[int, int]:

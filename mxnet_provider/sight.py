@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.storable import storable
 
 VERSION: Final = 1
 
@@ -18,6 +19,11 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     message: str = ""
     v: int = VERSION
+
+    def payload(self) -> dict[str, Any]:
+        """The sight as a trigger's event: only what Airflow's database takes."""
+        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
+        return payload
 
 
 def settled(

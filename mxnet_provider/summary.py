@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.storable import json_or_text
 from mxnet_provider import replicas
 
 
@@ -44,7 +45,7 @@ def counts(job: Mapping[str, Any]) -> str:
 def _result(kept: str | None, pods: Iterable[replicas.Pod], result_of: str | None) -> Any:
     if result_of is None:
         return None
-    return replicas.json_or_text(kept) if kept else replicas.result(pods, result_of)
+    return json_or_text(kept) if kept else replicas.result(pods, result_of)
 
 
 def _seconds_between(started: str | None, completed: str | None) -> float | None:

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDe
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
+from mxnet_operator.api.storable import storable
 from mxnet_provider import api_errors, identity, kill, replicas
 from mxnet_provider import event as events
 from mxnet_provider import manifest as manifests
@@ -279,7 +280,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
                 self.log.info("%s has succeeded in an earlier try; that is the result.", ours.title)
                 return self._return(context, ours.outcome)
             if not self.wait_for_completion:
-                return summary(job, [], result_of=None)
+                begun: dict[str, Any] = storable(summary(job, [], result_of=None))
+                return begun
             if job_state(job) not in TERMINAL and self.deferrable:
                 self._defer(ours, deadline)
             ended = wait(
@@ -527,11 +529,12 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         if ended.summary is None or ended.summary["state"] != SUCCEEDED:
             raise MXNetJobError(f"{ended.name} is said to have succeeded, without its state: {ended!r}")
         self._push_metrics(context, ended)
-        return ended.summary
+        returned: dict[str, Any] = storable(ended.summary)
+        return returned
 
     def _push_metrics(self, context: "Context", ended: Event) -> None:
         if ended.metrics:
-            context["ti"].xcom_push(key="metrics", value=ended.metrics)
+            context["ti"].xcom_push(key="metrics", value=storable(ended.metrics))
 
     @property
     def _result_of(self) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.storable import storable
 from mxnet_provider import api_errors, event, holder, identity, kill
 from mxnet_provider.event import Event
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
@@ -347,15 +348,15 @@ class TaskJob:
             return
         self._record = msgspec.structs.replace(self._record, **changes)
         if self._store is not None:
-            self._store.set(identity.STORE_KEY, msgspec.to_builtins(self._record))
+            self._store.set(identity.STORE_KEY, storable(msgspec.to_builtins(self._record)))
 
     def _push(self) -> None:
         """Tell tasks downstream, and the links of this one's page, which job it is."""
         ref = self.ref
         for key, value in zip(_XCOMS, (ref.name, ref.namespace, ref.uid), strict=True):
-            self._ti.xcom_push(key=key, value=value)
+            self._ti.xcom_push(key=key, value=storable(value))
         if url := job_url(ref):
-            self._ti.xcom_push(key="job_url", value=url)
+            self._ti.xcom_push(key="job_url", value=storable(url))
 
     @property
     def _remembered(self) -> Record:

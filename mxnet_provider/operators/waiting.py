@@ -41,7 +41,7 @@ def wait(
     Raises:
         MXNetJobError: `stop` was set before.
     """
-    metrics = Metrics(stats_tags)
+    metrics = Metrics(stats_tags, log.warning)
     shown = ReplicaLogs(hook, ref, logs.log_replicas if logs.get_logs else (), log, metrics)
     told = StateLog(ref)
 

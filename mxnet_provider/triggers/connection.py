@@ -1,12 +1,18 @@
-"""How triggers come by their hook without holding up the triggerer's event loop."""
+"""How triggers come by their hook without holding up the triggerer's event loop, and what they fail with."""
 
 import asyncio
 import contextlib
 import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from mxnet_operator.api.storable import storable_text
+from mxnet_provider.api_errors import message
+from mxnet_provider.exceptions import MXNetJobError
+
 if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 
@@ -24,3 +30,16 @@ async def connected(say: Callable[[str], None], **connection: Any) -> "AsyncIter
     module = await asyncio.to_thread(importlib.import_module, "mxnet_provider.hooks.mxnet_job_async")
     async with module.MXNetJobAsyncHook(say=say, **connection) as hook:
         yield hook
+
+
+@contextlib.contextmanager
+def storable_errors(log: "Logger") -> Iterator[None]:
+    """Let a trigger fail only with what Airflow's database takes: it stores the whole traceback, causes included.
+
+    Where it refuses that, the triggerer ends, and with it every trigger of every DAG.
+    """
+    try:
+        yield
+    except Exception as e:
+        log.exception("The trigger failed.")
+        raise MXNetJobError(storable_text(message(e))) from None

@@ -20,7 +20,7 @@ from mxnet_provider.metrics import Metrics
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.state_log import StateLog
 from mxnet_provider.summary import summary
-from mxnet_provider.triggers.connection import connected
+from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import JobEnd, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
 from mxnet_provider.verdict import Status, Verdict, verdict
@@ -139,8 +139,9 @@ class MXNetJobTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait for the job, and send what became of it."""
         try:
-            async with self._hook() as hook:
-                event = await self._watch(hook)
+            with storable_errors(self.log):
+                async with self._hook() as hook:
+                    event = await self._watch(hook)
         except asyncio.CancelledError:
             if self.trigger_id is None:  # no triggerer, but `airflow dags test`: nobody will go on with it
                 await self._end_job(None)
@@ -209,7 +210,7 @@ class MXNetJobTrigger(BaseTrigger):
         return connected(say=self.log.info, **{field: getattr(self, field) for field in _CONNECTION})
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Event:
-        metrics = Metrics(self.stats_tags)
+        metrics = Metrics(self.stats_tags, self.log.warning)
         logs = self._logs(hook, metrics)
         patience = _Patience(self.api_outage_tolerance)
         seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "patience": patience}

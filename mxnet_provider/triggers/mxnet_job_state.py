@@ -14,7 +14,7 @@ from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.sight import Sight, settled
-from mxnet_provider.triggers.connection import connected
+from mxnet_provider.triggers.connection import connected, storable_errors
 
 if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
@@ -82,9 +82,10 @@ class MXNetJobStateTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait, and send what was seen."""
         connection = {field: getattr(self, field) for field in _CONNECTION}
-        async with connected(say=self.log.info, **connection) as hook:
-            sight = await self._watch(hook)
-        yield TriggerEvent(msgspec.to_builtins(sight))  # type: ignore[no-untyped-call]
+        with storable_errors(self.log):
+            async with connected(say=self.log.info, **connection) as hook:
+                sight = await self._watch(hook)
+        yield TriggerEvent(sight.payload())  # type: ignore[no-untyped-call]
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Sight:
         answered = time.monotonic()

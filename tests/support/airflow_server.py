@@ -93,6 +93,11 @@ class AirflowServer:
             )
         return self._processes[part].pid
 
+    def pid(self, part: str) -> int:
+        """The process of a part that runs."""
+        assert self._processes[part].poll() is None, (self.home / f"{part}.log").read_text()[-3000:]
+        return self._processes[part].pid
+
     def stop(self, part: str, how: int = signal.SIGTERM) -> None:
         """End a part and all processes of its group."""
         process = self._processes.pop(part)

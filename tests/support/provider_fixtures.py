@@ -4,6 +4,7 @@ import asyncio
 import functools
 import importlib
 import json
+import re
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -64,6 +65,13 @@ def server_in_thread(folder: Path, log_source: LogSource | None = None) -> Itera
         thread.join(SECONDS)
 
 
+def stored(value: Any) -> Any:
+    """What a database gives back; fails where PostgreSQL would."""
+    text = json.dumps(value, allow_nan=False)
+    assert not re.search(r"\\u0000|\\ud[89a-f]", re.sub(r"\\ud[89ab]..\\ud[c-f]..", "", text)), text
+    return json.loads(text)
+
+
 @dataclass
 class Try:
     """One try of a task, as Airflow describes it in the context."""
@@ -78,7 +86,7 @@ class Try:
     pushed: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: Any) -> None:
-        self.pushed[key] = value
+        self.pushed[key] = stored(value)
 
     def xcom_pull(self, *, key: str, **_: Any) -> Any:
         return self.pushed.get(key)
@@ -88,7 +96,7 @@ class Store(dict[str, Any]):
     """What Airflow's task state store is to a task: keys and JSON, kept across its tries."""
 
     def set(self, key: str, value: Any) -> None:
-        self[key] = json.loads(json.dumps(value))
+        self[key] = stored(value)
 
 
 @dataclass

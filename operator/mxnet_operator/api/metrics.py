@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-_NAME = r"[A-Za-z][\w .-]*?"
+_NAME = r"[A-Za-z][\w .-]{0,99}?"
 _VALUE = r"[-+.\w]+"
 _EPOCH_LINE = re.compile(rf"Epoch\[(?P<epoch>\d{{1,9}})\] (?P<name>{_NAME})=(?P<value>{_VALUE})\s*$")
 _SPEED_LINE = re.compile(
@@ -27,6 +27,11 @@ class EpochMetric(msgspec.Struct, frozen=True):
     epoch: int
     name: str
     value: float
+
+    @property
+    def divergence(self) -> str:
+        """What to tell a user where the value isn't finite."""
+        return f"{self.name} is {self.value} in epoch {self.epoch}: the training has diverged."
 
 
 class BatchSpeed(msgspec.Struct, frozen=True):
@@ -69,6 +74,8 @@ class TrainingLog:
     def __init__(self) -> None:
         self.last: EpochMetric | BatchSpeed | None = None
         """The newest line with figures."""
+        self.diverged: dict[str, EpochMetric] = {}
+        """Of each figure that was not finite, the first time, in the order in which the log told."""
         self._figures: dict[int, dict[str, float]] = {}
         self._speeds: dict[int, list[float]] = {}
 
@@ -86,6 +93,8 @@ class TrainingLog:
             self._begin(metric.epoch)
             self._figures[metric.epoch][metric.name] = metric.value
             self.last = metric
+            if not math.isfinite(metric.value):
+                self.diverged.setdefault(metric.name, metric)
         return metric is not None
 
     def figures(self, epoch: int) -> dict[str, float]:
@@ -102,7 +111,7 @@ class TrainingLog:
 
         A list per figure, with a value for each epoch from the first to the last and None where the log has none:
         `Validation-accuracy` as `validation_accuracy`, and `samples_per_second`. `accuracy` is the last one on
-        validation data.
+        validation data, if that is finite.
         """
         if not self._figures:
             return {}
@@ -115,13 +124,14 @@ class TrainingLog:
         if self._speeds:
             series["samples_per_second"] = [_rounded(self.samples_per_second(epoch)) for epoch in epochs]
         validated = [value for value in series.get("validation_accuracy", ()) if value is not None]
-        accuracy = {"accuracy": validated[-1]} if validated else {}
+        accuracy = {"accuracy": validated[-1]} if validated and math.isfinite(validated[-1]) else {}
         return {"epochs": epochs[-1] + 1, **accuracy, **series}
 
     def _begin(self, epoch: int) -> None:
         if self.last is not None and epoch < self.last.epoch:  # the job has restarted
             self._speeds = {known: speeds for known, speeds in self._speeds.items() if known < epoch}
             self._figures = {known: figures for known, figures in self._figures.items() if known < epoch}
+            self.diverged = {name: first for name, first in self.diverged.items() if first.epoch < epoch}
         self._figures.setdefault(epoch, {})
         self._speeds.setdefault(epoch, [])
 

@@ -64,6 +64,13 @@ def epoch_text(log: TrainingLog, epoch: int) -> str:
     return "  ".join([f"epoch {epoch}", *([f"{speed:.4g} samples/s"] if speed is not None else []), *figures])
 
 
+def take(log: TrainingLog, line: str) -> str:
+    """Read a log line; what to tell of it where a figure is the first of its name that is not a finite number."""
+    known = len(log.diverged)
+    log.take(line)
+    return list(log.diverged.values())[-1].divergence if len(log.diverged) > known else ""
+
+
 def elapsed_text(seconds: float) -> str:
     """`7 s`, `3:07 min`, `2:03:07 h`."""
     minutes, rest = divmod(int(seconds), 60)
@@ -156,7 +163,8 @@ class PlainProgress:
     def log_line(self, line: str) -> None:
         """Pass it on, or tell of the epoch that it ends."""
         before = self.training.last
-        self.training.take(line)
+        if diverged := take(self.training, line):
+            self.note(diverged)
         if self._show_log:
             write_log(line)
         elif before is not None and self.training.last is not None and before.epoch != self.training.last.epoch:
@@ -221,7 +229,8 @@ class LiveProgress:
 
     def log_line(self, line: str) -> None:
         """Show it above the progress line, which takes its figures."""
-        self.training.take(line)
+        if diverged := take(self.training, line):
+            self.note(diverged)
         if self._show_log and self._stdout_is_terminal:
             for shown in printable_lines(line):
                 self._console.print(Text(shown))

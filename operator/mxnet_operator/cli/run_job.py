@@ -151,6 +151,8 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     job = record.job or {}
     if options.report is not None:
         await _write_report(client, job, options.report, shown)
+    for first in shown.training.diverged.values():
+        say(first.divergence, style="yellow")
     record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if job_state(job) == SUCCEEDED:
         say(f"{record.message} ({took})", style="green")

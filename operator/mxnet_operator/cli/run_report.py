@@ -1,6 +1,5 @@
 """The report of a job that a command has followed to its end, from what the API and its log told."""
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.metrics import TrainingLog
+from mxnet_operator.api.storable import json_or_text, storable
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.jobs import main_replica, pods_of
 from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
@@ -58,6 +58,7 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
     """What the report is about. What a script reports itself counts more than what its log says."""
     metadata, status = job["metadata"], job.get("status") or {}
     own = pods_of(job, pods)
+    told, reported = training.history(), storable(_result(job, own))
     run = msgspec.convert(
         {
             "name": metadata["name"],
@@ -68,7 +69,8 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
             "completed_at": status.get("completionTime"),
             "message": terminal_message(job),
             "replicas": sorted((_replica(pod) for pod in own), key=_position),
-            "result": training.history() | _result(job, own),
+            "result": told | reported,
+            "from_log": [name for name in told if name not in reported],
         },
         Run,
     )
@@ -104,10 +106,7 @@ def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
     for pod in pods:
         if pod["metadata"]["name"] == main:
             message = (_container_state(pod).get("terminated") or {}).get("message") or ""
-            try:
-                result = json.loads(message)
-            except ValueError:
-                return {}
+            result = json_or_text(message)
             return result if isinstance(result, dict) else {}
     return {}
 

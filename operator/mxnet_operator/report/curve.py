@@ -1,5 +1,6 @@
 """The training as a picture: accuracy over epochs, and below it how fast they went."""
 
+import math
 from typing import Any, Final
 
 from mxnet_operator.report.drawing import GREY, drawn
@@ -12,6 +13,7 @@ _SERIES: Final = ((_TRAIN, "training", "#8a6d1f", 1.4), (_VALIDATION, "validatio
 Points = tuple[tuple[int, float], ...]
 _SPEED_COLOUR: Final = "#1b7f5c"
 _LIMIT: Final = "#b3261e"
+_LOST: Final = {"color": _LIMIT, "linestyle": "none", "marker": "x", "markersize": 8, "label": "not a number"}
 _HIGH: Final = 3.9
 _LOW: Final = 1.9
 """Inches."""
@@ -20,6 +22,11 @@ _LOW: Final = 1.9
 def has_curve(run: Run) -> bool:
     """Whether the script or its log reported what a curve is drawn from."""
     return _has_accuracy(run) or bool(run.history(_SPEED))
+
+
+def divergence(run: Run) -> int | None:
+    """The first number of epochs after which a figure of the curve was no finite number; None where all are."""
+    return min((epoch for name in (_VALIDATION, _TRAIN) for epoch in run.diverged(name)), default=None)
 
 
 def description(run: Run, threshold: float | None) -> str:
@@ -31,6 +38,8 @@ def description(run: Run, threshold: float | None) -> str:
             sentences.append(
                 f"{words} accuracy goes from {start:.1%} after epoch {first} to {end:.1%} after epoch {last}."
             )
+        if lost := run.diverged(name):
+            sentences.append(f"{words} accuracy is not a number after {_epochs(lost)}: the training diverged.")
     points = run.history(_VALIDATION)
     if threshold is not None and points:
         reached = next((epoch for epoch, value in points if value >= threshold), None)
@@ -62,20 +71,32 @@ def svg(run: Run, threshold: float | None) -> bytes:
 
 
 def _has_accuracy(run: Run) -> bool:
-    return bool(run.history(_VALIDATION) or run.history(_TRAIN))
+    return any(run.history(name) or run.diverged(name) for name in (_VALIDATION, _TRAIN))
+
+
+def _epochs(epochs: tuple[int, ...]) -> str:
+    """`epoch 4`, `epochs 4 to 7`: from the first to the last."""
+    return f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
 
 
 def _draw_accuracy(axes: Any, run: Run, threshold: float | None) -> None:
     from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional; `drawn` has found it
 
     for name, words, colour, width in _SERIES:
-        _draw_series(axes, run.history(name), words, colour, width)
+        _draw_series(axes, _with_gaps(run, name), words, colour, width)
+    if lost := sorted({epoch for name, *_ in _SERIES for epoch in run.diverged(name)}):
+        axes.plot(lost, [0.02] * len(lost), **_LOST, transform=axes.get_xaxis_transform())
     if threshold is not None:
         label = f"threshold {threshold:.0%}"
         axes.axhline(threshold, label=label, color=_LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
     axes.set_ylabel("accuracy", color=GREY)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
     axes.legend(loc="lower right", frameon=False)
+
+
+def _with_gaps(run: Run, name: str) -> Points:
+    """The figure's points; matplotlib breaks the line where one is NaN."""
+    return tuple(sorted([*run.history(name), *((epoch, math.nan) for epoch in run.diverged(name))]))
 
 
 def _draw_series(

@@ -65,6 +65,8 @@ def _facts(run: Run, threshold: float | None) -> str:
         facts.append(("Trials", str(len(run.tuning.trials_ms)), tuning.shares(run.tuning)))
     if run.epochs is not None:
         facts.append(("Epochs", str(run.epochs), ""))
+    if (diverged := curve.divergence(run)) is not None:
+        facts.append(("Diverged", f"epoch {diverged}", "the first whose accuracy is not a number"))
     if run.duration_s is not None:
         facts.append(("Duration", _duration(run.duration_s), "from start to completion"))
     facts.append(("Replicas", str(len(run.replicas)), _counted(run.replicas)))

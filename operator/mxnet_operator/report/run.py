@@ -1,6 +1,7 @@
 """What a report is about: a job, its replicas, and the history of its training or tuning."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -83,6 +84,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     replicas: tuple[Replica, ...] = ()
     result: Any = None
+    from_log: Collection[str] = ()
+    """The figures of the result that a log told: None is an epoch that it says nothing of, and NaN is NaN."""
 
     @classmethod
     def of(cls, job: "Run | Mapping[str, Any]") -> "Run":
@@ -113,14 +116,24 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
         A script may thin a long history: with `every: n` it kept each n-th value, counted back from the last.
         """
+        return tuple((epoch, value) for epoch, value in self._course(name) if math.isfinite(value))
+
+    def diverged(self, name: str) -> tuple[int, ...]:
+        """The epochs trained after which a figure was no finite number: NaN, or the null that JSON has for it."""
+        return tuple(epoch for epoch, value in self._course(name) if not math.isfinite(value))
+
+    def _course(self, name: str) -> list[tuple[int, float]]:
         values = self._result.get(name)
         if not isinstance(values, Sequence) or isinstance(values, str):
-            return ()
+            return []
         every = self._result.get("every")
         step = every if isinstance(every, int) and every > 0 else 1
         last = self.epochs if self.epochs is not None else len(values) * step
-        points = [(last - (len(values) - 1 - i) * step, _number(value)) for i, value in enumerate(values)]
-        return tuple((epoch, value) for epoch, value in points if value is not None)
+        return [
+            (last - (len(values) - 1 - i) * step, math.nan if value is None else float(value))
+            for i, value in enumerate(values)
+            if _is_number(value) or (value is None and name not in self.from_log)
+        ]
 
     @property
     def _result(self) -> Mapping[str, Any]:
@@ -128,4 +141,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if _is_number(value) and math.isfinite(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

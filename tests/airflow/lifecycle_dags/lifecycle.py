@@ -16,6 +16,16 @@ echo "Epoch[1] Validation-accuracy=0.9"
 printf '{"accuracy": 0.9}' >/dev/termination-log
 exit "$(cat "$GATE")"
 """
+DIVERGING_SCRIPT = r"""
+echo "Epoch[2] Train-accuracy=0.5"
+until [ -s "$GATE" ]; do sleep 0.2; done
+echo "Epoch[3] Train-accuracy=nan"
+echo "Epoch[4] Train-accuracy=inf"
+printf 'a NUL: \000\n'
+code="$(cat "$GATE")"
+if [ "$code" = 0 ]; then printf '{"loss": NaN, "note\\u0000": "\\u0000\\ud800", "__type": 1}' >/dev/termination-log; fi
+exit "$code"
+"""
 GATE = {"GATE": "{{ dag_run.conf['gate'] }}"}
 COMMAND = ["sh", "-c", SCRIPT]
 CONNECTION = "{{ dag_run.conf['connection'] }}"
@@ -49,6 +59,10 @@ for mode in ("deferred", "waiting"):
     with DAG(f"{mode}_timed", schedule=None):
         MXNetJobOperator(
             task_id="train", deferrable=deferrable, retries=0, execution_timeout=timedelta(seconds=45), **JOB
+        )
+    with DAG(f"{mode}_diverging", schedule=None):
+        MXNetJobOperator(
+            task_id="train", deferrable=deferrable, retries=0, **{**JOB, "command": ["sh", "-c", DIVERGING_SCRIPT]}
         )
     late: dict[str, Any] = {"task_id": "train", "deferrable": deferrable, "retries": 0, "startup_timeout": 5, **COMMON}
     # The first event comes so long after the deferral: a task that comes back before the scheduler has read that its

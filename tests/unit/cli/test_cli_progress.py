@@ -91,3 +91,24 @@ def test_durations_are_read_as_people_write_them(text, seconds):
 def test_what_is_no_duration_is_refused(text):
     with pytest.raises(CommandError, match="no duration"):
         duration(text)
+
+
+@pytest.mark.parametrize("show_log", [True, False])
+def test_a_training_that_diverges_is_told_of_once_for_each_figure(show_log):
+    out = io.StringIO()
+    lines = [f"Epoch[{epoch}] {name}={value}" for epoch, value in [(3, "nan"), (4, "inf")] for name in ("loss", "acc")]
+
+    with PlainProgress(Console(file=out, width=200), show_log=show_log) as shown:
+        for line in ["Epoch[2] loss=0.5", *lines]:
+            shown.log_line(line)
+
+    told = [line for line in out.getvalue().splitlines() if "diverged" in line]
+    assert told == [f"{name} is nan in epoch 3: the training has diverged." for name in ("loss", "acc")]
+    assert [first.epoch for first in shown.training.diverged.values()] == [3, 3]
+
+
+def test_a_training_that_begins_again_from_before_it_diverged_has_not_diverged():
+    log = TrainingLog()
+    for line in ("Epoch[2] loss=0.5", "Epoch[3] loss=nan", "Epoch[2] loss=0.4"):
+        log.take(line)
+    assert log.diverged == {}

@@ -76,3 +76,18 @@ def test_a_last_word_that_is_no_json_object_is_no_result():
 def test_a_job_that_never_started_has_a_report():
     run = finished_run({**JOB, "status": None}, [], TrainingLog())
     assert (run.replicas, run.duration_s, run.state) == ((), None, "new")
+
+
+def test_an_epoch_of_which_the_log_says_nothing_did_not_diverge_and_one_with_nan_did():
+    lines = ["Epoch[0] Train-accuracy=0.5", "Epoch[1] Train-accuracy=nan", "Epoch[1] Validation-accuracy=0.5"]
+    lines += ["Epoch[2] Train-accuracy=nan", "Epoch[2] Validation-accuracy=nan"]
+    run = finished_run(JOB, [], log_of(*lines))
+    assert (run.diverged("train_accuracy"), run.diverged("validation_accuracy")) == ((2, 3), (3,))
+    assert run.history("validation_accuracy") == ((2, 0.5),)
+    assert run.accuracy is None
+
+
+def test_numbers_that_a_script_reports_and_json_does_not_know_are_no_error():
+    message = '{"accuracy": NaN, "train_accuracy": [0.5, NaN, 1e999], "epochs": 3, "best": ' + "9" * 400 + "}"
+    run = finished_run(JOB, [pod("worker", 0, message)], TrainingLog())
+    assert (run.accuracy, run.diverged("train_accuracy")) == (None, (2, 3))

@@ -158,3 +158,25 @@ def test_the_speed_of_a_training_is_drawn_and_told_with_its_accuracy():
     assert "The worker trained on 100 to 140 samples per second." in with_speed
     assert len(re.findall("<img", with_speed)) == 1
     assert "The worker trained on" in report.html(job(result={"epochs": 3, **speeds}))
+
+
+@pytest.mark.parametrize("lost", [None, float("nan"), float("-inf")])
+@pytest.mark.parametrize("title", ["train_accuracy", "validation_accuracy"])
+def test_a_training_that_diverged_has_a_gap_and_a_mark_where_it_did(lost, title):
+    page = report.html(job(result={"epochs": 4, title: [0.5, lost, lost, 0.7]}))
+    words = {"train_accuracy": "Training", "validation_accuracy": "Validation"}[title]
+    assert f"{words} accuracy is not a number after epochs 2 to 3: the training diverged." in page
+    assert "<dt>Diverged</dt><dd>epoch 2</dd>" in page
+    run = report.Run.of(job(result={"epochs": 4, title: [0.5, lost, lost, 0.7]}))
+    assert (run.history(title), run.diverged(title)) == (((1, 0.5), (4, 0.7)), (2, 3))
+    assert picture(run) != picture(report.Run.of(job(result={"epochs": 4, title: [0.5, 0.6, 0.6, 0.7]})))
+
+
+def test_a_training_that_never_had_a_number_has_a_report():
+    page = report.html(job(result={"epochs": 2, "accuracy": None, "train_accuracy": [None, None]}), threshold=0.9)
+    assert "Training accuracy is not a number after epochs 1 to 2" in page
+    assert "nan%" not in page
+
+
+def picture(run):
+    return re.findall(r'<img src="([^"]*)', report.html(run))

@@ -1,0 +1,41 @@
+"""Figures from log lines: the history that becomes an XCom, the gauges, and what a user is told when one diverges."""
+
+import math
+
+import pytest
+from airflow.sdk.observability import stats
+
+from mxnet_provider.metrics import Metrics
+
+
+@pytest.fixture
+def gauges(monkeypatch):
+    sent = []
+    monkeypatch.setattr(stats, "gauge", lambda name, value, tags=None: sent.append((name, value)))
+    return sent
+
+
+@pytest.fixture
+def warnings():
+    return []
+
+
+def read(warnings, *lines):
+    metrics = Metrics({"dag_id": "d", "task_id": "t"}, warnings.append)
+    for line in lines:
+        metrics.read(line)
+    return metrics
+
+
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e400", "1e20"])
+def test_a_figure_that_diverges_is_null_from_then_on_and_told_once(gauges, warnings, value):
+    lines = [f"Epoch[{epoch}] loss={value}" for epoch in (3, 4, 5)]
+    metrics = read(warnings, "Epoch[2] loss=0.5", *lines, "Epoch[3] acc=0.1")
+    assert metrics.history() == {"loss": [[2, 0.5], [3, None], [4, None], [5, None]], "acc": [[3, 0.1]]}
+    assert warnings == [f"loss is {float(value)} in epoch 3: the training has diverged."]
+    assert all(math.isfinite(sent) for _, sent in gauges)
+    assert [sent for name, sent in gauges if name == "mxnet_job.epoch"] == [2, 3, 4, 5, 3]
+
+
+def test_a_name_of_any_length_is_no_figure(gauges, warnings):
+    assert read(warnings, f"Epoch[0] {'x' * 101}=1", f"Epoch[0] {'y' * 100}=1").history() == {"y" * 100: [[0, 1.0]]}
