@@ -23,7 +23,7 @@ class LogFollower(threading.Thread):
     """Passes the lines of one replica's log on until its container has ended, or until told to stop.
 
     No trouble with a log fails a task: after ten broken streams in a row that brought nothing, it warns and
-    gives up.
+    gives up. `pause` is called when a stream has ended or brings nothing for a while.
     """
 
     def __init__(
@@ -33,6 +33,8 @@ class LogFollower(threading.Thread):
         has_ended: Callable[[], bool],
         emit: Callable[[str], None],
         warn: Callable[[str], None],
+        *,
+        pause: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name=f"log of {name}", daemon=True)
         self.complete = False
@@ -40,6 +42,7 @@ class LogFollower(threading.Thread):
         self._has_ended = has_ended
         self._emit = emit
         self._warn = warn
+        self._on_pause = pause
         self._lines = 0
         self._stop_asked = threading.Event()
 
@@ -60,12 +63,14 @@ class LogFollower(threading.Thread):
                     self.complete = True
                     return
             except ReadTimeoutError:
+                self._on_pause()
                 continue  # a quiet log is no broken one
             except Exception as e:
                 failures = 1 if self._lines > before else failures + 1
                 if failures == _ATTEMPTS:
                     self._warn(f"gave up reading the log: {type(e).__name__}: {e}")
                     return
+            self._on_pause()
             self._stop_asked.wait(_PAUSE)
 
     def _read_once(self, cursor: LogCursor) -> None:

@@ -123,11 +123,15 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
         )
         return [pod for pod in found["items"] if is_owned(pod, ref.uid)]
 
-    async def read_log(self, pod: str, namespace: str, *, since: str | None) -> AsyncGenerator[bytes, None]:
-        """What the log of the pod's `mxnet` container holds from an RFC 3339 time on, with timestamps."""
+    async def read_log(
+        self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps."""
         params = {"container": names.CONTAINER, "timestamps": "true"}
         if since is not None:
             params["sinceTime"] = since
+        if tail_lines is not None:
+            params["tailLines"] = str(tail_lines)
         async for chunk in self._connection.stream(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params):
             yield chunk
 

@@ -1,11 +1,13 @@
 """The logs of a job's replicas, shown in the log of the task that waits for it."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
 from mxnet_provider import replicas
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.log_budget import LogBudget, notice
 from mxnet_provider.logs import LogFollower
 from mxnet_provider.metrics import Metrics
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
 _DRAIN_SECONDS: Final = 30.0
+_AT_ONCE: Final = 10_000
+_PER_SECOND: Final = 200.0
+"""A worker is its task's alone: it shows more than a trigger does."""
 
 
 class ReplicaLogs:
@@ -24,8 +29,16 @@ class ReplicaLogs:
     """
 
     def __init__(
-        self, hook: "MXNetJobHook", ref: JobRef, labels: Sequence[str], log: "Logger", metrics: Metrics
+        self,
+        hook: "MXNetJobHook",
+        ref: JobRef,
+        labels: Sequence[str],
+        log: "Logger",
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._hook = hook
         self._ref = ref
         self._labels = tuple(labels)
@@ -33,6 +46,7 @@ class ReplicaLogs:
         self._metrics = metrics
         self._label_of: dict[str, str] = {}
         self._followers: dict[str, LogFollower] = {}
+        self._budgets: dict[str, LogBudget] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -57,9 +71,14 @@ class ReplicaLogs:
                 self._followers[uid] = self._start(pod)
 
     def drain(self) -> None:
-        """Wait for the last lines of replicas that have ended; half a minute at most."""
-        for follower in self._followers.values():
+        """Wait for the last lines of replicas that have ended, half a minute at most, and show those kept back."""
+        for uid, follower in self._followers.items():
             follower.join(_DRAIN_SECONDS)
+            if follower.is_alive():
+                self._log.warning("[%s] The end of the log was not read within half a minute.", self._label_of[uid])
+                follower.stop()
+                follower.join(_DRAIN_SECONDS)
+            self._show(self._budgets[uid].finish())
 
     def complete(self) -> list[str]:
         """The replicas whose whole log has been shown."""
@@ -80,10 +99,14 @@ class ReplicaLogs:
             current = self._hook.get_replica_pod(name, namespace)
             return current is None or current["metadata"]["uid"] != uid or replicas.has_ended(current)
 
+        budget = self._budgets[uid] = LogBudget(
+            at_once=_AT_ONCE, per_second=_PER_SECOND, notice=notice(label, name, namespace), clock=self._clock
+        )
+
         def emit(text: str) -> None:
             if label == self._labels[0]:
                 self._metrics.read(text)
-            self._log.info("[%s] %s", label, text)
+            self._show(budget.take(f"[{label}] {text}"))
 
         follower = LogFollower(
             label,
@@ -91,6 +114,11 @@ class ReplicaLogs:
             has_ended,
             emit=emit,
             warn=lambda text: self._log.warning("[%s] %s", label, text),
+            pause=lambda: self._show(budget.release()),
         )
         follower.start()
         return follower
+
+    def _show(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._log.info("%s", line)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,5 +42,5 @@ def storable_errors(log: "Logger") -> Iterator[None]:
     try:
         yield
     except Exception as e:
-        log.exception("The trigger failed.")
+        log.error("The trigger failed: %s", storable_text(traceback.format_exc()))  # noqa: TRY400 - a log is a file too
         raise MXNetJobError(storable_text(message(e))) from None

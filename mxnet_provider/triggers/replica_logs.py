@@ -1,7 +1,9 @@
 """The logs of a job's replicas, shown in the log of a deferred task: read poll by poll, each line once."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +12,7 @@ from mxnet_operator.api.log_lines import LineSplitter, LogCursor
 from mxnet_provider import replicas
 from mxnet_provider.api_errors import message
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.log_budget import LogBudget, notice
 from mxnet_provider.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -18,10 +21,16 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _POLL_BYTES: Final = 8 * 1024 * 1024
-_DRAIN_BYTES: Final = 64 * 1024 * 1024
+"""So much that is new is read at one look; the rest at the next ones."""
 _DRAIN_SECONDS: Final = 60.0
-_LINES_AT_ONCE: Final = 50
-"""After so many lines the event loop has its turn: hundreds of jobs share it."""
+_TAIL_SECONDS: Final = 10.0
+_TAIL_LINES: Final = 1000
+_AT_ONCE: Final = 1000
+_PER_SECOND: Final = 20.0
+_SHOWN_LINE: Final = 50
+"""What showing a line costs, where reading one costs 1: Airflow's own logging takes milliseconds."""
+_TURN: Final = 1000
+"""After work of so much cost the event loop has its turn: hundreds of jobs share it."""
 
 
 class ReplicaLogPoller:
@@ -38,6 +47,7 @@ class ReplicaLogPoller:
         cursors: Where an earlier reading has got to.
         shown_until: Lines written before this moment (seconds since the epoch) are in the task's log already: of
             them only the figures are taken.
+        clock: Seconds, for how many lines are shown in them.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class ReplicaLogPoller:
         *,
         cursors: Mapping[str, Sequence[Any]],
         shown_until: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.complete: set[str] = set()
         self._hook = hook
@@ -62,6 +73,9 @@ class ReplicaLogPoller:
         self._pods: dict[str, str] = {}
         self._restarts: int | None = None
         self._warned = False
+        self._clock = clock
+        self._budgets: dict[str, LogBudget] = {}
+        self._work = 0
 
     def cursors(self) -> dict[str, list[Any]]:
         """Where the reading has got to."""
@@ -79,16 +93,21 @@ class ReplicaLogPoller:
             self._warn(e)
 
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
-        """Show the rest of the logs of pods that have ended; a minute at most."""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                for pod in pods:
-                    label = replicas.label(pod)
-                    if label in self._cursors and replicas.has_started(pod):
-                        await self._read(label, pod["metadata"]["name"], _DRAIN_BYTES, to_the_end=True)
-                        self.complete.add(label)
-        except Exception as e:
-            self._warn(e)
+        """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
+        for pod in pods:
+            label, name = replicas.label(pod), pod["metadata"]["name"]
+            if label not in self._cursors or not replicas.has_started(pod):
+                continue
+            try:
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    await self._read(label, name, to_the_end=True)
+                self.complete.add(label)
+            except Exception as e:
+                self._log.warning(
+                    "[%s] Could not read the whole log, and its figures may lack some: %s", label, message(e)
+                )
+                await self._read_tail(label, name)
+            await self._emit(self._budget(label, name).finish())
 
     async def _find_pods(self, job: Mapping[str, Any]) -> None:
         """List the pods only when they may be others than at the last look: it is the dearest of the requests."""
@@ -104,29 +123,75 @@ class ReplicaLogPoller:
             if label in self._cursors and replicas.has_started(pod)
         }
 
-    async def _read(self, label: str, pod: str, limit: int, *, to_the_end: bool = False) -> None:
-        cursor, splitter, read = self._cursors[label], LineSplitter(), 0
-        async with aclosing(self._hook.read_log(pod, self._ref.namespace, since=cursor.reconnect())) as chunks:
-            async for chunk in chunks:
-                await self._show(label, cursor, splitter.feed(chunk))
-                read += len(chunk)
-                if read > limit:
-                    return
-        if to_the_end and splitter.rest:  # else it may be half a line, and comes whole the next time
-            await self._show(label, cursor, [splitter.rest])
+    async def _read(self, label: str, pod: str, limit: float = math.inf, *, to_the_end: bool = False) -> None:
+        """Read on from where the cursor is, up to a limit of bytes that were not read before."""
+        cursor, fresh = self._cursors[label], 0
+        chunks = self._hook.read_log(pod, self._ref.namespace, since=cursor.reconnect())
+        await self._emit(self._budget(label, pod).release())
+        async with aclosing(_lines(chunks, to_the_end=to_the_end)) as lines:
+            async for line in lines:
+                text = cursor.take(line)
+                if text is not None:
+                    await self._show(label, pod, text)
+                    fresh += len(line)
+                    if fresh > limit:
+                        return
+                await self._give_way(1 + len(line) // 1024)
 
-    async def _show(self, label: str, cursor: LogCursor, lines: Iterable[bytes]) -> None:
-        for number, line in enumerate(lines, 1):
-            text = cursor.take(line)
-            if text is not None:
-                if label == self._chosen[0]:
-                    self._metrics.read(text)
-                if not self._shown_until or cursor.moment >= self._shown_until:
-                    self._log.info("[%s] %s", label, text)
-            if number % _LINES_AT_ONCE == 0:
-                await asyncio.sleep(0)
+    async def _read_tail(self, label: str, pod: str) -> None:
+        """Read the last lines alone, where reading all of them was too much."""
+        cursor = self._cursors[label]
+        try:
+            async with asyncio.timeout(_TAIL_SECONDS):
+                chunks = self._hook.read_log(pod, self._ref.namespace, since=cursor.reconnect(), tail_lines=_TAIL_LINES)
+                async with aclosing(_lines(chunks, to_the_end=True)) as lines:
+                    async for line in lines:
+                        if (text := cursor.take(line)) is not None:
+                            await self._show(label, pod, text)
+        except Exception as e:
+            self._log.warning("[%s] Could not read the end of the log either: %s", label, message(e))
+
+    async def _show(self, label: str, pod: str, text: str) -> None:
+        """Take a line's figures, and show it if the task's log has room for it."""
+        if label == self._chosen[0]:
+            self._metrics.read(text)
+        if not self._shown_until or self._cursors[label].moment >= self._shown_until:
+            await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
+
+    async def _emit(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._log.info("%s", line)
+            await self._give_way(_SHOWN_LINE)
+
+    async def _give_way(self, cost: int) -> None:
+        """Count work, and let others of the loop have their turn when it was enough."""
+        self._work += cost
+        if self._work >= _TURN:
+            self._work = 0
+            await asyncio.sleep(0)
+
+    def _budget(self, label: str, pod: str) -> LogBudget:
+        if label not in self._budgets:
+            self._budgets[label] = LogBudget(
+                at_once=_AT_ONCE,
+                per_second=_PER_SECOND,
+                notice=notice(label, pod, self._ref.namespace),
+                clock=self._clock,
+            )
+        return self._budgets[label]
 
     def _warn(self, e: Exception) -> None:
         if not self._warned:
             self._warned = True
             self._log.warning("Could not read the replicas' logs; will try again: %s", message(e))
+
+
+async def _lines(chunks: AsyncGenerator[bytes, None], *, to_the_end: bool) -> AsyncGenerator[bytes, None]:
+    """The lines of a log; the last one only where it will not grow any more, else it may be half a line."""
+    splitter = LineSplitter()
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            for line in splitter.feed(chunk):
+                yield line
+    if to_the_end and splitter.rest:
+        yield splitter.rest

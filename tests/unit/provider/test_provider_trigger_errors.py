@@ -9,7 +9,7 @@ from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.triggers.connection import storable_errors
 
 
-@pytest.mark.parametrize("said", ["a\0b", "\ud800", "x" * 10**6])
+@pytest.mark.parametrize("said", ["a\0b", "\ud800", "x" * 10**6], ids=["NUL", "surrogate", "long"])
 def test_a_trigger_fails_with_nothing_that_a_database_refuses(said, caplog):
     failure = RuntimeError(said)
     failure.__cause__ = ValueError(said)

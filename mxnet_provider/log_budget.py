@@ -1,0 +1,100 @@
+"""How much of a replica's log a task's log takes, and what it says of the rest: pure but for its clock."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final
+
+_TAIL: Final = 1000
+_CHARACTERS: Final = 1024
+"""A line counts as one, and as one more for each so many characters."""
+
+
+class LogBudget:
+    """Chooses the lines of one replica's log that are shown.
+
+    All are, while they come no faster than the allowance. Of what comes faster, the last 1,000 lines are kept back: the
+    newest of them are shown as the allowance grows again, and all of them at the log's end. A notice stands where lines
+    were left out.
+
+    Args:
+        at_once: How many lines may come at once.
+        per_second: How many more a second.
+        notice: The line that stands for so many that were left out.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        at_once: int,
+        per_second: float,
+        notice: Callable[[int], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most = float(at_once)
+        self._per_second = per_second
+        self._notice = notice
+        self._clock = clock
+        self._left = self._most
+        self._at = clock()
+        self._held: deque[str] = deque()
+        self._held_cost = 0
+        self._left_out = 0
+
+    def take(self, text: str) -> Iterator[str]:
+        """The lines to show now that there is another one."""
+        if self._held:
+            yield from self.release()
+        cost = _cost(text)
+        if not self._held and self._affords(cost):
+            self._left -= cost
+            yield text
+            return
+        self._held.append(text)
+        self._held_cost += cost
+        while self._held_cost > _TAIL and len(self._held) > 1:
+            self._drop()
+
+    def release(self) -> Iterator[str]:
+        """Of the lines kept back, the newest that the allowance has come to afford; none before a second's worth."""
+        if not self._held or not self._affords(max(min(self._per_second, self._held_cost), _cost(self._held[-1]))):
+            return
+        while self._held_cost > self._left:
+            self._drop()
+        yield from self.finish()
+
+    def finish(self) -> Iterator[str]:
+        """All lines kept back: the log has ended."""
+        if self._left_out:
+            yield self._notice(self._left_out)
+            self._left_out = 0
+        self._left -= self._held_cost
+        held, self._held, self._held_cost = self._held, deque(), 0
+        yield from held
+
+    def _affords(self, cost: float) -> bool:
+        now = self._clock()
+        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        return self._left >= cost
+
+    def _drop(self) -> None:
+        self._held_cost -= _cost(self._held.popleft())
+        self._left_out += 1
+
+
+def _cost(text: str) -> int:
+    return 1 + len(text) // _CHARACTERS
+
+
+def notice(label: str, pod: str, namespace: str) -> Callable[[int], str]:
+    """What the task's log says where lines of a replica were left out."""
+
+    def text(count: int) -> str:
+        return (
+            f"[{label}] ... {count} lines are left out here: it writes more than the task's log takes. "
+            f"All of them, while the pod is there: kubectl logs -n {namespace} {pod}"
+        )
+
+    return text
