@@ -26,6 +26,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": _modules("hooks.mxnet_job", "hooks.mxnet_job_async"),
         "triggers": _modules("triggers.mxnet_job", "triggers.mxnet_job_state"),
         "extra-links": ["mxnet_provider.links.mxnet_job.MXNetJobLink", "mxnet_provider.links.mxnet_job.MXNetLogsLink"],
+        "cli": ["mxnet_provider.cli.definition.get_mxnet_cli_commands"],
         "config": {
             "mxnet": {
                 "description": "How tasks that run MXJobs link to what others show about them.",

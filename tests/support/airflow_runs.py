@@ -91,6 +91,13 @@ class Task:
             raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
         return found
 
+    def is_given_up_on(self) -> None:
+        """Have Airflow find that nothing was heard of the task for longer than it waits."""
+        where = "where run_id = %s and dag_id = %s and task_id = %s and map_index = %s"
+        key = [self.run.run_id, self.run.dag_id, self.task_id, self.map_index]
+        set_back = "set last_heartbeat_at = last_heartbeat_at - interval '1 day'"
+        self.run.server.database.rows(f"update task_instance {set_back} {where} returning 1", key)
+
     def deferred(self, times: int = 1) -> None:
         """Wait until the task is deferred, and the scheduler has noticed: this try's first, or a later time.
 

@@ -15,6 +15,7 @@ from airflow_together import Together
 from api_gateway import Gateway, Handler, gateway_to
 from postgres import Postgres
 
+from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,11 @@ class Scene:
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         return {job["metadata"]["uid"]: job for job in self.site.jobs(self._namespace, self.run.selector)}
+
+    def holder(self) -> str:
+        """The token that stands in the one job there is."""
+        (job,) = self.jobs().values()
+        return str(job["metadata"]["annotations"][names.HOLDER_ANNOTATION])
 
     def uids(self) -> set[str]:
         return set(self.jobs())

@@ -77,12 +77,13 @@ class AirflowServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, part: str) -> int:
-        """Start one of PARTS in a session of its own, and return that's leader."""
-        assert part not in self._processes
+    def start(self, part: str, name: str = "") -> int:
+        """Start one of PARTS in a session of its own, and return that's leader; another of the same part has a name."""
+        name = name or part
+        assert name not in self._processes
         port = ("--port", str(self.port)) if part == "api-server" else ()
         with (self.home / f"{part}.log").open("ab") as log:
-            self._processes[part] = subprocess.Popen(
+            self._processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "airflow", *PARTS[part], *port],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -91,7 +92,11 @@ class AirflowServer:
                 env=self.environment,
                 start_new_session=True,
             )
-        return self._processes[part].pid
+        return self._processes[name].pid
+
+    def send(self, name: str, how: int) -> None:
+        """Send a signal to all processes of a part."""
+        os.killpg(self._processes[name].pid, how)
 
     def pid(self, part: str) -> int:
         """The process of a part that runs."""
@@ -117,8 +122,8 @@ class AirflowServer:
         for part in list(self._processes):
             self.stop(part)
 
-    def run(self, *arguments: str) -> str:
-        """Run an `airflow` command that must succeed."""
+    def run(self, *arguments: str, code: int = 0) -> str:
+        """Run an `airflow` command that must end with this code; what it printed."""
         done = subprocess.run(
             [sys.executable, "-m", "airflow", *arguments],
             stdin=subprocess.DEVNULL,
@@ -129,7 +134,7 @@ class AirflowServer:
             env=self.environment,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
     def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:

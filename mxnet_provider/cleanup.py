@@ -1,0 +1,54 @@
+"""Which jobs no task waits for any more: pure."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_provider import holder, kill
+
+UNKNOWN: Final = "unknown"
+"""Airflow knows no such try of a task."""
+
+_OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """Whether a job is to be deleted, and why or why not."""
+
+    what: Literal["delete", "leave"]
+    why: str
+
+
+def is_unfinished(job: Mapping[str, Any]) -> bool:
+    """Whether there is anything to clean up."""
+    return job_state(job) not in TERMINAL and not job["metadata"].get("deletionTimestamp")
+
+
+def try_id_of(job: Mapping[str, Any]) -> str | None:
+    """Airflow's id of the try that holds the job; None where none does."""
+    parts = holder.standing_in(job).split(":")
+    return parts[1] if len(parts) > 1 and parts[0].isdecimal() else None
+
+
+def fate(
+    job: Mapping[str, Any], task_state: str | None, now: datetime, *, min_age: timedelta, include_unknown: bool = False
+) -> Fate:
+    """What becomes of an unfinished job whose task is in this state, or UNKNOWN."""
+    if try_id_of(job) is None:
+        return Fate("leave", "no task holds it: it is detached, or an earlier release made it")
+    if names.LEASE_DURATION_ANNOTATION not in (job["metadata"].get("annotations") or {}):
+        return Fate("leave", "it may outlive its task: it has no lease")
+    if kill.is_suspended_by_airflow(job):
+        return Fate("leave", "it is suspended, as its task's on_kill_action says")
+    if now - datetime.fromisoformat(job["metadata"]["creationTimestamp"]) < min_age:
+        return Fate("leave", "it is too young")
+    if task_state == UNKNOWN:
+        said = "this Airflow knows no such task: its run was deleted, or it is another Airflow's"
+        return Fate("delete" if include_unknown else "leave", said)
+    if task_state in _OVER:
+        return Fate("delete", f"its task is over: {task_state}")
+    return Fate("leave", f"its task is {task_state or 'about to run'}")

@@ -1,0 +1,122 @@
+"""`airflow mxnet cleanup-jobs`: the cluster's jobs, their tasks by Airflow's database, and the end of what is left."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state
+from mxnet_provider import api_errors, cleanup, holder, identity, kill
+from mxnet_provider.cleanup import UNKNOWN, Fate
+from mxnet_provider.job_ref import JobRef
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+
+SOME_FAILED: Final = 1
+SOME_LEFT: Final = 3
+_PAGE: Final = 500
+
+
+def cleanup_jobs(args: Namespace) -> None:
+    """Show or delete the unfinished jobs for which no task waits."""
+    from airflow.cli.simple_table import AirflowConsole  # noqa: PLC0415 - the command line's own, not the provider's
+    from airflow.utils.session import create_session  # noqa: PLC0415
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415
+
+    hook = MXNetJobHook(
+        kubernetes_conn_id=args.conn_id, config_file=args.config_file, cluster_context=args.cluster_context
+    )
+    now, min_age = datetime.now(UTC), timedelta(minutes=args.min_age_minutes)
+    rows: list[dict[str, str]] = []
+    failed = left = 0
+    try:
+        with create_session() as session:
+            for job in filter(cleanup.is_unfinished, _jobs(hook, args.namespace)):
+                task, state = _task_of(session, cleanup.try_id_of(job))
+                fate = cleanup.fate(job, state, now, min_age=min_age, include_unknown=args.include_unknown)
+                done = _carry_out(hook, job, fate) if args.delete else fate.what
+                failed += done == "failed"
+                left += done == "delete"
+                if fate.what == "delete" or args.verbose:
+                    rows.append(_row(job, task, done, fate))
+    except Exception as e:
+        if api_errors.refusal(e) is None and not api_errors.is_transient(e):
+            raise
+        raise SystemExit(f"The API server could not be asked: {api_errors.message(e)}") from e
+    AirflowConsole().print_as(data=rows, output=args.output)
+    if failed:
+        raise SystemExit(SOME_FAILED)
+    if left:
+        raise SystemExit(SOME_LEFT)
+
+
+def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, Any]]:
+    """The jobs that tasks created, by pages."""
+    options: dict[str, Any] = {"label_selector": identity.TOKEN_LABEL, "limit": _PAGE}
+    api = hook.custom_object_client
+    while True:
+        of_kind = (names.GROUP, names.VERSION)
+        page = (
+            api.list_namespaced_custom_object(*of_kind, namespace, names.PLURAL, **options)
+            if namespace
+            else api.list_cluster_custom_object(*of_kind, names.PLURAL, **options)
+        )
+        yield from page["items"]
+        if not (following := (page.get("metadata") or {}).get("continue")):
+            return
+        options["_continue"] = following
+
+
+def _task_of(session: "Session", try_id: str | None) -> tuple[str, str | None]:
+    """Which task a try is of, and how that stands now; UNKNOWN where this Airflow has no such try."""
+    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
+    from airflow.models.taskinstancehistory import TaskInstanceHistory  # noqa: PLC0415
+
+    try:
+        key = UUID(try_id or "")
+    except ValueError:
+        return "", UNKNOWN
+    found: Any = session.get(TaskInstance, key)
+    if found is None and (past := session.get(TaskInstanceHistory, key)) is not None:
+        same = {field: getattr(past, field) for field in ("dag_id", "run_id", "task_id", "map_index")}
+        found = session.query(TaskInstance).filter_by(**same).one_or_none()
+    if found is None:
+        return "", UNKNOWN
+    index = f"[{found.map_index}]" if found.map_index >= 0 else ""
+    state = None if found.state is None else str(getattr(found.state, "value", found.state))
+    return f"{found.dag_id} {found.run_id} {found.task_id}{index}", state
+
+
+def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
+    """What was done: `deleted`, `leave`, or `failed`; a job that anybody takes over meanwhile is left."""
+    if fate.what == "leave":
+        return fate.what
+    ref = JobRef.of(job)
+    holds = holder.held_exactly_by(holder.standing_in(job))
+    try:
+        ended = hook.end_job(ref, partial(kill.request, uid=ref.uid, action="delete", holds=holds))
+    except Exception as e:
+        if api_errors.refusal(e) is None and not api_errors.is_transient(e):
+            raise
+        hook.log.error("%s could not be deleted: %s", ref.title, api_errors.message(e))  # noqa: TRY400
+        return "failed"
+    return "deleted" if ended.done else "leave"
+
+
+def _row(job: Mapping[str, Any], task: str, done: str, fate: Fate) -> dict[str, str]:
+    metadata = job["metadata"]
+    return {
+        "namespace": metadata["namespace"],
+        "job": metadata["name"],
+        "state": job_state(job),
+        "task": task,
+        "action": done,
+        "why": fate.why,
+    }

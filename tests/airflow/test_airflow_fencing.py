@@ -1,0 +1,177 @@
+"""Only who holds a job ends it, and no job outlives its task: a whole Airflow whose parts stand still or die.
+
+`MXJOB_FENCING_SCENES` is how many tasks meet each scene at a time, `MXJOB_CHAOS_KILLS` how many parts are killed at
+random.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from airflow_patience import eventually
+from airflow_runs import OVER
+from airflow_scenes import MODES
+
+from mxnet_operator.api.conditions import TERMINAL, job_state
+
+pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
+SCENES = int(os.environ.get("MXJOB_FENCING_SCENES", "1"))
+KILLS = int(os.environ.get("MXJOB_CHAOS_KILLS", "3"))
+
+
+def supervisor_of(pid):
+    """The process that looks after a task's."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_triggerer_that_stood_still_leaves_jobs_to_the_one_that_took_over(live):
+    """Longer than Airflow's health threshold, as in apache/airflow#73454."""
+    scenes = [live.begin("deferred") for _ in range(SCENES)]
+    uids = [scene.in_progress() for scene in scenes]
+    before = [eventually(lambda each=each: each.holder().count(":") == 2 and each.holder()) for each in scenes]
+    live.airflow.send("triggerer", signal.SIGSTOP)
+    try:
+        live.airflow.start("triggerer", "other triggerer")
+        for scene, token in zip(scenes, before, strict=True):
+            eventually(lambda: scene.holder() != token)  # noqa: B023
+    finally:
+        live.airflow.send("triggerer", signal.SIGCONT)
+    for scene in scenes:
+        eventually(lambda: "is left alone, though this trigger was cancelled" in scene.train.log())  # noqa: B023
+    live.airflow.stop("triggerer")
+    live.airflow.start("triggerer")
+    for scene, uid in zip(scenes, uids, strict=True):
+        scene.succeed()
+        assert scene.train.xcom()["uid"] == uid
+        assert (scene.creations(), scene.deletions()) == (1, [])
+    live.airflow.stop("other triggerer")
+
+
+def test_a_worker_that_stood_still_leaves_its_job_to_the_retry(live):
+    """Longer than Airflow's heartbeat timeout."""
+    scenes = [live.begin("waiting") for _ in range(SCENES)]
+    uids = [scene.in_progress() for scene in scenes]
+    supervisors = [supervisor_of(scene.train.look().pid) for scene in scenes]
+    with contextlib.ExitStack() as stopped:
+        for scene, pid in zip(scenes, supervisors, strict=True):
+            os.kill(pid, signal.SIGSTOP)
+            stopped.callback(os.kill, pid, signal.SIGCONT)
+            scene.train.is_given_up_on()
+        for scene in scenes:
+            scene.train.wait("running", try_number=2)
+            eventually(lambda: scene.holder().startswith("2:"))  # noqa: B023
+    for scene in scenes:
+        eventually(lambda: "is left alone, though this try was killed" in scene.train.log(1))  # noqa: B023
+    for scene, uid in zip(scenes, uids, strict=True):
+        scene.succeed()
+        assert scene.train.xcom()["uid"] == uid
+        assert (scene.creations(), scene.deletions()) == (1, [])
+
+
+def hanging(live, dag_id):
+    """A run whose job is in progress, and the switch that lets requests through again, which hang from now on."""
+    released = asyncio.Event()
+    hangs = []
+
+    async def handler(asked, forward):
+        if hangs:
+            await asyncio.wait_for(released.wait(), None)
+
+    scene = live.begin(dag_id, handler)
+    uid = scene.in_progress()
+    hangs.append(True)
+    return scene, uid, hangs, released
+
+
+def test_a_deferred_task_that_a_user_ends_while_the_api_server_hangs_ends_its_job_when_it_is_back(live):
+    scene, uid, hangs, _ = hanging(live, "deferred")
+    scene.train.set_state("failed")
+    eventually(lambda: "may still be running: the API server did not answer" in scene.train.log())
+    assert scene.uids() == {uid}
+    hangs.clear()
+    scene.gateway.handler = None
+    eventually(lambda: scene.uids() == set())
+    assert scene.deletions()[-1] == uid
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_task_that_a_user_ends_while_the_api_server_hangs_for_good_loses_its_job_with_its_lease(live, mode):
+    scene, _, _, _ = hanging(live, f"{mode}_leased")
+    scene.train.set_state("failed")
+    eventually(lambda: scene.uids() == set())
+
+
+def test_a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command(live):
+    scene, uid, hangs, _ = hanging(live, "waiting")
+    other = live.begin("waiting")
+    kept = other.in_progress()
+    pid = scene.train.look().pid
+    scene.train.set_state("failed")
+    eventually(lambda: not Path(f"/proc/{pid}").exists())
+    hangs.clear()
+    scene.gateway.handler = None
+    name = scene.jobs()[uid]["metadata"]["name"]
+    command = ("mxnet", "cleanup-jobs", "--namespace", "default", "--output", "json")
+    live.airflow.run(*command, code=0)  # too young
+    shown = live.airflow.run(*command, "--min-age-minutes", "0", code=3)
+    found = {row["job"]: row for row in json.loads(shown[shown.index("[") :])}
+    assert found[name]["action"] == "delete"
+    assert found[name]["why"] == "its task is over: failed"
+    assert other.jobs()[kept]["metadata"]["name"] not in found
+    assert scene.uids() == {uid}
+    live.airflow.run(*command, "--min-age-minutes", "0", "--delete")
+    eventually(lambda: scene.uids() == set())
+    other.succeed()
+    assert other.uids() == {kept}
+
+
+def test_a_worker_that_is_killed_on_its_last_try_loses_its_job_with_its_lease(live):
+    scene = live.begin("waiting_leased")
+    scene.in_progress()
+    os.kill(scene.train.look().pid, signal.SIGKILL)
+    scene.train.wait("failed")
+    eventually(lambda: scene.uids() == set())
+    assert scene.deletions() == []
+
+
+def test_random_kills_of_airflow_s_parts_leave_no_unfinished_job(live):
+    seed = int(os.environ.get("MXJOB_SEED", random.randrange(10**6)))
+    print(f"MXJOB_SEED={seed}")
+    draw = random.Random(seed)
+    scenes = []
+
+    def kill_worker(scene):
+        with contextlib.suppress(ProcessLookupError, TypeError):
+            os.kill(scene.train.look().pid, signal.SIGKILL)
+
+    for number in range(KILLS):
+        scene = live.begin(f"{draw.choice(MODES)}_leased")
+        scenes.append(scene)
+        if draw.random() < 0.8:
+            scene.in_progress()
+        victim = draw.choice(["worker", "triggerer", "scheduler", "api-server", "user"])
+        print(number, scene.run.dag_id, victim)
+        if victim == "worker":
+            kill_worker(draw.choice(scenes))
+        elif victim == "user":
+            draw.choice(scenes).train.set_state("failed")
+        else:
+            live.airflow.stop(victim, signal.SIGKILL)
+            live.airflow.start(victim)
+            live.airflow.ready()
+
+    def is_settled(scene):
+        """Whether the task is over, or waits for a job, which then ends well."""
+        state = scene.train.look().state
+        if state in ("running", "deferred") and scene.uids():
+            scene.end()
+        return state in OVER
+
+    for scene in scenes:
+        eventually(lambda: is_settled(scene))  # noqa: B023
+        eventually(lambda: all(job_state(job) in TERMINAL for job in scene.jobs().values()))  # noqa: B023
