@@ -28,11 +28,7 @@ def cleanup_jobs(args: Namespace) -> None:
     from airflow.cli.simple_table import AirflowConsole  # noqa: PLC0415 - the command line's own, not the provider's
     from airflow.utils.session import create_session  # noqa: PLC0415
 
-    from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415
-
-    hook = MXNetJobHook(
-        kubernetes_conn_id=args.conn_id, config_file=args.config_file, cluster_context=args.cluster_context
-    )
+    hook = _hook(args)
     now, min_age = datetime.now(UTC), timedelta(minutes=args.min_age_minutes)
     rows: list[dict[str, str]] = []
     failed = left = 0
@@ -55,6 +51,22 @@ def cleanup_jobs(args: Namespace) -> None:
         raise SystemExit(SOME_FAILED)
     if left:
         raise SystemExit(SOME_LEFT)
+
+
+def _hook(args: Namespace) -> "MXNetJobHook":
+    """A hook whose connection is looked up as Airflow's own commands do: outside a task, the SDK knows no database."""
+    from airflow.models.connection import Connection  # noqa: PLC0415
+
+    from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415
+
+    class CommandLineHook(MXNetJobHook):
+        @classmethod
+        def get_connection(cls, conn_id: str) -> Any:
+            return Connection.get_connection_from_secrets(conn_id)
+
+    return CommandLineHook(
+        kubernetes_conn_id=args.conn_id, config_file=args.config_file, cluster_context=args.cluster_context
+    )
 
 
 def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, Any]]:
