@@ -1,7 +1,7 @@
 """What Argo takes as the condition of a resource template, checked before a workflow is submitted.
 
 Argo parses a condition only after it has made the object: one that it can't read leaves an orphan behind, and its own
-lint says nothing (`facts/argo.md`, condition grammar).
+lint says nothing (`docs/facts/argo.md`, conditions).
 """
 
 import re

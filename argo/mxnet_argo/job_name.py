@@ -1,7 +1,7 @@
 """The name of a step's MXJob: the same for every attempt at the step, and for no other step, item or run.
 
 Argo's `node.name` is that of the retried node, without the attempt's number, and has the item of a fan-out in it; the
-workflow's uid makes another run's jobs others (`facts/argo-e2e.md`, section 6).
+workflow's uid makes another run's jobs others (`docs/facts/argo.md`, retries).
 """
 
 import re

@@ -1,7 +1,7 @@
 """Values of a manifest that Argo fills in: each becomes one JSON value, so that no parameter breaks out of its place.
 
 `{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
-`{{=asInt(...)}}` can't (`facts/argo.md`, substitution), so these are the only tags that the manifests here contain.
+`{{=asInt(...)}}` can't (`docs/facts/argo.md`, substitution): these are the only tags that the manifests here contain.
 What they have become is read twice more. Argo would replace a tag within a parameter by text; and `$(NAME)` and `$$`
 mean something to the kubelet, since Argo keeps the manifest in a variable of its pod. So no value has `{{` or `$`.
 """

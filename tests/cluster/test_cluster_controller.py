@@ -15,7 +15,7 @@ from waiting import SECONDS
 pytestmark = pytest.mark.kubernetes
 
 WRITES = ("create", "update", "patch")
-"""What counts towards the budget; clean-up doesn't (semantics.md, Status)."""
+"""What counts towards the budget; clean-up doesn't (docs/semantics.md, Status)."""
 
 
 def unscheduled_gang():

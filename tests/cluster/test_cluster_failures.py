@@ -40,7 +40,7 @@ def job(name):
 
 
 def expected(name):
-    """What the tables of docs say about the row: written down here once more, from semantics.md, not from the code."""
+    """What the tables of docs say about the row: written down once more, from docs/semantics.md, not from the code."""
     policy, code, replica_type, index, keep = ROWS[name]
     label = f"{replica_type.lower()}-{index}"
     words = f"{label} exited with code {code}:\nlost the data"

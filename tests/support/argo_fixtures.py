@@ -108,7 +108,7 @@ def workflow_controller(server, paths):
         "KUBECONFIG": str(server.kubeconfig("argo", answer["status"]["token"])),
         "LEADER_ELECTION_DISABLE": "true",
         "DEFAULT_REQUEUE_TIME": "1s",
-        # Or a retry after a killed executor is sometimes not noticed for 20 minutes (facts/argo-e2e.md, section 3).
+        # Or a retry after a killed executor is sometimes not noticed for 20 minutes (docs/facts/argo.md, retries).
         "INFORMER_WRITE_BACK": "false",
     }
     programs = Programs(paths, server.folder, environment)

@@ -2,7 +2,7 @@
 
 What a kubelet does for such a pod: the ServiceAccount's token, emptyDirs, init container, then the others side by side,
 exit codes and termination messages, logs, deletion with its grace period, activeDeadlineSeconds, and `exec`, by which
-the controller stops a step. No images, no cgroups, no probes (`facts/argo-e2e.md`, section 2): argoexec is a program on
+the controller stops a step. No images, no cgroups, no probes (`docs/facts/argo.md`): argoexec is a program on
 this machine, and of any other image the containers have the `mxjob` of this checkout, with this Python.
 """
 

@@ -247,15 +247,15 @@ spec:
 """In the way of mxnet-operator's byteps example: its own v1, with the policies straight under spec."""
 
 ALL = {
-    "seed 000": SEED_000_MXNETJOB,
-    "seed 001, stored": SEED_001_STORED,
-    "seed 001, tuning": V1BETA1_TUNE,
-    "seed 002, local": DEEPINSIGHT_LOCAL,
-    "seed 002, distributed": DEEPINSIGHT_DIST,
-    "seed 003, linear": SEED_003_LINEAR,
-    "seed 003, GPU": SEED_003_GPU,
-    "seed 004": SEED_004_DIST,
-    "seed 004, stored": SEED_004_STORED,
+    "MXNetJob proposal": SEED_000_MXNETJOB,
+    "kubeflow/mxnet-operator, stored": SEED_001_STORED,
+    "kubeflow/mxnet-operator, tuning": V1BETA1_TUNE,
+    "deepinsight, local": DEEPINSIGHT_LOCAL,
+    "deepinsight, distributed": DEEPINSIGHT_DIST,
+    "fioravanzo, linear": SEED_003_LINEAR,
+    "fioravanzo, GPU": SEED_003_GPU,
+    "jzp1025": SEED_004_DIST,
+    "jzp1025, stored": SEED_004_STORED,
     "mxnet-operator's v1": MXNET_OPERATOR_V1,
 }
 

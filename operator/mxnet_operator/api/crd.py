@@ -61,7 +61,7 @@ def version_schema(kind: Kind, version: str) -> Schema:
     """The schema of a kind with its rules, as one version serves it.
 
     The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
-    operator did (seed 001's sample shows it). It is also the mark of such a job when it comes back as v1.
+    operator did (a sample of kubeflow/mxnet-operator shows it). It also marks such a job that comes back as v1.
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
     sentences: tuple[Sentence, ...] = (*rules_of(kind), *transition_rules_of(kind))

@@ -1,6 +1,6 @@
-"""Which exit codes are worth another try, for restartPolicy ExitCode: seed 001's table, and 134.
+"""Which exit codes are worth another try, for restartPolicy ExitCode: kubeflow/mxnet-operator's table, and 134.
 
-134 is how MXNet aborts: a crash, or a race of its own at start-up (`facts/failfast.md`), so it is tried again. Any
+134 is how MXNet aborts: a crash, or a race of its own at start-up (`docs/facts/mxnet.md`), so it is tried again. Any
 other code is permanent unless the job's `runPolicy.exitCodes` says otherwise.
 """
 

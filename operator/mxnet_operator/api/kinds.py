@@ -45,13 +45,14 @@ MXJOB: Final = Kind(
     "v1",
     (names.SHORT_NAME,),
 )
-"""training-operator's and mxnet-operator's: seeds 001 and 004."""
+"""training-operator's, kubeflow/mxnet-operator's (examples/seeds/001-kubeflow-mxnet-operator) and jzp1025/mx-operator's
+(examples/seeds/004-jzp1025)."""
 MXNETJOB: Final = Kind(names.GROUP, "MXNetJob", "mxnetjobs", "mxnetjob", ("v1alpha1",), "v1alpha1")
-"""The proposal's: seed 000."""
+"""The proposal's to Kubeflow (examples/seeds/000-mxnetjob-proposal)."""
 FIORAVANZO: Final = Kind("fioravanzo.org", "MXJob", "mxjobs", "mxjob", ("v1alpha1",), "v1alpha1")
-"""mx-operator's: seed 003."""
+"""StefanoFioravanzo/mx-operator's (examples/seeds/003-fioravanzo)."""
 MLKUBE: Final = Kind("mxnet.mlkube.io", "MxJob", "mxjobs", "mxjob", ("v1beta1",), "v1beta1")
-"""deepinsight's: seed 002."""
+"""deepinsight/mxnet-operator's (examples/seeds/002-deepinsight)."""
 
 ALL: Final = (MXJOB, MXNETJOB, FIORAVANZO, MLKUBE)
 LEGACY: Final = (FIORAVANZO, MLKUBE)

@@ -14,7 +14,7 @@ SINGULAR: Final = "mxjob"
 SHORT_NAME: Final = "mxj"
 
 CONTAINER: Final = "mxnet"
-"""The container whose exit decides about its replica; every template has one (seed 001)."""
+"""The container whose exit decides about its replica; every template has one, as in kubeflow/mxnet-operator."""
 PORT_NAME: Final = "mxjob-port"
 DEFAULT_PORT: Final = 9091
 
@@ -86,7 +86,7 @@ def subdomain(job: str) -> str:
 
 
 def runtime_id(uid: str) -> str:
-    """The documents' RuntimeId of a job: four characters, of its uid (seeds 001 and 004: "a random unique string")."""
+    """The RuntimeId of a job, "a random unique string" in the first operators: four characters, of its uid."""
     return uid[:4]
 
 

@@ -1,6 +1,6 @@
 """The environment by which the processes of a job find each other: DMLC_* for ps-lite, MX_CONFIG for scripts.
 
-Exactly training-operator 1.8.1's (`facts/mxjob-api.md` section 2), but that a Tuner type gets no DMLC_ROLE: `import
+Exactly training-operator 1.8.1's (`docs/facts/training-operator.md`), but that a Tuner type gets no DMLC_ROLE: `import
 mxnet` takes any role but worker for a server's and never returns.
 """
 

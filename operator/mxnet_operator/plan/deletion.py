@@ -8,7 +8,7 @@ from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.observed import PodView
 
 SERVING_GRACE: Final = 1
-"""Seconds. Schedulers and servers have nothing to save, and as PID 1 they ignore SIGTERM (`facts/failfast.md`)."""
+"""Seconds. Schedulers and servers have nothing to save, and as PID 1 they ignore SIGTERM (`docs/facts/mxnet.md`)."""
 _SERVING: Final = frozenset({names.SCHEDULER, names.SERVER, names.TUNER_TRACKER, names.TUNER_SERVER})
 
 

@@ -1,6 +1,6 @@
 """When a job has failed, and the words for it: the replica, its exit code and its last log lines.
 
-When one process of a gang dies, all others hang for ever, and a replacement can't rejoin (`facts/runtime.md`): one
+When one process of a gang dies, all others hang for ever, and a replacement can't rejoin (`docs/facts/mxnet.md`): one
 failed replica fails the job.
 """
 

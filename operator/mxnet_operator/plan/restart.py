@@ -1,7 +1,7 @@
 """What becomes of a job in which replicas failed: it fails, or it is torn down and tried again.
 
-The table of `semantics.md`: restartPolicy decides, exit codes where it says ExitCode, and disruptions (a preempted pod,
-a drained node, a deletion by hand) are tried again without counting against backoffLimit.
+The table of `docs/semantics.md`: restartPolicy decides, exit codes where it says ExitCode, and disruptions (a preempted
+pod, a drained node, a deletion by hand) are tried again without counting against backoffLimit.
 """
 
 from typing import Final

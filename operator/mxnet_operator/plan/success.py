@@ -1,7 +1,7 @@
 """When a job has succeeded: the success policies.
 
 The default waits for the Scheduler and every Worker: a scheduler exits 0 a moment before the workers do, and even when
-the only worker failed (`facts/runtime.md`), so it can't decide alone as it did in the documents.
+the only worker failed (`docs/facts/mxnet.md`), so it can't decide alone as it did in the documents.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What the local API server refuses, and in which words (facts/clients.md, section 4)."""
+"""What the local API server refuses, and in which words (docs/facts/kubernetes.md)."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What must be true of every single write, whatever happened before it: `facts/controllers.md` section 3, and more.
+"""What must be true of every single write, whatever happened before it: `docs/semantics.md`, and more.
 
 Each is a function of the world and the write that says what is wrong, or nothing. They read the API server's objects
 and what really happened to pods (`lives`), never the operator's own reading of either.

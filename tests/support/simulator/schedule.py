@@ -52,7 +52,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         return [label for label in self.labels if label.startswith(kinds)]
 
     def restarts_as_gang(self, scope: str | None) -> bool:
-        """What a restart brings back, by semantics.md, of a job with this restartScope."""
+        """What a restart brings back, by docs/semantics.md, of a job with this restartScope."""
         if scope is not None or names.TUNER in self.replicas:
             return scope == "Job"
         return names.SCHEDULER in self.replicas or self.replicas.get(names.WORKER, 0) > 1

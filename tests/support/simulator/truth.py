@@ -77,7 +77,7 @@ def decisive(world: World, ended: list[Life]) -> list[Life]:
 
 
 def is_final(world: World, life: Life) -> bool:
-    """Whether the end of a pod must not be tried again, by the table of semantics.md."""
+    """Whether the end of a pod must not be tried again, by the table of docs/semantics.md."""
     if life.end in ("", "done") or life.is_doubtful:
         return False
     if world.setup.restart == "Never":

@@ -37,7 +37,7 @@ def test_the_versions_of_mxjob_differ_in_nothing_but_the_default_by_which_v1beta
 
 
 def test_whatever_a_rule_walks_is_bounded() -> None:
-    """The API server refuses a CRD whose rules could cost too much (`facts/control-plane.md`)."""
+    """The API server refuses a CRD whose rules could cost too much (`docs/facts/kubernetes.md`)."""
     version, *_others = custom_resource_definition()["spec"]["versions"]
     specs = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mxReplicaSpecs"]
     containers = specs["additionalProperties"]["properties"]["template"]["properties"]["spec"]["properties"][

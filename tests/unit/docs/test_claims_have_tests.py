@@ -1,6 +1,6 @@
 """docs/failures.md and the five documents' pages claim nothing without a test: each row links to one that exists.
 
-So do those of docs/argo.md that tell what happens when.
+So do those of docs/argo.md that tell what happens when. The rules of docs/semantics.md also name the file that decides.
 """
 
 import ast
@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[3]
 FAILURES = ROOT / "docs" / "failures.md"
 DOCUMENTS = sorted((ROOT / "examples" / "seeds").glob("*/README.md"))
 ARGO = ROOT / "docs" / "argo.md"
+SEMANTICS = ROOT / "docs" / "semantics.md"
 PAGES = [FAILURES, *DOCUMENTS]
 LINK = re.compile(r"\]\((?P<file>(?:\.\./)+tests/[^)#]+)#(?P<name>[^)]+)\)")
 OTHERWISE = "decisions/0013-what-the-documents-promise-otherwise.md)"
@@ -63,9 +64,26 @@ def test_what_happens_in_argo_links_to_the_test_that_shows_it(row):
     assert LINK.search(row)
 
 
+def rules() -> list[str]:
+    """The rules of docs/semantics.md: each item of its lists, and each of its sections."""
+    _, *sections = SEMANTICS.read_text().split("\n## ")
+    lists = [block for section in sections for block in section.split("\n\n") if block.startswith("- ")]
+    return sections + [item for block in lists for item in re.split(r"^- ", block, flags=re.MULTILINE) if item]
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.strip("* \n")[:60]) for rule in rules()])
+def test_a_rule_names_the_file_that_decides_and_a_test(rule):
+    assert "](../operator/mxnet_operator/" in rule
+    assert "](../tests/" in rule
+
+
 @pytest.mark.parametrize(
     ("page", "file", "test"),
-    [pytest.param(page, *link, id=f"{name(page)}: {link[1]}") for page in (*PAGES, ARGO) for link in links(page)],
+    [
+        pytest.param(page, *link, id=f"{name(page)}: {link[1]}")
+        for page in (*PAGES, ARGO, SEMANTICS)
+        for link in links(page)
+    ],
 )
 def test_a_link_leads_to_a_test(page, file, test):
     assert test.startswith("test_")
@@ -78,3 +96,4 @@ def test_there_are_rows_and_links():
     assert len(rows(FAILURES)) > 20
     assert len(events(ARGO)) > 30
     assert len(links(FAILURES)) > 10
+    assert len(rules()) > 25

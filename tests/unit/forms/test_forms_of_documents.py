@@ -84,7 +84,7 @@ def test_a_job_that_its_user_rewrote_as_v1_has_no_older_form_any_more():
 
 
 class TestMXNetJob:
-    """Seed 000."""
+    """examples/seeds/000-mxnetjob-proposal."""
 
     def test_its_replicas_and_policies_are_those_of_the_document(self):
         spec = job(seeds.SEED_000_MXNETJOB).spec
@@ -111,7 +111,7 @@ class TestMXNetJob:
 
 
 class TestV1beta1:
-    """Seed 001."""
+    """examples/seeds/001-kubeflow-mxnet-operator."""
 
     def test_pods_are_all_deleted_unless_it_says_otherwise(self):
         written = manifest(seeds.SEED_001_STORED)
@@ -177,7 +177,7 @@ class TestFlatV1:
 
 
 class TestListForm:
-    """Seed 004."""
+    """examples/seeds/004-jzp1025."""
 
     def test_the_scheduler_s_port_is_everybody_s_root_port(self):
         for replica_type in ("Scheduler", "Server", "Worker"):
@@ -261,7 +261,7 @@ class TestListForm:
 
 
 class TestFioravanzo:
-    """Seed 003."""
+    """examples/seeds/003-fioravanzo."""
 
     def test_its_port_is_9000_unless_mx_port_says_otherwise(self):
         assert variables(pod(seeds.SEED_003_LINEAR, "Worker"))["DMLC_PS_ROOT_PORT"] == "9000"
@@ -290,7 +290,7 @@ class TestFioravanzo:
 
 
 class TestMlkube:
-    """Seed 002."""
+    """examples/seeds/002-deepinsight."""
 
     def test_a_local_job_is_one_worker_without_parameter_servers(self):
         local = job(seeds.DEEPINSIGHT_LOCAL)

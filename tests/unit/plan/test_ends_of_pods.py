@@ -1,4 +1,4 @@
-"""What the end of a pod means: its program's doing, or that of whoever took it away; the tables of semantics.md."""
+"""What the end of a pod means: its program's doing, or whoever took it away; the tables of docs/semantics.md."""
 
 from datetime import datetime, timedelta
 from typing import Any

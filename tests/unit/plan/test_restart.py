@@ -1,4 +1,4 @@
-"""What is tried again, in what scope, how it is counted, and how long it waits: the tables of semantics.md."""
+"""What is tried again, in what scope, how it is counted, and how long it waits: the tables of docs/semantics.md."""
 
 from datetime import timedelta
 

@@ -1,4 +1,7 @@
-"""Fits a line to noisy points by linear regression on all workers of a job; it stands for document 003's example."""
+"""Fits a line to noisy points by linear regression on all workers of a job.
+
+It stands for the example of StefanoFioravanzo/mx-operator, whose image is gone.
+"""
 
 import logging
 import sys

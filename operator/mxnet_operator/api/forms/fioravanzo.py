@@ -1,4 +1,4 @@
-"""fioravanzo.org/v1alpha1 (seed 003): `mxPort`, SCHEDULER where no type is named, and a table of exit codes of its own.
+"""fioravanzo.org/v1alpha1, StefanoFioravanzo/mx-operator's: `mxPort`, SCHEDULER where no type is named, own exit codes.
 
 It had no cleanup policy; nothing is deleted, since the document promises no deletion and logs are worth keeping.
 """
@@ -12,7 +12,7 @@ from mxnet_operator.api.kinds import FIORAVANZO as KIND
 from mxnet_operator.api.older.lists import DEFAULT_TYPE
 
 RETRYABLE: Final = tuple(range(128, 256))
-"""Seed 003: "1-127 = permanent error, 128-255 = retryable error"."""
+"""Its documentation: "1-127 = permanent error, 128-255 = retryable error"."""
 _DEFAULTS: Final = ListDefaults(
     entry_type=DEFAULT_TYPE[KIND.group],
     port_field="mxPort",

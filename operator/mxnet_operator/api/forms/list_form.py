@@ -1,4 +1,4 @@
-"""kubeflow.org/v1alpha1: the list form of jzp1025's mx-operator and of the first mxnet-operator (seed 004)."""
+"""kubeflow.org/v1alpha1: the list form of jzp1025/mx-operator and of the first kubeflow/mxnet-operator."""
 
 from typing import Final
 

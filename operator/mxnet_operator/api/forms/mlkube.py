@@ -1,7 +1,7 @@
-"""mxnet.mlkube.io/v1beta1, deepinsight's MxJob (seed 002): a list whose jobMode, local or dist, is checked.
+"""mxnet.mlkube.io/v1beta1, deepinsight/mxnet-operator's MxJob: a list whose jobMode, local or dist, is checked.
 
 Its document's `kubectl get job` shows the finished processes an hour later: nothing is deleted. It has no table of exit
-codes; the code that it came with has seed 003's.
+codes; the code that it came with has that of fioravanzo.org.
 """
 
 from typing import Final

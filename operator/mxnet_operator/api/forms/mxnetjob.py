@@ -1,4 +1,4 @@
-"""kubeflow.org/v1alpha1 MXNetJob, the proposal's (seed 000): a map of replicas in lower case, and port 9092.
+"""kubeflow.org/v1alpha1 MXNetJob, the proposal's to Kubeflow: a map of replicas in lower case, and port 9092.
 
 Its pods carry `job_type` and `kubeflow.org` as labels; `controller-uid` and `task_index` stand under the names of today
 (`docs/decisions/0013`).

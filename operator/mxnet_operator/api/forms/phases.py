@@ -1,4 +1,4 @@
-"""The status words of the list forms (seed 004): phase, reason, and a list of replicaStatuses.
+"""The status words of the list forms (jzp1025/mx-operator's): phase, reason, and a list of replicaStatuses.
 
 `state` is not among them: the documents' Running, Succeeded and Failed are also ours, in the same place, and where they
 have Unknown ours says more (Created, Restarting, Suspended). Argo and the command line need the one word of every form.

@@ -1,4 +1,4 @@
-"""kubeflow.org/v1beta1, mxnet-operator's (seed 001): flat policies, `label`, and `status.mxReplicaStatuses`."""
+"""kubeflow.org/v1beta1, kubeflow/mxnet-operator's: flat policies, `label`, and `status.mxReplicaStatuses`."""
 
 from typing import Any, Final
 

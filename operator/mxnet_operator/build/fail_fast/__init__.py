@@ -1,4 +1,4 @@
-"""How a worker's pod gets the hook that turns the hang of a failing worker into its exit code (`facts/failfast.md`).
+"""How a worker's pod gets the hook that turns the hang of a failing worker into its exit code (`docs/facts/mxnet.md`).
 
 The hook is a folder with two files. `sitecustomize.py` must come first in PYTHONPATH; a PYTHONPATH among the pod's
 variables would replace the image's, and MXNet's images set one: so a shell script, `run.sh`, prepends to whatever

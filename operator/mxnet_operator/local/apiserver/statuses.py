@@ -1,4 +1,4 @@
-"""The refusals of a Kubernetes API server, word for word as kube-apiserver gives them (facts/clients.md, section 4)."""
+"""The refusals of a Kubernetes API server, word for word as kube-apiserver gives them (`docs/facts/kubernetes.md`)."""
 
 import dataclasses
 import json

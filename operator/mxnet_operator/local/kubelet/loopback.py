@@ -90,8 +90,8 @@ class Names:
 def adapt(variables: Mapping[str, Variable], names: Names, pod_ip: str) -> Adapted:
     """Expand the variables, put addresses where names are, and set what ps-lite and OpenMP need on one machine.
 
-    A name without an address stays in its value; the caller decides whether to wait. Sources: facts/runtime.md
-    (OMP_NUM_THREADS, DMLC_NODE_HOST) and failfast.md section 5 (DMLC_USE_KUBERNETES).
+    A name without an address stays in its value; the caller decides whether to wait. `docs/facts/mxnet.md` says why:
+    threads (OMP_NUM_THREADS), names (DMLC_NODE_HOST, DMLC_USE_KUBERNETES).
     """
     values: dict[str, str] = {}
     pending: dict[str, Pending] = {}
