@@ -1,6 +1,6 @@
 """Which pods of a gang may still be created: once all of an attempt have existed, none may join it any more.
 
-A member that joins a running gang waits for ever, since its predecessor was counted (`facts/runtime.md`). A pod that
+A member that joins a running gang waits for ever, since its predecessor was counted (`docs/facts/mxnet.md`). A pod that
 was created, evicted and collected while no controller ran leaves no trace of its own. So the replica that all others
 connect to is created last, when the creation of all others is confirmed: while it has never existed nobody can have
 joined, and whoever is missing is created; once it exists all have existed. That it does is recorded in status, in the
