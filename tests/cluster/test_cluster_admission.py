@@ -215,6 +215,7 @@ REFUSED = {
     "end a pod of another controller": changes("pods", "replica", lambda s: {"spec": {"activeDeadlineSeconds": 1}}),
     "label a pod of nobody": changes("pods", "bare", lambda s: {"metadata": {"labels": {"a": "b"}}}),
     "label a pod of a job": changes("pods", "ours", lambda s: {"metadata": {"labels": {"a": "b"}}}),
+    "take a label from a pod of a job": changes("pods", "ours", lambda s: {"metadata": {"labels": {"app": None}}}),
     "give a pod of a job to nobody": changes("pods", "ours", owners(lambda s: None)),
     "give a pod of a job to another controller": changes("pods", "ours", owners(lambda s: [s.other])),
     "give a pod of a job to another job": changes("pods", "ours", owners(lambda s: [owner("other", "1")])),
@@ -348,6 +349,8 @@ async def test_the_controllers_token_can_start_stop_and_delete_the_children_of_e
     (await controller.post(scene.path("services"), service("new", reference))).ok()
     (await controller.post(scene.path("pods"), pod("new", reference))).ok()
     (await controller.merge(scene.path("pods", "new"), {"spec": {"activeDeadlineSeconds": 1}})).ok()
+    put_back = {names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME, names.LABEL_ATTEMPT: "1"}
+    (await controller.merge(scene.path("pods", "new"), {"metadata": {"labels": put_back}})).ok()
     (await controller.delete(scene.path("pods", "new"))).ok()
     (await controller.delete(scene.path("services", "new"))).ok()
     (await admin.delete(scene.path("configmaps", CONFIG_MAP))).ok()

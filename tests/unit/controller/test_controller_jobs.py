@@ -157,7 +157,9 @@ async def test_a_pod_that_the_server_can_never_accept_ends_its_job_in_the_server
 async def test_the_scheduler_is_created_once_all_others_are_and_not_before(tmp_path):
     """While it has never existed nobody can have joined, so that whoever is missing may be created."""
     async with world(tmp_path) as w:
-        await w.submit(submitted(make_mxjob("bad").gang().template(names.WORKER, nodeSelector="no map")))
+        taken = {"metadata": {"name": "bad-worker-1"}, "spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+        (await w.api.post(w.path(PODS), taken)).ok()
+        await w.submit(submitted(make_mxjob("bad").gang()))
         await w.event("FailedCreatePod")
         assert "bad-scheduler-0" not in await w.names(PODS)
         await w.submit(submitted(make_mxjob("good").gang()))

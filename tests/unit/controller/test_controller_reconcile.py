@@ -15,6 +15,7 @@ from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError
+from mxnet_operator.plan.placement import IGNORED_AFTER
 
 
 class Caches:
@@ -67,7 +68,7 @@ async def test_a_job_is_not_looked_at_again_until_the_caches_show_what_was_writt
         assert await caches.reconciler.reconcile("default/digits") == LOOK_AGAIN
         assert len(w.writes) == done
         await caches.see_all()
-        assert await caches.reconciler.reconcile("default/digits") is None
+        assert await caches.reconciler.reconcile("default/digits") == IGNORED_AFTER
         assert len(w.writes) == done
 
 
