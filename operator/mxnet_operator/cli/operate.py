@@ -25,6 +25,8 @@ from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
 from mxnet_operator.kube.reviews import AccessReviewer
 
 _CONNECTIONS = 100
+_CONNECTIONS_OF_THE_LEASE = 2
+"""Its own, so that a renewal waits for no other request: one, and one to try again on while that gets no answer."""
 _CONNECTIONS_PER_NAMESPACE = len(ALL) + 2
 """One for each watch, all the time: of the jobs of each kind, of pods and of Services."""
 
@@ -96,13 +98,16 @@ async def operate(options: Options) -> None:
     with first_signal() as asked_to_stop:
         async with (
             connect(options.target, max_connections=connections, observer=metrics.requested) as client,
+            connect(
+                options.target, max_connections=_CONNECTIONS_OF_THE_LEASE, observer=metrics.requested
+            ) as lease_client,
             contextlib.AsyncExitStack() as servers,
         ):
             elector = None
             if options.election is not None:
                 election = options.election
                 elector = Elector(
-                    client,
+                    lease_client,
                     election.namespace or client.namespace,
                     election.name,
                     identity=own_identity(election.member),

@@ -14,6 +14,8 @@ from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.terminal import message_console, say
 from mxnet_operator.controller.controller import Controller
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.lease import LEASE_NAME, Elector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import ClusterOptions, ComponentDiedError, run_cluster
@@ -21,6 +23,9 @@ from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAM
 from mxnet_operator.local.control_plane.programs import ProgramError
 from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
 from mxnet_operator.local.state import ClusterState, running_state
+
+_IDENTITY = "mxjob-local"
+_TIMES = LeaseTimes(duration=3600, renew_deadline=3000.0, retry_period=600.0)
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +99,7 @@ def _serve(options: ClusterOptions, on_step: Callable[[str], None], on_ready: Ca
         stop = asyncio.Event()
         with first_signal() as interrupted:
             interrupted.add_done_callback(lambda _: stop.set())
-            await run_cluster(home, options, Controller, on_step=on_step, on_ready=on_ready, stop=stop)
+            await run_cluster(home, options, make_controller, on_step=on_step, on_ready=on_ready, stop=stop)
 
     try:
         asyncio.run(main(mxjob_home()))
@@ -106,6 +111,16 @@ def _serve(options: ClusterOptions, on_step: Callable[[str], None], on_ready: Ca
         raise CommandError(str(error)) from error
     except ComponentDiedError as error:
         _died(error)
+
+
+def make_controller(client: Client) -> Controller:
+    """The controller of a local cluster, which holds the Lease: `mxnet-operator run` beside it stands by.
+
+    It renews every ten minutes, so that an idle cluster stays idle. Nobody waits for the Lease of a cluster that ended:
+    its API server goes with it, and a cluster that starts again has the same identity.
+    """
+    elector = Elector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
+    return Controller(client, elector=elector)
 
 
 def _died(error: ComponentDiedError) -> NoReturn:

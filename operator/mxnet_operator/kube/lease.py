@@ -22,12 +22,17 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mxnet_operator.kube import answers
+from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
 from mxnet_operator.kube.resources import LEASES
 
+LEASE_NAME: Final = "mxnet-operator"
+"""The Lease's name, unless an operator is given another."""
 _JITTER: Final = 0.2
 """Pauses are longer by up to this part of themselves, so that those who wait don't ask all at once."""
+_AFTER_FAILURES: Final = Backoff(first=2.0, longest=30.0)
+"""Where a server doesn't answer, a lease is asked for again sooner than a long retry period says."""
 _RELEASE_SECONDS: Final = 2.0
 """How long giving the lease back may take when stopping; who waits would take it over anyway, a little later."""
 
@@ -143,8 +148,9 @@ class Elector:
                 failures += 1
                 level = logging.WARNING if failures in {3, 30} or failures % 300 == 0 else logging.DEBUG
                 log.log(level, "the lease %s/%s can't be taken: %s", self._namespace, self.name, _in_words(error))
+            pause = min(self._pause(), _AFTER_FAILURES.delay(failures)) if failures else self._pause()
             left = self._free_at() - self._clock()
-            await asyncio.sleep(min(self._pause(), left) if left > 0 else self._pause())
+            await asyncio.sleep(min(pause, left) if left > 0 else pause)
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         term = asyncio.create_task(lead(), name="term")
