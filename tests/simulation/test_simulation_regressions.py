@@ -319,3 +319,22 @@ def test_whatever_label_of_a_running_gang_is_changed_its_attempts_do_not_overlap
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_a_pod_that_loses_its_label_as_its_job_fails_is_stopped_as_well() -> None:
+    """Fresh seed 5000011474: the label was there when the verdict was reached, and no more at the clean-up."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 2}, restart="ExitCode", policy={"backoffLimit": 0}),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-1"),
+            ("hear", "b"),
+            ("kubelet", "worker-1"),
+            ("kubelet", "worker-0"),
+            ("exit", "worker-1", 134),
+            ("label", "worker-0", "training.kubeflow.org/operator-name", None),
+            ("hear", "b", "pods", 3),
+            ("look", "b"),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -5,6 +5,7 @@ would seem to be gone, a sound attempt be torn down, or the next one begun besid
 """
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -21,6 +22,7 @@ from mxnet_operator.plan.actions import CreatePod
 
 IN_FLIGHT: Final = 32
 """Pods of one job that are asked for at once."""
+_JUST_ENDED: Final = timedelta(minutes=1)
 _STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})
 
 
@@ -36,6 +38,12 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
         return True
     status = decided.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
+
+
+def has_just_ended(job: MXJob, now: datetime) -> bool:
+    """Whether a job's clean-up begins: a pod that lost its label as the verdict was written would be missed by it."""
+    ended = job.status.completion_time
+    return conditions.is_terminal(job.status) and ended is not None and abs(now - ended) < _JUST_ENDED
 
 
 async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:

@@ -16,6 +16,7 @@ from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.live_pods import (
+    has_just_ended,
     lags_behind,
     live_pods,
     relies_on_absence,
@@ -87,6 +88,7 @@ class Reconciler:
         self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._reader = Reader(kind)
+        self._ended: dict[str, str] = {}  # By job, the uid of the one whose pods were asked for by name at its end.
         self._workflows = Workflows(client, self._recorder, now)
         self._leases = leases or Leases()
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now)
@@ -107,6 +109,7 @@ class Reconciler:
         record = self._jobs.get(key)
         if record is None:
             self._writes.forget(key)
+            self._ended.pop(key, None)
             self._reader.forget(key)
             self._workflows.forget(key)
             self._leases.forget(key)
@@ -160,11 +163,15 @@ class Reconciler:
         if lags_behind(self._pods, job) and relies_on_absence(job, decided):
             observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
             decided = await self._plan(job, observed)
-        if relies_on_absence(job, decided):
+        key = f"{job.metadata.namespace}/{job.metadata.name}"
+        is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
+        if relies_on_absence(job, decided) or is_new_end:
             started = as_started(with_defaults(job))
             if unwatched := await unwatched_pods(self._client, started, observed.pods):
                 observed = msgspec.structs.replace(observed, pods=(*observed.pods, *unwatched))
                 decided = await self._plan(job, observed)
+        if is_new_end:
+            self._ended[key] = job.metadata.uid
         return observed, decided
 
     async def _plan(self, job: MXJob, observed: Observed) -> Plan:
