@@ -32,13 +32,13 @@ def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
     return documents[0]
 
 
-def mistakes(manifest: Mapping[str, Any]) -> list[str]:
+def mistakes(manifest: Mapping[str, Any], *, allow_unknown: bool = False) -> list[str]:
     """What is wrong with a manifest of any form, in the words of its own API; empty if it means a job that can run."""
     asked = dict(manifest)
-    return [error.message for error in (*forms.errors(asked), *unknown_fields(asked))]
+    return [error.message for error in (*forms.errors(asked), *(() if allow_unknown else unknown_fields(asked)))]
 
 
-def as_v1(manifest: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
+def as_v1(manifest: dict[str, Any], tell: Callable[[str], None], *, allow_unknown: bool = False) -> dict[str, Any]:
     """The v1 job that a manifest of an older form means; a v1 manifest is returned as it is, with its mistakes.
 
     `tell` is told of each field that is not what was written, and why: the controller, which sees v1 only, can't.
@@ -47,7 +47,7 @@ def as_v1(manifest: dict[str, Any], tell: Callable[[str], None]) -> dict[str, An
     metadata = manifest.get("metadata") or {}
     # The operator gives names: one is missing here by right.
     named = {**manifest, "metadata": {"name": "job", **metadata}} if isinstance(metadata, dict) else manifest
-    found = mistakes(named)
+    found = mistakes(named, allow_unknown=allow_unknown)
     if (manifest.get("apiVersion"), manifest.get("kind")) == (names.API_VERSION, names.KIND) and found:
         return manifest  # with its name it is looked through again
     refuse(found)

@@ -126,6 +126,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             or triggerer, a deletion that could not be delivered. Then the controller deletes or suspends it, as
             `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for.
             None, `wait_for_completion=False` and `on_kill_action="keep"` leave the job without: it may run on for ever.
+        allow_unknown_fields: Whether the manifest may have fields that this release does not know, of a newer
+            Kubernetes say. If not, the task fails and names them before anything is created.
         kwargs: As for every operator.
     """
 
@@ -201,6 +203,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         termination_grace_period: int | None = None,
         result_from: Literal["termination_message"] | None = "termination_message",
         lease: timedelta | float | None = DEFAULT_LEASE,
+        allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -229,6 +232,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         self.durable = durable
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
         self.result_from = result_from
+        self.allow_unknown_fields = allow_unknown_fields
         self.lease = lease.total_seconds() if isinstance(lease, timedelta) else lease
         self._wait_options = WaitOptions(
             poll_interval=poll_interval, startup_timeout=startup_timeout, api_outage_tolerance=api_outage_tolerance
@@ -349,7 +353,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             tries_left = context["ti"].max_tries - context["ti"].try_number + 2
             between = (self.lease or 0.0) + self._delay_before_retry(context)
             manifests.set_deadline(manifest, deadline_seconds(self.execution_timeout, tries_left, between))
-        manifests.refuse(manifests.mistakes(manifest))
+        manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
         return manifest
 
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
@@ -404,7 +408,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         if self.manifest is not None:
             if given:
                 raise MXNetManifestError(f"Give either manifest or {', '.join(given)}, not both.")
-            return manifests.as_v1(manifests.parse(self.manifest), self._tell)
+            parsed = manifests.parse(self.manifest)
+            return manifests.as_v1(parsed, self._tell, allow_unknown=self.allow_unknown_fields)
         if self.image is None:
             raise MXNetManifestError("Give either manifest or image; neither was given.")
         servers = self.servers or 0

@@ -17,7 +17,7 @@ from mxnet_operator.cli.run_job import Options, run_job
 from mxnet_operator.cli.run_outputs import Record
 from mxnet_operator.cli.terminal import go_on_unread
 from mxnet_operator.cli.times import duration
-from mxnet_operator.cli.validate import mistakes
+from mxnet_operator.cli.validate import AllowUnknownOption, mistakes
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -98,6 +98,7 @@ def run(
     patience: Annotated[
         str, typer.Option(metavar="DURATION", help="How long to wait for an API that can't be reached.")
     ] = "1m",
+    allow_unknown_fields: AllowUnknownOption = False,
 ) -> None:
     """Create a job, follow it to its end, and exit with 0 only if it Succeeded.
 
@@ -113,7 +114,7 @@ def run(
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     try:
-        job = _read_job(file)
+        job = _read_job(file, allow_unknown=allow_unknown_fields)
         record.name = job["metadata"].get("name") or ""
         options = Options(
             on_interrupt=on_interrupt or OnInterrupt.DELETE,
@@ -153,7 +154,7 @@ def _check(job: dict[str, Any], options: Options) -> None:
         check_report(options.report)
 
 
-def _read_job(file: str) -> dict[str, Any]:
+def _read_job(file: str, *, allow_unknown: bool) -> dict[str, Any]:
     documents = read_documents(file)
     if len(documents) > 1:
         raise CommandError(
@@ -161,7 +162,7 @@ def _read_job(file: str) -> dict[str, Any]:
             hint="kubectl apply -f takes several; follow one with: mxjob logs -f NAME",
             code=Exit.USAGE,
         )
-    found = mistakes(documents[0])
+    found = mistakes(documents[0], allow_unknown=allow_unknown)
     if found:
         raise CommandError("\n".join(found), code=Exit.USAGE)
     job: dict[str, Any] = documents[0].content

@@ -1,5 +1,9 @@
 """`mxjob validate`: what the API server would say to a manifest, without a server."""
 
+from typing import Annotated
+
+import typer
+
 from mxnet_operator.api.forms import errors as job_errors
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
@@ -17,7 +21,18 @@ EXAMPLES = """
 """
 
 
-def validate(files: FilesArgument = None, more_files: FilesOption = None) -> None:
+AllowUnknownOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unknown-fields",
+        help="Take fields that this release doesn't know, of a newer Kubernetes say. The API server warns of them.",
+    ),
+]
+
+
+def validate(
+    files: FilesArgument = None, more_files: FilesOption = None, allow_unknown_fields: AllowUnknownOption = False
+) -> None:
     """Check manifests of jobs without a server, in whatever form they are written.
 
     Says of each mistake where it is, which field it is in and what is expected, in the words in which the API server
@@ -32,25 +47,25 @@ def validate(files: FilesArgument = None, more_files: FilesOption = None) -> Non
             found_mistakes = True
             continue
         for document in documents:
-            found_mistakes |= _report(document, alone=len(documents) == 1)
+            found_mistakes |= _report(document, alone=len(documents) == 1, allow_unknown=allow_unknown_fields)
     if found_mistakes:
         leave(Exit.USAGE)
 
 
-def mistakes(document: Document) -> list[str]:
+def mistakes(document: Document, *, allow_unknown: bool = False) -> list[str]:
     """Every reason for which the server would refuse a document: `job.yaml:7: spec.jobMode: Required value`."""
     found = [(error.path, error.message) for error in job_errors(document.content)]
-    if isinstance(document.content, dict):
+    if isinstance(document.content, dict) and not allow_unknown:
         found += [(error.path, error.detail) for error in unknown_fields(document.content)]
     return [f"{document.source}:{document.line(path)}: {text}" for path, text in found]
 
 
-def _report(document: Document, *, alone: bool) -> bool:
+def _report(document: Document, *, alone: bool, allow_unknown: bool) -> bool:
     where = document.source if alone else f"{document.source} (document {document.position})"
     if not document.is_job:
         say(f"{where}: skipped: kind {document.content['kind']} is not checked")
         return False
-    errors = mistakes(document)
+    errors = mistakes(document, allow_unknown=allow_unknown)
     for error in errors:
         write_line(error)
     if not errors:

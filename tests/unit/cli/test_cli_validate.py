@@ -57,6 +57,14 @@ def test_every_mistake_is_told_with_line_and_field_and_nothing_else_is_on_stdout
     ]
 
 
+def test_fields_of_a_newer_kubernetes_are_taken_on_request(run):
+    newer = GOOD.replace("{containers:", "{newInKubernetes140: 1, containers:")
+    code, out, _err = run("validate", "-", stdin=newer)
+    assert code == 2
+    assert "spec.newInKubernetes140" in out
+    assert run("validate", "--allow-unknown-fields", "-", stdin=newer)[0] == 0
+
+
 def test_other_kinds_are_skipped_with_a_note_on_stderr(run):
     code, out, err = run("validate", "-f", "-", stdin=f"kind: ConfigMap\n---\n{GOOD}")
 

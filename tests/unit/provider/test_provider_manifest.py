@@ -167,3 +167,12 @@ def test_what_a_manifest_of_an_older_form_loses_or_gains_is_told():
     manifest.as_v1(manifest.parse(SEED_004_DIST), told.append)
     assert "apiVersion: was kubeflow.org/v1alpha1" in told
     assert "spec.mxReplicaSpecs: was the list spec.replicaSpecs" in told
+
+
+def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request():
+    job = manifest.build(**BUILT)
+    job["metadata"]["name"] = "newer"
+    job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelectr"] = {"a": "b"}
+    (mistake,) = manifest.mistakes(job)
+    assert "did you mean nodeSelector?" in mistake
+    assert manifest.mistakes(job, allow_unknown=True) == []
