@@ -33,7 +33,10 @@ def is_transient(e: BaseException) -> bool:
     from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
     if (answer := refusal(e)) is not None:
-        return answer.status in (None, 0, 429) or (answer.status or 0) >= 500
+        status = answer.status or 0
+        return status in (0, 429) or status >= 500 or 300 <= status < 400  # a proxy's login page
+    if isinstance(e, UnicodeDecodeError | RecursionError):
+        return True  # what the Kubernetes client makes of bytes that are no text, and of brackets without end
     return isinstance(e, HTTPError | ClientError | TimeoutError | ConnectionError)
 
 
@@ -70,7 +73,7 @@ def failure(answer: "ApiException", title: str) -> Exception:
 
 
 def _status(e: "ApiException") -> dict[str, Any]:
-    with contextlib.suppress(TypeError, ValueError):
+    with contextlib.suppress(TypeError, ValueError, RecursionError):
         body = json.loads(e.body)
         if isinstance(body, dict):
             return body

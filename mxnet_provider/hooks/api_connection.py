@@ -11,6 +11,8 @@ import aiohttp
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
+from mxnet_provider import answers
+
 _CONNECT_SECONDS: Final = 10
 _REPLY_SECONDS: Final = 30
 _LOG_CHUNK: Final = 64 * 1024
@@ -31,19 +33,19 @@ class ApiConnection:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Ask, and return the decoded answer.
 
         Raises:
-            ApiException: the server refused.
+            ApiException: the server refused, or sends elsewhere.
+            InvalidAnswerError: the answer is no JSON.
             aiohttp.ClientError, TimeoutError: it could not be asked, or did not answer within half a minute.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", "Content-Type": content_type}
         timeout = aiohttp.ClientTimeout(total=_REPLY_SECONDS, sock_connect=_CONNECT_SECONDS)
         async with self._send(method, path, params, headers, data=data, timeout=timeout) as response:
-            answer: dict[str, Any] = json.loads(await response.read())
-            return answer
+            return answers.decoded(await response.read())
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer as they come; leaving early closes the connection."""
@@ -58,9 +60,10 @@ class ApiConnection:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         headers |= await self._authorization()
         url = self._configuration.host.rstrip("/") + path
+        options["allow_redirects"] = False  # a login page; no API server sends elsewhere
         options["server_hostname"] = self._configuration.tls_server_name or None
         async with self._session.request(method, url, params=params, headers=headers, **options) as response:
-            if response.status >= 400:
+            if response.status >= 300:
                 body = await response.text(errors="replace")
                 refusal = ApiException(status=response.status, reason=response.reason)
                 refusal.body = body

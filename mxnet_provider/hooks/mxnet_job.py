@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import json
 import random
 import threading
 import time
@@ -16,7 +15,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_provider import kill
+from mxnet_provider import answers, kill
 from mxnet_provider.api_errors import is_transient, reason
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.job_ref import JobRef
@@ -39,21 +38,32 @@ _through_short_outages = tenacity.retry(
 
 
 def _with_fresh_credentials(call: Callable[..., T]) -> Callable[..., T]:
-    """Where the server no longer knows us (401), read the credentials anew and ask once more: tokens rotate."""
+    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
+
+    Tokens rotate, and so do a cluster's certificate authorities.
+    """
 
     @functools.wraps(call)
     def wrapped(self: "MXNetJobHook", *args: Any, **kwargs: Any) -> T:
         try:
             return call(self, *args, **kwargs)
         except ApiException as e:
-            if e.status != 401:
+            if e.status == 401:
+                self.log.info("The API server no longer accepts the credentials; reading them anew.")
+            elif _is_distrusted(e):
+                self.log.info("No trusted connection to the API server; reading the credentials anew: %s", e.reason)
+            else:
                 raise
-            self.log.info("The API server no longer accepts the credentials; reading them anew.")
             for name in _CLIENTS:
                 self.__dict__.pop(name, None)
             return call(self, *args, **kwargs)
 
     return wrapped
+
+
+def _is_distrusted(error: ApiException) -> bool:
+    """Whether TLS failed, as the Kubernetes client words it: there was no answer at all."""
+    return error.status == 0 and str(error.reason).startswith("SSLError")
 
 
 class MXNetJobHook(KubernetesHook):
@@ -67,6 +77,16 @@ class MXNetJobHook(KubernetesHook):
         kwargs: As for Airflow's KubernetesHook: `kubernetes_conn_id`, `in_cluster`, `config_file`,
             `cluster_context` and so on.
     """
+
+    def get_conn(self) -> client.ApiClient:
+        """Return Airflow's client without urllib3's own retries.
+
+        They sleep for as long as a Retry-After asks, be it a year, and write three warnings for each request of an
+        outage into the task's log. Every call is tried again here.
+        """
+        connection = super().get_conn()
+        connection.rest_client.pool_manager.connection_pool_kw["retries"] = False
+        return connection
 
     def default_namespace(self) -> str:
         """The connection's namespace, else the one that Airflow's own pod runs in, else `default`."""
@@ -87,10 +107,10 @@ class MXNetJobHook(KubernetesHook):
         ref = JobRef.of(manifest, plural)
         for attempt in range(5):
             try:
-                job: dict[str, Any] = self._jobs.create_namespaced_custom_object(
+                created = self._jobs.create_namespaced_custom_object(
                     ref.group, ref.version, ref.namespace, ref.plural, dict(manifest)
                 )
-                return job
+                return answers.object_of(created)
             except ApiException as e:
                 if reason(e) != "Conflict" or attempt == 4:
                     raise
@@ -101,10 +121,8 @@ class MXNetJobHook(KubernetesHook):
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """The job that has the name, or None; whether it is the one is for its uid to say."""
         with _none_if_missing():
-            job: dict[str, Any] = self._jobs.get_namespaced_custom_object(
-                ref.group, ref.version, ref.namespace, ref.plural, ref.name
-            )
-            return job
+            found = self._jobs.get_namespaced_custom_object(ref.group, ref.version, ref.namespace, ref.plural, ref.name)
+            return answers.object_of(found)
         return None
 
     @_through_short_outages
@@ -114,7 +132,7 @@ class MXNetJobHook(KubernetesHook):
         found = self._jobs.list_namespaced_custom_object(
             like.group, like.version, like.namespace, like.plural, label_selector=selector
         )
-        return list(found["items"])
+        return answers.items_of(found)
 
     @_through_short_outages
     @_with_fresh_credentials
@@ -181,7 +199,7 @@ class MXNetJobHook(KubernetesHook):
         response = self.core_v1_client.list_namespaced_pod(
             ref.namespace, label_selector=f"{names.LABEL_JOB_NAME}={ref.name}", _preload_content=False
         )
-        pods: list[dict[str, Any]] = json.loads(response.data)["items"]
+        pods = answers.items_of(answers.decoded(response.data))
         return [pod for pod in pods if is_owned(pod, ref.uid)]
 
     @_through_short_outages
@@ -190,8 +208,7 @@ class MXNetJobHook(KubernetesHook):
         """One pod as a dict, or None where it is gone."""
         with _none_if_missing():
             response = self.core_v1_client.read_namespaced_pod(name, namespace, _preload_content=False)
-            pod: dict[str, Any] = json.loads(response.data)
-            return pod
+            return answers.object_of(answers.decoded(response.data))
         return None
 
     @_through_short_outages
@@ -201,7 +218,7 @@ class MXNetJobHook(KubernetesHook):
         response = self.core_v1_client.list_namespaced_event(
             namespace, field_selector=f"involvedObject.name={name}", _preload_content=False
         )
-        events: list[dict[str, Any]] = json.loads(response.data)["items"]
+        events = answers.items_of(answers.decoded(response.data))
         return sorted(
             (event for event in events if event.get("type") == "Warning"),
             key=lambda event: event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "",
@@ -306,7 +323,7 @@ class MXNetJobHook(KubernetesHook):
     @staticmethod
     def _unless_gone(call: Callable[[], Any]) -> bool:
         try:
-            call()
+            answers.confirmed(call())
         except ApiException as e:
             if e.status in (404, 409):  # gone, or another job by now
                 return False

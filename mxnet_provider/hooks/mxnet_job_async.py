@@ -6,11 +6,12 @@ import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Final, Self, TypeVar
 
+import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_provider import kill
+from mxnet_provider import answers, kill
 from mxnet_provider.hooks import kube_configuration
 from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
 from mxnet_provider.job_ref import JobRef
@@ -24,16 +25,19 @@ T = TypeVar("T")
 def _with_fresh_credentials(
     call: "Callable[..., Awaitable[T]]",
 ) -> "Callable[..., Awaitable[T]]":
-    """Where the server no longer knows us (401), read the credentials anew and ask once more: tokens rotate."""
+    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
+
+    Tokens rotate, and so do a cluster's certificate authorities.
+    """
 
     @functools.wraps(call)
     async def wrapped(self: "MXNetJobAsyncHook", *args: Any, **kwargs: Any) -> T:
         try:
             return await call(self, *args, **kwargs)
-        except ApiException as e:
-            if e.status != 401:
+        except (ApiException, aiohttp.ClientSSLError) as e:
+            if isinstance(e, ApiException) and e.status != 401:
                 raise
-            await self._reconnect()
+            await self._reconnect(e)
             return await call(self, *args, **kwargs)
 
     return wrapped
@@ -44,7 +48,7 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
 
     The Airflow connection is looked up once on entering, and again only when the server answers 401. Calls don't wait
     out an outage: whoever polls does. They raise `kubernetes.client.ApiException` for what the server refuses, and
-    `aiohttp.ClientError` or TimeoutError where it can't be reached.
+    `aiohttp.ClientError`, ConnectionError or TimeoutError where it can't be reached or answers with something else.
 
     Args:
         args: As for Airflow's AsyncKubernetesHook.
@@ -72,7 +76,7 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
     async def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """The job that has the name, or None; whether it is the one is for its uid to say."""
         try:
-            return await self._connection.request("GET", ref.path)
+            return answers.object_of(await self._connection.request("GET", ref.path))
         except ApiException as e:
             if e.status == 404:
                 return None
@@ -121,7 +125,7 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
             f"/api/v1/namespaces/{ref.namespace}/pods",
             params={"labelSelector": f"{names.LABEL_JOB_NAME}={ref.name}"},
         )
-        return [pod for pod in found["items"] if is_owned(pod, ref.uid)]
+        return [pod for pod in answers.items_of(found) if is_owned(pod, ref.uid)]
 
     async def read_log(
         self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None = None
@@ -152,8 +156,11 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
         )
         self._open = await self._held.enter_async_context(open_connection(configuration))
 
-    async def _reconnect(self) -> None:
-        self._say("The API server no longer accepts the credentials; reading them anew.")
+    async def _reconnect(self, because: Exception) -> None:
+        if isinstance(because, ApiException):
+            self._say("The API server no longer accepts the credentials; reading them anew.")
+        else:
+            self._say(f"No trusted connection to the API server; reading the credentials anew: {because}")
         self._extras = None
         await self._held.aclose()
         await self._connect()
@@ -161,7 +168,7 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
     @staticmethod
     async def _unless_gone(answer: Awaitable[Any]) -> bool:
         try:
-            await answer
+            answers.confirmed(await answer)
         except ApiException as e:
             if e.status in (404, 409):  # gone, or another job by now
                 return False

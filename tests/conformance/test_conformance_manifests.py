@@ -77,7 +77,8 @@ async def test_both_servers_judge_mutated_manifests_and_their_pods_alike(servers
         if ours.code >= 300 and theirs.code < 300:
             otherwise.append(what)
         if theirs.code >= 300:
-            assert Refused(kind="Pod", name="p", code=theirs.code, message=theirs.body["message"]).is_final, what
+            refusal = {"reason": theirs.body["reason"], "message": theirs.body["message"]}
+            assert Refused(kind="Pod", name="p", code=theirs.code, **refusal).is_final, what
             ended += 1
     assert not otherwise, f"seed {seed}: {len(otherwise)}\n" + "\n".join(otherwise)
     rejected = COUNT - sum(answer.code < 300 for _, answer in jobs)

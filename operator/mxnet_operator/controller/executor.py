@@ -276,7 +276,7 @@ def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outc
     namespace_is_going = any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes", ()))
     if not error.is_transient and error.code != 404 and not namespace_is_going:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
-        outcome.refuse(Refused(kind=kind, name=name, code=error.code, message=error.message))
+        outcome.refuse(Refused(kind=kind, name=name, code=error.code, reason=error.reason, message=error.message))
 
 
 def _key(job: MXJob) -> str:

@@ -29,12 +29,14 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     code: int = 0
     """HTTP status; 0 where the name is taken by an object that isn't the job's."""
+    reason: str = ""
+    """The reason of the API server's Status; empty where something else answered for it, such as a proxy."""
     message: str
 
     @property
     def is_final(self) -> bool:
         """Whether the same object can never be created: a function of the object alone, unlike quotas and policies."""
-        return self.code in _FINAL_CODES and not _BY_ADMISSION.search(self.message)
+        return self.code in _FINAL_CODES and bool(self.reason) and not _BY_ADMISSION.search(self.message)
 
     @property
     def event(self) -> Event:

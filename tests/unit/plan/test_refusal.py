@@ -17,7 +17,11 @@ POLICY = (
     "pods \"digits-worker-0\" is forbidden: ValidatingAdmissionPolicy 'limits' with binding 'all' denied request: no"
 )
 MUTATION = "policy 'sidecars' with binding 'all' denied request: no such sidecar"
+PROXY = "<html><head><title>413 Request Entity Too Large</title></head></html>"
 QUOTA = 'pods "digits-worker-0" is forbidden: exceeded quota: small'
+
+REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 413: "RequestEntityTooLarge", 422: "Invalid"}
+"""Those of the API server's Status; a proxy's page has none."""
 
 
 @pytest.mark.parametrize(
@@ -26,6 +30,8 @@ QUOTA = 'pods "digits-worker-0" is forbidden: exceeded quota: small'
         (400, DECODING, True),
         (422, INVALID, True),
         (413, "Request entity too large: limit is 3145728", True),
+        (413, PROXY, False),
+        (400, PROXY, False),
         (400, WEBHOOK, False),  # what a webhook says without a code of its own: Kyverno's
         (422, WEBHOOK, False),
         (422, POLICY, False),
@@ -43,7 +49,8 @@ def test_what_can_never_be_created_ends_the_job_in_the_servers_words(
 ) -> None:
     job = with_defaults(make_mxjob().gang().obj())
     decided = plan(job, observe(job), NOW)
-    refused = Refused(kind=kind, name="digits-worker-0", code=code, message=words)
+    reason = "" if words is PROXY else REASONS.get(code, "")
+    refused = Refused(kind=kind, name="digits-worker-0", code=code, reason=reason, message=words)
     told = creation_refused(job, decided, refused, NOW)
     assert told.status is not None
     newest = told.status.conditions[-1]
@@ -59,7 +66,7 @@ def test_what_can_never_be_created_ends_the_job_in_the_servers_words(
 def test_what_runs_beside_a_pod_that_can_never_be_created_is_stopped() -> None:
     job = with_defaults(make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Created").obj())
     pods = (make_pod(job, "Scheduler").running(), make_pod(job, "Server").running())
-    refused = Refused(kind="Pod", name="digits-worker-0", code=400, message=DECODING)
+    refused = Refused(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
     told = creation_refused(job, plan(job, observe(job, *pods), NOW), refused, NOW)
     over = make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Failed").obj()
     assert told.status is not None
@@ -73,7 +80,7 @@ def test_what_runs_beside_a_pod_that_can_never_be_created_is_stopped() -> None:
 
 def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
     job = with_defaults(make_mxjob().worker(1).obj())
-    refused = Refused(kind="Pod", name="digits-worker-0", code=403, message=QUOTA)
+    refused = Refused(kind="Pod", name="digits-worker-0", code=403, reason="Forbidden", message=QUOTA)
     told = creation_refused(job, plan(job, observe(job), NOW), refused, NOW)
     assert told.status is not None
     again = with_defaults(make_mxjob().worker(1).obj())
@@ -83,5 +90,5 @@ def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
 
 def test_a_job_that_is_over_stays_what_it_is() -> None:
     job = with_defaults(make_mxjob().worker(1).condition("Succeeded").obj())
-    refused = Refused(kind="Pod", name="digits-worker-0", code=400, message=DECODING)
+    refused = Refused(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
     assert creation_refused(job, Plan(), refused, NOW) == Plan()

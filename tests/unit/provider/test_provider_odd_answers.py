@@ -1,0 +1,95 @@
+"""An answer that no API server gives is an outage to both hooks: waited out, and never the end of a triggerer."""
+
+import asyncio
+
+import pytest
+from kubernetes import client
+from odd_answers import ODD
+from scripted_api import answer, make_object, make_status, scripted_api
+
+from mxnet_provider.api_errors import is_transient
+from mxnet_provider.hooks.api_connection import open_connection
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
+from mxnet_provider.job_ref import JobRef
+
+REF = JobRef.of({"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": make_object("a", 1)["metadata"]})
+CALLS = {
+    "get_job": (REF,),
+    "replica_pods": (REF,),
+    "delete_job": (REF,),
+    "patch_job": (REF, {}),
+}
+ONLY_SYNC = {
+    "create_job": (make_object("a", 1, apiVersion="kubeflow.org/v1", kind="MXJob"),),
+    "list_jobs": (REF, "a=b"),
+    "get_replica_pod": ("a", "default"),
+    "warnings": ("a", "default"),
+}
+BELIEVED = {
+    "200 a Status": {"delete_job", "patch_job"},
+    "200 a list without a version": {"replica_pods", "list_jobs", "warnings"},  # nothing is watched from there on
+}
+"""What has the form of an answer to these calls."""
+
+
+def configuration(url):
+    found = client.Configuration()
+    found.host = url
+    return found
+
+
+def sync_hook(url, **options):
+    """The hook with a client of its own, as its get_conn makes one."""
+    hook = MXNetJobHook(**options)
+    if url:
+        hook.__dict__["api_client"] = client.ApiClient(configuration(url))
+        hook.__dict__["api_client"].rest_client.pool_manager.connection_pool_kw["retries"] = False
+    return hook
+
+
+def once(hook, name):
+    """The call without the retries of two minutes, which are for what `is_transient` says."""
+    return getattr(type(hook), name).__wrapped__
+
+
+def judge(name, odd, error):
+    assert (error is None) == (name in BELIEVED.get(odd, ())), (name, error)
+    assert error is None or is_transient(error), error
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_odd_answer_is_an_outage_to_a_trigger(odd):
+    for name, arguments in CALLS.items():
+        async with scripted_api(*[ODD[odd]] * 2) as api, open_connection(configuration(api.url)) as connection:
+            hook = MXNetJobAsyncHook()
+            hook._open = connection
+            error = None
+            try:
+                await getattr(hook, name)(*arguments)
+            except Exception as e:
+                error = e
+            judge(name, odd, error)
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_odd_answer_is_an_outage_to_a_worker(odd):
+    for name, arguments in (CALLS | ONLY_SYNC).items():
+        # urllib3 follows a redirect, to where the same is answered
+        async with scripted_api(*[ODD[odd]] * 9) as api:
+            hook, error = sync_hook(api.url), None
+            try:
+                await asyncio.to_thread(once(hook, name), hook, *arguments)
+            except Exception as e:
+                error = e
+            judge(name, odd, error)
+
+
+async def test_a_real_refusal_is_none():
+    refusal = make_status(422, "Invalid", "no")
+    async with scripted_api(answer(refusal, 422)) as api, open_connection(configuration(api.url)) as connection:
+        hook = MXNetJobAsyncHook()
+        hook._open = connection
+        with pytest.raises(client.ApiException) as caught:
+            await hook.get_job(REF)
+    assert not is_transient(caught.value)
