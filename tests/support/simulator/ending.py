@@ -85,7 +85,8 @@ def _not_cleaned_up(world: World, job: Object) -> Iterator[str]:
 
 
 def _too_many_writes(world: World) -> Iterator[str]:
-    budget = sum(world.setup.replicas.values()) + 8 + world.pauses
+    pods = sum(world.setup.replicas.values())
+    budget = pods + 8 + world.pauses + (pods + 1 if world.was_unplaced else 0)
     if world.writes > budget:
         yield f"the_write_budget_is_kept: {world.writes} writes, the budget is {budget}"
 

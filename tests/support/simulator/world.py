@@ -15,6 +15,7 @@ from simulator.transport import Fault
 
 from mxnet_operator.local.apiserver.journal import Change
 from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.plan.placement import IGNORED_AFTER
 from mxnet_operator.plan.status import RECORD_DELAY
 
 FOREIGN = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
@@ -42,6 +43,8 @@ class World:
         """Creates, status writes and Events of controllers."""
         self.pauses = 0
         """Times in which nothing happened for so long that counts which no condition came with were written."""
+        self.was_unplaced = False
+        """Whether nothing happened for so long that pods without a node are named, and again as each gets one."""
         self.condemned: set[str] = set()
         """uids of pods that a status has once named as being replaced."""
         self.counted: set[str] = set()
@@ -146,6 +149,7 @@ class World:
 
     def _wait(self, seconds: float) -> None:
         self.pauses += seconds >= RECORD_DELAY.total_seconds()
+        self.was_unplaced |= seconds >= IGNORED_AFTER.total_seconds()
         self.clock.seconds += seconds
 
     def _step_clock(self, party: str, seconds: float) -> None:
