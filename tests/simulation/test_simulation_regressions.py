@@ -338,3 +338,26 @@ def test_a_pod_that_loses_its_label_as_its_job_fails_is_stopped_as_well() -> Non
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_pod_of_an_old_attempt_that_a_second_leader_makes_in_between_is_removed_again() -> None:
+    """The new attempt's creation is under way when it is made: neither leader can know (seed 5200014478)."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "server-0"),
+            ("kubelet", "server-0"),
+            ("exit", "server-0", 1),
+            ("hear", "a"),
+            ("look", "a"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("wait", 20),
+            ("hear", "a"),
+            ("look", "a", "held", 3),
+            ("hear", "b", "pods", 2),
+            ("look", "b"),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -22,6 +22,8 @@ class Life:
     type: str
     index: int
     attempt: int
+    is_late: bool = False
+    """Whether status was at a later attempt when it was made: by a leader with an old view. It is removed again."""
     started: bool = False
     started_at: int = 0
     """The revision in which that can be seen."""
@@ -52,20 +54,23 @@ class Lives:
 
     by_uid: dict[str, Life] = field(default_factory=dict)
 
-    def begin(self, pod: Object) -> None:
+    def begin(self, pod: Object, restarts: int) -> None:
+        """A pod was made while its job's status counted so many restarts."""
         metadata = pod["metadata"]
         labels, owner = metadata.get("labels") or {}, owner_of(pod)
         if not owner:
             return
         replica_type = names.canonical_type(labels[names.LABEL_REPLICA_TYPE])
         assert replica_type is not None
+        attempt = int(labels[names.LABEL_ATTEMPT])
         self.by_uid[metadata["uid"]] = Life(
             metadata["name"],
             metadata["uid"],
             owner,
             replica_type,
             int(labels[names.LABEL_REPLICA_INDEX]),
-            int(labels[names.LABEL_ATTEMPT]),
+            attempt,
+            is_late=attempt < restarts,
         )
 
     def of(self, job_uid: str) -> list[Life]:

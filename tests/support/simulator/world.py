@@ -173,7 +173,7 @@ class World:
     def _changed(self, change: Change) -> None:
         is_new = change.before is None
         if change.resource == PODS.key and is_new:
-            self.lives.begin(change.object)
+            self.lives.begin(change.object, ((self.job or {}).get("status") or {}).get("restarts", 0))
         if change.resource == SERVICES.key and change.after is None:
             self.services_until[owner_of(change.object)] = change.revision
         if change.resource == self.api.jobs.key:
