@@ -13,7 +13,7 @@ from mxnet_operator.api.structural import FieldError
 
 TRAINING: Final = "MXTrain"
 RESTARTED: Final = "ExitCode"
-"""Documents 003 and 004: servers and workers "are automatically restarted if they exit", by a table of exit codes."""
+"""restartPolicy where servers and workers "are automatically restarted if they exit": fioravanzo.org and v1alpha1."""
 
 
 class ListDefaults(msgspec.Struct, frozen=True):
