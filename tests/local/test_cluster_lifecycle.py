@@ -112,6 +112,32 @@ def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clea
     eventually(lambda: not list(home.files.pods.iterdir()))
 
 
+def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_next(home, mxnet_python):
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    home.create(worker_job("asleep", SLEEP))
+    home.wait_for("asleep", "Running")
+    eventually(lambda: "asleep" in home.kubectl("logs", "asleep-worker-0").stdout)
+    left = home.processes_of("asleep")
+    others = home.processes().keys() - left.keys()
+    for pid in others:  # the cluster and its reaper: stopped first, so that neither sees the other's end
+        os.kill(pid, signal.SIGSTOP)
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: home.processes().keys() == left.keys())
+    eventually(lambda: home.mxjob("local", "status", "--json").stdout.startswith('{"state": "Stopped"'))
+
+    assert sorted(left) == status(home)["leftOver"] != []
+    shown = home.mxjob("local", "status")
+    assert shown.returncode == 3
+    assert f"{len(left)} of its jobs' processes still run (pid {min(left)}" in shown.stderr
+    assert "mxjob local up --detach ends them" in shown.stderr
+
+    assert home.mxjob("local", "up", "--detach").returncode == 0
+    assert home.processes().keys().isdisjoint(left)
+    assert home.mxjob("local", "down").returncode == 0
+    assert status(home) == {"state": "Stopped", "pid": None, "leftOver": []}
+
+
 def addresses(cluster, job):
     """The address of each pod of a job, by its name."""
     pods = cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]

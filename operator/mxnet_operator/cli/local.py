@@ -101,19 +101,17 @@ def status(
     """Show whether the cluster runs, where, what it has and what it uses. Exits with 3 if it doesn't run."""
     with extra_needed("local"):
         from mxnet_operator.cli import local_status  # noqa: PLC0415
-        from mxnet_operator.local.claims import lock_holder  # noqa: PLC0415
         from mxnet_operator.local.state import running_state  # noqa: PLC0415
 
     files = _files()
     state = running_state(files)
     if state is None:
-        pid = lock_holder(files.lock)
+        idle = local_status.not_running(files)
         if as_json:
-            write_line(json.dumps({"state": "Stopped" if pid is None else "Starting", "pid": pid}))
-        elif pid is None:
-            say(f"the local cluster is not running; start it with: {START}")
+            write_line(json.dumps(idle))
         else:
-            say(f"the local cluster is starting or stopping (pid {pid})")
+            for line in local_status.not_running_lines(idle, START):
+                say(line)
         sys.exit(NOT_RUNNING)
     found = local_status.collect(files, state)
     if as_json:

@@ -1,4 +1,4 @@
-"""What `mxjob local status` tells of a running cluster."""
+"""What `mxjob local status` tells of a cluster, running or not."""
 
 import asyncio
 from collections import Counter
@@ -11,11 +11,14 @@ from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.job_kinds import in_v1_words, stored_jobs
 from mxnet_operator.cli.progress import elapsed_text
 from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.claims import lock_holder
 from mxnet_operator.local.home import ClusterFiles
 from mxnet_operator.local.job_pages import page_template
+from mxnet_operator.local.kubelet.processes import left_over
 from mxnet_operator.local.state import ClusterState, process_use, uptime
 
 _RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "pods")
+_SHOWN = 10
 
 
 def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
@@ -56,6 +59,26 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "jobs", ", ".join(f"{count} {state}" for state, count in found["jobs"].items()) or "none"
     yield "memory", f"{found['residentBytes'] / 2**20:.0f} MiB"
     yield "CPU", f"{found['cpuSeconds']:.1f} s"
+
+
+def not_running(files: ClusterFiles) -> dict[str, Any]:
+    """What there is of a cluster that isn't up, for `--json`."""
+    pid = lock_holder(files.lock)
+    if pid is not None:
+        return {"state": "Starting", "pid": pid}
+    return {"state": "Stopped", "pid": None, "leftOver": left_over(files.pods)}
+
+
+def not_running_lines(found: dict[str, Any], start: str) -> Iterator[str]:
+    """The same for people; `start` is the command that starts a cluster."""
+    if found["state"] == "Starting":
+        yield f"the local cluster is starting or stopping (pid {found['pid']})"
+        return
+    yield f"the local cluster is not running; start it with: {start}"
+    if pids := found["leftOver"]:
+        shown = ", ".join(str(pid) for pid in pids[:_SHOWN]) + (", ..." if len(pids) > _SHOWN else "")
+        yield f"{len(pids)} of its jobs' processes still run (pid {shown}): it was killed, and so was its reaper"
+        yield f"{start} ends them"
 
 
 async def _ask(files: ClusterFiles) -> tuple[dict[str, str], Counter[str]]:

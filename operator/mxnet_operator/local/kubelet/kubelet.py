@@ -1,7 +1,6 @@
 """The kubelet: hears of the pods of its node, runs them as processes, and takes everything down with it."""
 
 import asyncio
-import hashlib
 import re
 import shutil
 import ssl
@@ -25,7 +24,7 @@ from mxnet_operator.local.kubelet.log_server import LogServer
 from mxnet_operator.local.kubelet.log_source import Logs
 from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, labels
 from mxnet_operator.local.kubelet.pod import Pod
-from mxnet_operator.local.kubelet.processes import Processes
+from mxnet_operator.local.kubelet.processes import Processes, cluster_id
 from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.scheduler import Scheduler
 
@@ -67,7 +66,6 @@ class Kubelet:
     ) -> None:
         found_gpus = detect_gpus() if gpus is None else gpus
         folder = state_dir.absolute()
-        cluster_id = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:32]
         offered = capacity(cpus, found_gpus)
         self._cache: Indexer[Object] = Indexer({_NAMESPACE: lambda pod: str(pod["metadata"]["namespace"])})
         self._client = client
@@ -86,7 +84,7 @@ class Kubelet:
             node_name=node_name,
             folder=folder,
             images=images,
-            processes=Processes(cluster_id),
+            processes=Processes(cluster_id(folder)),
             devices=Devices(found_gpus),
             logs=Logs(),
             events=EventRecorder(client, "kubelet", node_name),

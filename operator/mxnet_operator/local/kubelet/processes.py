@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,16 @@ _READ = 64 * 1024
 _REAPER_TAKES = 5.0
 _LOOK_AGAIN = 0.05
 _NOT_FOR_THE_REAPER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def cluster_id(folder: Path) -> str:
+    """What marks every process of the kubelet with this folder, in all of its lives."""
+    return hashlib.sha256(str(folder.absolute().resolve()).encode()).hexdigest()[:32]
+
+
+def left_over(folder: Path) -> list[int]:
+    """The processes of containers that still run: with no kubelet in this folder, nobody has ended them."""
+    return sorted(marked(CLUSTER_MARKER, cluster_id(folder)))
 
 
 class Processes:
