@@ -50,6 +50,53 @@ def test_a_home_into_which_others_may_write_is_refused(tmp_path):
         make_cluster_folder(tmp_path / "home")
 
 
+def test_a_home_that_is_a_link_is_rejected_with_where_it_leads_to(tmp_path):
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "home").symlink_to(tmp_path / "real")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+
+    with pytest.raises(UnsafeHomeError, match=f"is a link.*MXJOB_HOME={tmp_path}/real"):
+        make_cluster_folder(tmp_path / "home")
+    with pytest.raises(UnsafeHomeError, match="is a link"):
+        make_cluster_folder(tmp_path / "dangling")
+    assert list((tmp_path / "real").iterdir()) == []
+
+
+@pytest.mark.parametrize("above", ["open", "open/private", "link", "link/below"])
+def test_a_home_below_a_folder_into_which_all_may_write_is_rejected(tmp_path, above):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open/private").mkdir(mode=0o700)
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to("open/private")
+
+    with pytest.raises(UnsafeHomeError, match=rf"all may write into {tmp_path}/\S*open; chmod o-w it"):
+        make_cluster_folder(tmp_path / above / "home")
+
+
+@pytest.mark.parametrize("mode_above", [0o1777, 0o775, 0o2770, 0o3777, 0o755])
+def test_a_home_that_nobody_else_can_replace_is_taken(tmp_path, mode_above):
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above").chmod(mode_above)
+    (tmp_path / "tmp").symlink_to("above")  # as macOS has its /tmp
+
+    assert make_cluster_folder(tmp_path / "above/home").root.is_dir()
+    assert make_cluster_folder(tmp_path / "tmp/other/home").root.is_dir()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("given_away", ["theirs", "link"])
+def test_a_home_below_what_another_user_made_in_a_sticky_folder_is_rejected(tmp_path, given_away):
+    (tmp_path / "sticky").mkdir()
+    (tmp_path / "sticky").chmod(0o1777)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "sticky/theirs").mkdir()
+    (tmp_path / "sticky/link").symlink_to(tmp_path / "mine")
+    os.chown(tmp_path / "sticky" / given_away, 12345, -1, follow_symlinks=False)
+
+    with pytest.raises(UnsafeHomeError, match=rf"{given_away} belongs to another user \(uid 12345\)"):
+        make_cluster_folder(tmp_path / "sticky" / given_away / "home")
+
+
 def test_a_private_file_replaces_one_that_was_open_to_all_and_follows_no_link(tmp_path):
     path, elsewhere = tmp_path / "file", tmp_path / "elsewhere"
     elsewhere.write_text("untouched")

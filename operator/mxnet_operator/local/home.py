@@ -11,7 +11,7 @@ HOME_VARIABLE = "MXJOB_HOME"
 
 
 class UnsafeHomeError(Exception):
-    """The folder for local state belongs to somebody else, or others may write into it."""
+    """The folder for local state belongs to somebody else, or others may write into it or put another in its place."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,12 @@ def make_cluster_folder(home: Path) -> ClusterFiles:
     """Create the home and the cluster's folder for their owner only, or refuse.
 
     Raises:
-        UnsafeHomeError: the home is somebody else's, or others may write into it; the cluster starts
-            processes, so whoever can swap its files could run code as its user.
+        UnsafeHomeError: the home is somebody else's, a link, or others may write into it or replace it; the cluster
+            starts processes, so whoever can swap its files could run code as its user.
     """
     files = cluster_files(home)
+    if home.is_symlink():
+        raise UnsafeHomeError(f"{home} is a link: name the folder itself, {HOME_VARIABLE}={home.resolve()}")
     for folder in (home, files.root):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
@@ -77,8 +79,34 @@ def make_cluster_folder(home: Path) -> ClusterFiles:
             raise UnsafeHomeError(f"{folder} belongs to another user (uid {found.st_uid})")
         if stat.S_IMODE(found.st_mode) & 0o022:
             raise UnsafeHomeError(f"others may write into {folder}: chmod go-w it, or name another {HOME_VARIABLE}")
+    if problem := _replaceable(home):
+        raise UnsafeHomeError(f"others may put another folder in the place of {home}: {problem}")
     files.root.chmod(0o700)
     return files
+
+
+def _replaceable(home: Path) -> str:
+    """How somebody else could swap the home, or a folder or link on the way to it; empty if nobody could.
+
+    A folder's owner and group are trusted: administrators own what lies above a home, a container's user may be none
+    of the image's, and a user's private group is often allowed to write.
+    """
+    ways, seen = [home], set()
+    while ways:
+        way = ways.pop()
+        if way in seen:
+            continue
+        seen.add(way)
+        for entry in (way, *way.parents[:-1]):
+            folder = entry.parent
+            found = folder.stat()
+            if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+                return f"all may write into {folder}; chmod o-w it, or name another {HOME_VARIABLE}"
+            if found.st_mode & stat.S_IWOTH and entry.lstat().st_uid not in {0, os.getuid(), found.st_uid}:
+                return f"{entry} belongs to another user (uid {entry.lstat().st_uid}); name another {HOME_VARIABLE}"
+            if entry.is_symlink():
+                ways.append(folder / entry.readlink())
+    return ""
 
 
 def write_private(path: Path, content: bytes) -> None:
