@@ -24,6 +24,10 @@ FilesOption = Annotated[
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
+class EmptyListError(CommandError):
+    """A manifest is a list without items, as `kubectl get -o yaml` writes it where there is nothing to get."""
+
+
 @dataclass(frozen=True)
 class Document:
     """One document: its source's name, its position there (from 1), its content and where that stands."""
@@ -71,10 +75,14 @@ def read_documents(source: str) -> list[Document]:
     """Every document in a file, or in stdin for `-`, and every item of a List; empty documents are passed over.
 
     Raises:
+        EmptyListError: it holds lists without items, and nothing else.
         CommandError: it can't be read, is no manifest (with the line), or has nothing in it.
     """
     name = name_of(source)
-    found = documents_in(read_text(source), name)
+    text = read_text(source)
+    found = documents_in(text, name)
+    if not found and any(True for _ in read(text)):
+        raise EmptyListError(f"{name}: an empty list; an MXJob manifest is expected", code=Exit.USAGE)
     if not found:
         raise CommandError(f"{name}: nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
     return found

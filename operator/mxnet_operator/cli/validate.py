@@ -1,13 +1,21 @@
 """`mxjob validate`: what the API server would say to a manifest, without a server."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mxnet_operator.api.forms import errors as job_errors
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
-from mxnet_operator.cli.manifests import Document, FilesArgument, FilesOption, read_documents, sources_given
+from mxnet_operator.cli.manifests import (
+    Document,
+    EmptyListError,
+    FilesArgument,
+    FilesOption,
+    name_of,
+    read_documents,
+    sources_given,
+)
 from mxnet_operator.cli.terminal import say, write_line
 
 EXAMPLES = """
@@ -42,6 +50,9 @@ def validate(
     for source in sources_given(files, more_files, "mxjob validate -f job.yaml"):
         try:
             documents = read_documents(source)
+        except EmptyListError:
+            say(f"{name_of(source)}: nothing to check: an empty list")
+            continue
         except CommandError as error:
             show_error(error)
             found_mistakes = True
@@ -52,12 +63,25 @@ def validate(
         leave(Exit.USAGE)
 
 
-def mistakes(document: Document, *, allow_unknown: bool = False) -> list[str]:
-    """Every reason for which the server would refuse a document: `job.yaml:7: spec.jobMode: Required value`."""
+def mistakes(document: Document, *, allow_unknown: bool = False, named: bool = False) -> list[str]:
+    """Every reason for which the server would refuse a document: `job.yaml:7: spec.jobMode: Required value`.
+
+    `named` puts the job's name behind the line: in a list that was piped in, nobody can look lines up.
+    """
     found = [(error.path, error.message) for error in job_errors(document.content)]
     if isinstance(document.content, dict) and not allow_unknown:
         found += [(error.path, error.detail) for error in unknown_fields(document.content)]
-    return [f"{document.source}:{document.line(path)}: {text}" for path, text in found]
+    name = _name(document.content) if named else ""
+    return [f"{document.source}:{document.line(path)}: {name}{text}" for path, text in found]
+
+
+def _name(content: Any) -> str:
+    """The job's kind, namespace and name, as far as it has them: `MXJob team-a/digits: `."""
+    metadata = content.get("metadata") if isinstance(content, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return ""
+    namespace = f"{metadata['namespace']}/" if isinstance(metadata.get("namespace"), str) else ""
+    return f"{content.get('kind') or 'job'} {namespace}{metadata['name']}: "
 
 
 def _report(document: Document, *, alone: bool, allow_unknown: bool) -> bool:
@@ -65,7 +89,7 @@ def _report(document: Document, *, alone: bool, allow_unknown: bool) -> bool:
     if not document.is_job:
         say(f"{where}: skipped: kind {document.content['kind']} is not checked")
         return False
-    errors = mistakes(document, allow_unknown=allow_unknown)
+    errors = mistakes(document, allow_unknown=allow_unknown, named=not alone)
     for error in errors:
         write_line(error)
     if not errors:

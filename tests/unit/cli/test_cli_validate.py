@@ -79,8 +79,37 @@ def test_the_items_of_a_list_are_checked_one_by_one(run):
     code, out, _ = run("validate", "-", stdin=jobs)
     assert code == 2
     assert out.startswith(
-        "stdin (document 1): ok: MXJob good\nstdin:15: spec.jobMode: Required value: MXTrain or MXTune\n"
+        "stdin (document 1): ok: MXJob good\nstdin:15: MXJob good: spec.jobMode: Required value: MXTrain or MXTune\n"
     )
+
+
+def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_one(run):
+    for metadata, name in (
+        ("{name: good, namespace: team-a}", "MXJob team-a/good: "),
+        ("{name: good, namespace: [1]}", "MXJob good: "),
+        ("{generateName: good-}", ""),
+        ("[]", ""),
+    ):
+        bad = GOOD.replace("{name: good}", metadata).replace("  jobMode: MXTrain\n", "")
+        code, out, _ = run("validate", "-", stdin=f"{GOOD}---\n{bad}")
+        assert (code, out.count("\n") >= 2) == (2, True)
+        assert all(line.split(": ", 1)[1].startswith(name) for line in out.splitlines()[1:]), out
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        'apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: ""\n',
+        '{"kind": "MXJobList", "apiVersion": "kubeflow.org/v1", "metadata": {}, "items": []}',
+        "kind: List\nitems: []\n---\nkind: List\nitems: []\n",
+    ],
+)
+def test_a_cluster_without_jobs_has_nothing_to_check_and_that_is_no_error(run, empty):
+    assert run("validate", "-", stdin=empty) == (0, "", "stdin: nothing to check: an empty list\n")
+    code, _, err = run("run", "-f", "-", stdin=empty)
+    assert code == 2
+    assert "stdin: an empty list; an MXJob manifest is expected" in err
+    assert run("validate", "-", stdin="# none\n")[0] == 2
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(run):
