@@ -1,0 +1,86 @@
+"""What `mxjob run` looks at before it creates a job: a training isn't lost for want of a report."""
+
+import os
+import sys
+
+import pytest
+
+from mxnet_operator.cli import run as run_command
+from mxnet_operator.cli.mxjob import main
+
+JOB = """\
+apiVersion: kubeflow.org/v1
+kind: MXJob
+metadata: {name: good}
+spec:
+  jobMode: MXTrain
+  mxReplicaSpecs:
+    Worker:
+      template: {spec: {containers: [{name: mxnet, image: "mxjob/mxnet:1.9.1"}]}}
+"""
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs `mxjob run --report REPORT`; returns its exit code, stderr, and how many jobs it would have created."""
+    created = []
+
+    async def run_job(job, *_):
+        created.append(job)
+        return 0
+
+    monkeypatch.setattr(run_command, "run_job", run_job)
+    (tmp_path / "job.yaml").write_text(JOB)
+
+    def run(report):
+        monkeypatch.setattr(sys, "argv", ["mxjob", "run", "-f", str(tmp_path / "job.yaml"), "--report", str(report)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, capsys.readouterr().err, len(created)
+
+    return run
+
+
+def test_a_report_that_can_be_written_lets_the_job_be_created(run, tmp_path):
+    (tmp_path / "old.html").write_text("old")
+    assert run(tmp_path / "report.html") == (0, "", 1)
+    assert run(tmp_path / "old.html") == (0, "", 2)
+    assert (tmp_path / "old.html").read_text() == "old"
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_without_matplotlib_no_job_is_created(run, tmp_path, monkeypatch):
+    for module in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
+
+    code, err, created = run(tmp_path / "report.html")
+
+    assert (code, created) == (2, 0)
+    assert "matplotlib" in err
+    assert "pip install" in err
+
+
+@pytest.mark.parametrize(
+    ("report", "problem"),
+    [("folder", "it is a folder"), ("none/report.html", "there is no folder"), ("job.yaml/a", "")],
+)
+def test_where_no_report_can_be_no_job_is_created(run, tmp_path, report, problem):
+    (tmp_path / "folder").mkdir()
+
+    code, err, created = run(tmp_path / report)
+
+    assert (code, created) == (2, 0)
+    assert f"--report {tmp_path / report}: {problem}" in err.replace("\n", " ")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+@pytest.mark.parametrize("report", ["locked/report.html", "locked.html"])
+def test_where_the_user_may_not_write_no_job_is_created(run, tmp_path, report):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    (tmp_path / "locked.html").write_text("")
+    (tmp_path / "locked.html").chmod(0o400)
+
+    code, err, created = run(tmp_path / report)
+
+    assert (code, created) == (2, 0)
+    assert "it can't be written" in err
