@@ -5,6 +5,8 @@ import json
 import pytest
 from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, config_map, event, mxjob, pod
 
+from mxnet_operator.api.validation import validate
+
 DNS_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
 QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -142,6 +144,23 @@ async def test_metadata_has_its_rules(api, namespace, metadata, expected):
         manifest["metadata"] |= metadata
         found = causes(await api.post(path.format(namespace), manifest))
         assert [each[: len(wanted)] for each, wanted in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {"a b": "c", "x.io/y z": "d", "A.b/c": "", "": ""}},
+        {"labels": {"/a": "", "a/": "", "a" * 64: "", "b " * 40: ""}},
+        {"labels": {"a": "b c", "b": "b" * 64, "c": "-", "d": "", "e": "- " * 40, "f": "ü" * 40}},
+        {"annotations": {"x y": "any thing", "X.io/a": "b", "a/b/c": ""}},
+    ],
+)
+async def test_validate_says_of_labels_and_annotations_what_the_server_says(api, namespace, metadata):
+    manifest = mxjob("a")
+    manifest["metadata"] |= metadata
+    refused = causes(await api.post(JOBS.format(namespace), manifest))
+    assert sorted(refused) == sorted(error.message for error in validate(manifest))
+    assert refused
 
 
 @pytest.mark.parametrize(

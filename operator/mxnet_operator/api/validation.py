@@ -3,12 +3,13 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
 from mxnet_operator.api import kinds
 from mxnet_operator.api.kinds import Kind
+from mxnet_operator.api.metadata_rules import annotation_errors, label_errors
 from mxnet_operator.api.older.rules import rules_of
 from mxnet_operator.api.older.transition_rules import transition_rules_of
 from mxnet_operator.api.rules import Rule
@@ -33,7 +34,7 @@ def validate(manifest: Any) -> list[FieldError]:
     kind = _kind(manifest)
     manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
-    return errors or _broken(rules_of(kind), manifest)
+    return [*_label_errors(manifest), *(errors or _broken(rules_of(kind), manifest))]
 
 
 def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -145,16 +146,23 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
             yield FieldError(
                 f"metadata.{field}", "FieldValueTypeInvalid", f"Invalid value: {metadata[field]!r}: must be a string"
             )
-    yield from _string_map_errors(metadata, "labels")
-    yield from _string_map_errors(metadata, "annotations")
+    for field in ("labels", "annotations"):
+        if metadata.get(field) is not None and not _maps_strings(metadata[field]):
+            detail = "Invalid value: must map strings to strings"
+            yield FieldError(f"metadata.{field}", "FieldValueTypeInvalid", detail)
 
 
-def _string_map_errors(metadata: dict[str, Any], field: str) -> Iterator[FieldError]:
-    entries = metadata.get(field)
-    if entries is not None and not (
-        isinstance(entries, dict) and all(isinstance(value, str) for value in entries.values())
-    ):
-        yield FieldError(f"metadata.{field}", "FieldValueTypeInvalid", "Invalid value: must map strings to strings")
+def _label_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
+    """What is wrong in labels and annotations that are well-formed."""
+    metadata = manifest.get("metadata")
+    for field, errors in (("labels", label_errors), ("annotations", annotation_errors)):
+        entries = metadata.get(field) if isinstance(metadata, dict) else None
+        if _maps_strings(entries):
+            yield from errors(entries, f"metadata.{field}")
+
+
+def _maps_strings(entries: Any) -> TypeGuard[dict[str, str]]:
+    return isinstance(entries, dict) and all(isinstance(each, str) for entry in entries.items() for each in entry)
 
 
 def _places(at: tuple[str, ...], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -174,3 +174,38 @@ def test_fields_of_the_template_that_we_do_not_know_are_no_mistake_to_the_server
     assert unknown.path.endswith(".template.spec.newInKubernetes140")
     job = decode(manifest)
     assert job.spec.mx_replica_specs["Worker"].template["spec"]["newInKubernetes140"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"labels": {"a b": "c"}}, ['metadata.labels: Invalid value: "a b": name part must consist of']),
+        ({"labels": {"a": "b c"}}, ['metadata.labels: Invalid value: "b c": a valid label must be']),
+        ({"labels": {"a": "b" * 64}}, [f'metadata.labels: Invalid value: "{"b" * 64}": must be no more than 63 bytes']),
+        ({"labels": {"A.b/c": ""}}, ['metadata.labels: Invalid value: "A.b/c": prefix part a lowercase RFC 1123']),
+        (
+            {"labels": {"": "ok", "a": "/"}, "annotations": {"x y": "any thing"}},
+            [
+                'metadata.labels: Invalid value: "": name part must be non-empty',
+                'metadata.labels: Invalid value: "": name part must consist of',
+                'metadata.labels: Invalid value: "/": a valid label must be',
+                'metadata.annotations: Invalid value: "x y": name part must consist of',
+            ],
+        ),
+        ({"annotations": {"a": "b" * 262144}}, ["metadata.annotations: Too long: may not be more than 262144 bytes"]),
+        ({"labels": {"a": 1}}, ["metadata.labels: Invalid value: must map strings to strings"]),
+        ({"labels": {"x.io/A_b": "", "a": "B.c-d_e"}, "annotations": {"X.io/a": "any thing \n"}}, []),
+    ],
+)
+def test_labels_and_annotations_are_told_in_the_servers_words(metadata: dict[str, Any], expected: list[str]) -> None:
+    manifest = worker()
+    manifest["metadata"] |= metadata
+    found = messages(manifest)
+    assert [each[: len(wanted)] for each, wanted in zip(found, expected, strict=True)] == expected
+
+
+def test_a_bad_label_hides_no_mistake_of_the_rules() -> None:
+    manifest = changed(worker(), {"a": "b c"}, "metadata", "labels")
+    found = messages(without(manifest, "spec", "jobMode"))
+    assert found[1:] == ["spec.jobMode: Required value: MXTrain or MXTune"]
+    assert found[0].startswith('metadata.labels: Invalid value: "b c"')

@@ -6,6 +6,7 @@ from typing import Any
 
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
+from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -17,7 +18,7 @@ from mxnet_operator.api.structural import (
 from mxnet_operator.api.validation import validate, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
-from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, label_errors, metadata_errors
+from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, metadata_errors
 from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, LEASES, PODS, SERVICES, Resource
 from mxnet_operator.local.apiserver.statuses import (
     bad_request,
