@@ -1,6 +1,5 @@
 """What `mxjob run` looks at before it creates a job: a training isn't lost for want of a report."""
 
-import os
 import sys
 
 import pytest
@@ -71,16 +70,3 @@ def test_where_no_report_can_be_no_job_is_created(run, tmp_path, report, problem
 
     assert (code, created) == (2, 0)
     assert f"--report {tmp_path / report}: {problem}" in err.replace("\n", " ")
-
-
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-@pytest.mark.parametrize("report", ["locked/report.html", "locked.html"])
-def test_where_the_user_may_not_write_no_job_is_created(run, tmp_path, report):
-    (tmp_path / "locked").mkdir(mode=0o500)
-    (tmp_path / "locked.html").write_text("")
-    (tmp_path / "locked.html").chmod(0o400)
-
-    code, err, created = run(tmp_path / report)
-
-    assert (code, created) == (2, 0)
-    assert "it can't be written" in err
