@@ -24,8 +24,8 @@ class StateLog:
         """Log the state where it has changed, and each reason to wait that was not there at the last look."""
         if (state := job_state(job)) != self._state:
             self._state = state
-            said = f": {terminal_message(job)}" if state == SUCCEEDED else ""
-            log.info("%s: %s%s%s", self._ref.title, state, counts(job), said)
+            said = terminal_message(job) if state == SUCCEEDED else ""
+            log.info("%s: %s%s%s", self._ref.title, state, counts(job), f": {said}" if said else "")
         before, self._reasons = self._reasons, waiting_reasons(job)
         for reason in self._reasons:
             if reason not in before:

@@ -1,5 +1,6 @@
 """Metrics for those only whom RBAC lets get them, asked with tokens of a real API server."""
 
+import asyncio
 import ssl
 
 import aiohttp
@@ -9,6 +10,7 @@ from audit import Right, granted, requests_of
 from control_plane_fixtures import new_namespace
 from controller_fixtures import running_program
 from deployment import of_kind, one, roles_of_controller, token_of, user_name, with_components
+from waiting import SECONDS
 
 pytestmark = pytest.mark.kubernetes
 
@@ -99,7 +101,10 @@ async def test_who_may_get_metrics_gets_them_and_nobody_else_does(kubernetes, in
         await installation.grant(name, namespace)
     (await api.delete(f"{accounts}/gone")).ok()
 
-    code, text = await installation.scrape(tokens["prometheus"])
+    async with asyncio.timeout(SECONDS):
+        while (scraped := await installation.scrape(tokens["prometheus"]))[0] == 503:
+            pass  # until the API server lets the controller ask it
+    code, text = scraped
     assert (code, "workqueue_depth" in text) == (200, True)
     header, payload, signature = tokens["prometheus"].split(".")
     refused = {
