@@ -20,6 +20,7 @@ from pathlib import Path
 from aiohttp import web
 
 import mxnet_operator
+from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
 from mxnet_operator.local.kubelet.environment import expand
@@ -180,7 +181,7 @@ class _Pod:
             if not self._manifest["spec"].get("nodeName"):
                 target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
                 body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
-                await self._client.create(f"{self._path}/binding", body)
+                await self._client.create(f"{self._path}/binding", body, shape=AnyObject)
             await self._run()
             if self.deletion.is_set():
                 await self._client.delete(self._path, {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
@@ -307,7 +308,9 @@ class _Pod:
             bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
             spec = {"expirationSeconds": 3600, "boundObjectRef": bound}
             answer = await self._client.create(
-                path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+                path,
+                {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec},
+                shape=AnyObject,
             )
             return {token["path"]: answer["status"]["token"]}
         if config_map := source.get("configMap"):

@@ -120,9 +120,10 @@ class Client:
         params: Params | None = None,
         *,
         warnings: MutableSequence[str] | None = None,
+        shape: type[answers.Shape] = answers.Stored,
     ) -> dict[str, Any]:
-        """POST an object; returns it as stored."""
-        return await self._write("POST", path, body, params, warnings)
+        """POST an object; returns it as stored. A review or a binding isn't stored: it has another shape."""
+        return await self._write("POST", path, body, params, warnings, shape=shape)
 
     async def patch(
         self,
@@ -149,7 +150,7 @@ class Client:
 
     async def delete(self, path: str, body: Any = None, params: Params | None = None) -> dict[str, Any]:
         """DELETE an object, or all that match; `body` holds DeleteOptions. Returns the object or a Status."""
-        return await self._write("DELETE", path, body, params, None)
+        return await self._write("DELETE", path, body, params, None, shape=answers.AnyObject)
 
     async def list(self, path: str, params: Params | None = None) -> dict[str, Any]:
         """A whole list: all its pages as one, with the resourceVersion that they share."""
@@ -205,8 +206,8 @@ class Client:
         warnings: MutableSequence[str] | None,
         *,
         content_type: str = "application/json",
+        shape: type[answers.Shape] = answers.Stored,
     ) -> dict[str, Any]:
-        shape = answers.AnyObject if method == "DELETE" else answers.Stored
         data = None if body is None else msgspec.json.encode(body)
         request = Request(method, path, params or {}, data, content_type, self._may_write)
         return await self._transport.request(request, lambda answer: answers.document(answer, shape), warnings=warnings)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mxnet_operator.kube import answers
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
@@ -118,7 +119,8 @@ class AccessReviewer:
         return Verdict(HTTPStatus.FORBIDDEN, f"{who.user.username} may not {method.lower()} {path}")
 
     async def _review(self, path: str, api_version: str, kind: str, spec: dict[str, Any]) -> Any:
-        answer = await self._client.create(path, {"apiVersion": api_version, "kind": kind, "spec": spec})
+        review = {"apiVersion": api_version, "kind": kind, "spec": spec}
+        answer = await self._client.create(path, review, shape=answers.AnyObject)
         return answer.get("status")
 
     def _known(self, key: tuple[bytes, str, str]) -> Verdict | None:

@@ -28,7 +28,7 @@ class Server:
         self.answers = asyncio.Event()
         self.answers.set()
 
-    async def create(self, path, body):
+    async def create(self, path, body, *, shape):
         self.asked.append(body)
         self.under_way += 1
         self.most = max(self.most, self.under_way)
