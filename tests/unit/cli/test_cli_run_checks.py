@@ -57,6 +57,8 @@ def test_without_matplotlib_no_job_is_created(run, tmp_path, monkeypatch):
     assert (code, created) == (2, 0)
     assert "matplotlib" in err
     assert "pip install" in err
+    assert "mxnet-operator[report]" in err
+    assert not (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
 """The report that `mxjob run` writes: made of the job, its pods, and what the log told."""
 
 import json
-import sys
-
-import pytest
 
 from mxnet_operator.api.metrics import TrainingLog
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.run_report import check_report, finished_run
+from mxnet_operator.cli.run_report import finished_run
 
 JOB = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "of-the-job"},
@@ -95,16 +91,3 @@ def test_numbers_that_a_script_reports_and_json_does_not_know_are_no_error():
     message = '{"accuracy": NaN, "train_accuracy": [0.5, NaN, 1e999], "epochs": 3, "best": ' + "9" * 400 + "}"
     run = finished_run(JOB, [pod("worker", 0, message)], TrainingLog())
     assert (run.accuracy, run.diverged("train_accuracy")) == (None, (2, 3))
-
-
-def test_a_report_that_could_not_be_written_is_refused(tmp_path, monkeypatch):
-    check_report(tmp_path / "report.html")
-    for path, said in [(tmp_path, "it is a folder"), (tmp_path / "no" / "report.html", "there is no folder")]:
-        with pytest.raises(CommandError, match=said) as refused:
-            check_report(path)
-        assert refused.value.code == Exit.USAGE
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(CommandError, match=r"mxnet-operator\[report\]") as refused:
-        check_report(tmp_path / "report.html")
-    assert refused.value.code == Exit.USAGE
-    assert not list(tmp_path.iterdir())
