@@ -299,8 +299,9 @@ def test_a_task_is_given_either_a_manifest_or_an_image(stage, arguments, message
 
 
 def test_what_the_server_refuses_for_good_is_not_tried_again(stage):
-    with pytest.raises(MXNetManifestError, match=r"The API server refused MXJob default/.*label"):
-        stage.start(stage.operator(labels={"not a key!": "x"})).result()
+    finalized = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "finalizers": ["not a key!"]}}
+    with pytest.raises(MXNetManifestError, match=r"(?s)The API server refused MXJob default/.*finalizers"):
+        stage.start(stage.operator(manifest=finalized)).result()
 
 
 def test_a_missing_namespace_is_said_so(stage):
