@@ -130,9 +130,9 @@ async def a_job_whose_names_are_taken(world):
     await squat(world, SERVICES, service)
     await squat(world, PODS, pod)
     await world.submit(submitted(make_mxjob("taken").worker(1)))
-    await world.event("FailedCreateService", count=2)
+    await world.event("FailedCreateService", says="exists already")
     (await world.api.delete(f"{SERVICES}/taken-mx")).ok()
-    await world.event("FailedCreatePod")
+    await world.event("FailedCreatePod", says="exists already")
     (await world.api.delete(f"{PODS}/taken-worker-0", {"gracePeriodSeconds": 0})).ok()
     await world.eventually(PODS, lambda pods: "ownerReferences" in pods.get("taken-worker-0", {}).get("metadata", {}))
 

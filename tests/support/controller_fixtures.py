@@ -140,11 +140,12 @@ class World:
         jobs = await self.eventually(JOBS, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == state)
         return jobs[name]
 
-    async def event(self, reason, count=1):
-        """The Event with this reason, once it has been told `count` times."""
+    async def event(self, reason, count=1, says=""):
+        """The Event with this reason whose message contains `says`, once it has been told `count` times."""
 
         def matching(events):
-            return [e for e in events.values() if e["reason"] == reason and e["count"] >= count]
+            told = (e for e in events.values() if e["reason"] == reason and e["count"] >= count)
+            return [e for e in told if says in e["message"]]
 
         return matching(await self.eventually(EVENTS, matching))[0]
 
