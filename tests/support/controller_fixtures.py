@@ -1,6 +1,7 @@
 """A controller at work on an API server, local or real, whose pods a test moves through their phases by hand."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -105,16 +106,20 @@ class World:
         found, since = await self._listed(path)
         if holds(found):
             return found
-        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
-            while event := await events.next():
-                name = event["object"]["metadata"]["name"]
-                if event["type"] == "DELETED":
-                    found.pop(name, None)
-                else:
-                    found[name] = event["object"]
-                if holds(found):
-                    return found
-        raise AssertionError("the watch ended")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
+                while event := await events.next():
+                    name = event["object"]["metadata"]["name"]
+                    if event["type"] == "DELETED":
+                        found.pop(name, None)
+                    else:
+                        found[name] = event["object"]
+                    if holds(found):
+                        return found
+        now, _ = await self._listed(path)
+        statuses = {name: each.get("status") for name, each in found.items()}
+        missed = sorted(name for name, each in now.items() if found.get(name) != each)
+        raise AssertionError(f"the watch ended with {json.dumps(statuses, indent=1)}; it has not told of {missed}")
 
     async def emptied(self, path):
         """Wait until nothing is left of what is at the path now."""
