@@ -12,6 +12,7 @@ pytest_plugins = [
     "cluster_fixtures",
     "control_plane_fixtures",
     "fresh_seeds",
+    "left_patches",
 ]
 
 

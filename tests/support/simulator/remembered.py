@@ -4,7 +4,8 @@ The manifest of the one job of a schedule is validated by the API server and rea
 fifth of the time of a simulation went there. The functions are the product's own.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -18,12 +19,29 @@ _LIMIT = 4096
 Errors = Callable[[Any], list[FieldError]]
 
 
+@contextlib.contextmanager
+def remembering() -> Iterator[None]:
+    """Remember the answers meanwhile; afterwards the product is as it was, for the other tests of this process."""
+    before = [(holder, name, getattr(holder, name)) for holder, name in _PLACES]
+    for holder, name, found in before:
+        setattr(holder, name, _remembering_all(found) if isinstance(found, Mapping) else _once(found))
+    try:
+        yield
+    finally:
+        for holder, name, found in before:
+            setattr(holder, name, found)
+
+
+_PLACES = ((forms, "validate"), (forms, "template_errors"), (validation, "RULES"))
+
+
 @cache
-def install() -> None:
-    """Remember the answers in this process from now on."""
-    forms.validate = remembered(forms.validate)  # type: ignore[attr-defined]
-    forms.template_errors = remembered(forms.template_errors)  # type: ignore[attr-defined]
-    validation.RULES = {kind: remembered(rules) for kind, rules in validation.RULES.items()}  # type: ignore[misc]
+def _once(errors: Errors) -> Errors:
+    return remembered(errors)
+
+
+def _remembering_all(rules: Mapping[Any, Errors]) -> Mapping[Any, Errors]:
+    return {kind: _once(each) for kind, each in rules.items()}
 
 
 def remembered(errors: Errors) -> Errors:

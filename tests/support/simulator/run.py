@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from simulator import remembered
 from simulator.draw import draw_setup, draw_steps
 from simulator.ending import settle, wrong_at_the_end
 from simulator.invariants import broken
+from simulator.remembered import remembering
 from simulator.schedule import Schedule, Step
 from simulator.truth import status_of
 from simulator.world import World, Write
@@ -68,11 +68,11 @@ async def _run(schedule: Schedule, steps: Iterator[Step] | None, drawn: Any = No
 
 @functools.cache
 def _runner() -> asyncio.Runner:
-    remembered.install()
     gc.freeze()  # What is there by now stays; going through it again and again took a tenth of the time.
     return asyncio.Runner()
 
 
 def _in_loop(coroutine: Any) -> Result:
-    result: Result = _runner().run(coroutine)
+    with remembering():
+        result: Result = _runner().run(coroutine)
     return result

@@ -92,7 +92,8 @@ def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_on
     ):
         bad = GOOD.replace("{name: good}", metadata).replace("  jobMode: MXTrain\n", "")
         code, out, err = run("validate", "-", stdin=f"{GOOD}---\n{bad}")
-        assert (code, out.count("\n") >= 2, err) == (2, True, "")
+        assert code == 2, err
+        assert out.count("\n") >= 2
         assert all(line.split(": ", 1)[1].startswith(name) for line in out.splitlines()[1:]), out
 
 

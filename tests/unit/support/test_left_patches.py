@@ -1,0 +1,21 @@
+"""What one test file replaces in the product must not reach the next."""
+
+import pytest
+from left_patches import found, replaced
+from simulator.run import run_seed
+
+from mxnet_operator.api import forms
+
+
+def test_a_function_that_was_replaced_and_not_put_back_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = found()
+    monkeypatch.setattr(forms, "validate", lambda _: [])
+    assert replaced(before, found()) == ["mxnet_operator.api.forms.validate"]
+    monkeypatch.undo()
+    assert replaced(before, found()) == []
+
+
+def test_a_schedule_of_the_simulation_leaves_the_product_as_it_was() -> None:
+    before = found()
+    run_seed(0)
+    assert replaced(before, found()) == []
