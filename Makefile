@@ -31,9 +31,16 @@ demo: $(VENV)/.installed ## Train MXNet through an MXJob from an Airflow DAG, on
 tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJob, on this machine, and write tuning.html.
 	@$(BIN)/python examples/tune/demo.py
 
+# unit, test or all: tests/tiers.toml says what each leaves out.
+TIER ?= test
+
 .PHONY: test
-test: lint ## Check the code and run every test that this machine can run.
-	@$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+test: lint ## Check the code and test one of each kind on every real component; TIER=all runs everything, as CI does.
+	@$(BIN)/pytest -n $(WORKERS) --tier=$(TIER) $(PYTEST_ARGS)
+
+.PHONY: unit
+unit: $(VENV)/.installed ## While you edit: run the tests that start no MXNet, TVM, Airflow, Argo or control plane.
+	@$(BIN)/pytest -n $(WORKERS) --tier=unit $(PYTEST_ARGS)
 
 .PHONY: test-airflow
 test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Airflow (scheduler, triggerer, API server).
@@ -54,6 +61,7 @@ bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
 
 .PHONY: lint
 lint: $(VENV)/.installed ## Style, types, and the direction of imports.
+	@echo "Checking style, types and imports"
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary

@@ -8,6 +8,7 @@ from builders import make_mxjob
 from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, RecordingClient, World, submitted
 from fake_nodes import fake_node, fake_nodes, fated
+from tiers import asked_for
 
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.kube.credentials import load_credentials
@@ -101,8 +102,9 @@ def of_job(name, objects):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outcomes(kubernetes):
-    """What became of every row's job."""
+async def outcomes(request, kubernetes):
+    """What became of the job of each row that is tested."""
+    rows = asked_for(request, "name")
     kubeconfig = kubernetes.kubeconfig("controller")
     async with (
         real_api(kubernetes) as api,
@@ -112,12 +114,12 @@ async def outcomes(kubernetes):
     ):
         world = World(api, client, kubeconfig, namespace)
         await world.start()
-        for name in ROWS:
+        for name in rows:
             await world.submit(job(name))
-        await world.eventually(JOBS, lambda jobs: len(jobs) == len(ROWS) and all(map(is_over, jobs.values())))
-        left = sum(len(expected(name)["pods"]) for name in ROWS)
+        await world.eventually(JOBS, lambda jobs: len(jobs) == len(rows) and all(map(is_over, jobs.values())))
+        left = sum(len(expected(name)["pods"]) for name in rows)
         await world.eventually(PODS, lambda pods: len(pods) == left and not any(map(is_on_its_way, pods.values())))
-        services = sum(len(expected(name)["services"]) for name in ROWS)
+        services = sum(len(expected(name)["services"]) for name in rows)
         await world.eventually(SERVICES, lambda found: len(found) == services)
         yield await seen(world)
         await world.stop()

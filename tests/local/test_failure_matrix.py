@@ -3,12 +3,15 @@
 Each test prints how long its job took from the fault to its end, and until no process was left: see docs/failures.md.
 """
 
+import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 from cluster_fixtures import LocalCluster
 from failure_matrix import ABSENT, DELETED, EPOCHS, FOLDER, IMAGE, SIGNALS, UNDISTURBED, Case, Played, play
+from fresh_seeds import first_fresh_seed
+from tiers import asked_for
 
 AT_ONCE = 3
 """Jobs that run at the same time: each mostly waits for the slowest of its imports, or for a back-off to pass."""
@@ -22,13 +25,14 @@ def matrix(
     """Plays the cases of the tests that were asked for, some of them at the same time."""
     added = local_cluster.mxjob("local", "image", "add", IMAGE, str(FOLDER))
     assert added.returncode == 0, added.stderr
-    params = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
-    asked_for = [each.params["case"] for each in params if each is not None]
-    undisturbed = [UNDISTURBED] if any(each.ends == "Succeeded" for each in asked_for) else []
+    wanted = asked_for(request, "case")
+    if request.config.getoption("--tier") == "all":
+        random.Random(first_fresh_seed()).shuffle(wanted)
+    undisturbed = [UNDISTURBED] if any(each.ends == "Succeeded" for each in wanted) else []
     with ThreadPoolExecutor(AT_ONCE) as pool:
         jobs: dict[Case, Future[Played]] = {
             case: pool.submit(play, local_cluster, case, f"cell-{number}", tmp_path_factory.mktemp("shared"))
-            for number, case in enumerate(dict.fromkeys(undisturbed + asked_for))
+            for number, case in enumerate(dict.fromkeys(undisturbed + wanted))
         }
 
         def played(case: Case) -> Played:

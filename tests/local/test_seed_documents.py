@@ -11,6 +11,7 @@ import pytest
 from cluster_fixtures import eventually, new_home
 from seed_jobs import CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, SINGLE, TRAIN, TUNE, image_commands
 from seed_manifests import SEED_001_STORED, manifest
+from tiers import asked_for
 
 PATIENCE = 300
 TRAINED = (PROPOSED, SINGLE, TRAIN, LOCAL, CIFAR, LINEAR, MNIST)
@@ -42,23 +43,45 @@ def cluster(mxnet_python, tvm_python):
         assert " ERROR " not in cluster.files.log.read_text()
 
 
-@pytest.fixture(scope="module")
-def runs(cluster):
-    """Every job, all at once."""
-    started = {job: cluster.start_mxjob("run", "-n", job.namespace, "-f", str(job.file)) for job in (*TRAINED, TUNE)}
-    try:
-        found = {job: process.communicate(timeout=PATIENCE) for job, process in started.items()}
-    finally:
-        for process in started.values():
+class Runs:
+    """The jobs' runs: those of `at_once` are begun together, another when a test first asks for it."""
+
+    def __init__(self, cluster, at_once):
+        self._cluster = cluster
+        self._started = {}
+        self._ended = {}
+        for job in at_once:
+            self._start(job)
+
+    def _start(self, job):
+        arguments = ("run", "-n", job.namespace, "-f", str(job.file))
+        self._started[job] = self._cluster.start_mxjob(*arguments)
+
+    def __getitem__(self, job):
+        if job not in self._ended:
+            if job not in self._started:
+                self._start(job)
+            process = self._started[job]
+            log, told = process.communicate(timeout=PATIENCE)
+            namespace = ("-n", job.namespace)
+            of_job = ("-l", f"training.kubeflow.org/job-name={job.name}")
+            pods = {each["metadata"]["name"]: each for each in self._cluster.get("pods", *namespace, *of_job)["items"]}
+            stored = self._cluster.get(f"{job.type}/{job.name}", *namespace)
+            self._ended[job] = Run(process.returncode, log, told, stored, pods)
+        return self._ended[job]
+
+    def kill(self):
+        for process in self._started.values():
             process.kill()
-    return {job: _run(cluster, job, started[job].returncode, *said) for job, said in found.items()}
+            process.communicate()
 
 
-def _run(cluster, job, code, log, told):
-    namespace = ("-n", job.namespace)
-    of_job = ("-l", f"training.kubeflow.org/job-name={job.name}")
-    pods = {pod["metadata"]["name"]: pod for pod in cluster.get("pods", *namespace, *of_job)["items"]}
-    return Run(code, log, told, cluster.get(f"{job.type}/{job.name}", *namespace), pods)
+@pytest.fixture(scope="module")
+def runs(request, cluster):
+    """What became of each job."""
+    found = Runs(cluster, dict.fromkeys(asked_for(request, "job")))
+    yield found
+    found.kill()
 
 
 def variables(pod):

@@ -16,25 +16,32 @@ from simulator.report import report
 from simulator.run import run, run_seed
 from simulator.schedule import Schedule, Setup
 from simulator.shrink import shrink
+from tiers import tier_of
 
 from mxnet_operator.plan import restart
 
-SCHEDULES = int(os.environ.get("MXJOB_SCHEDULES", "1000"))
+SCHEDULES = {"unit": 70, "test": 70, "all": 1000}
+"""How many at each tier where MXJOB_SCHEDULES does not say it."""
+ASKED_FOR = os.environ.get("MXJOB_SCHEDULES")
 SEED = os.environ.get("MXJOB_SEED")
+PATIENCE = max(900, int(ASKED_FOR or 0) // 2)
 
 
-FIXED: Sequence[int] = range(SCHEDULES) if SEED is None else [int(SEED)]
+@pytest.fixture
+def schedules(pytestconfig: pytest.Config) -> int:
+    """How many fixed seeds to try; of the fresh ones twice as many."""
+    return int(ASKED_FOR or SCHEDULES[tier_of(pytestconfig)])
 
 
-@pytest.mark.timeout(max(900, SCHEDULES // 5))
-def test_every_schedule_keeps_the_invariants_and_comes_to_rest() -> None:
-    _keep_the_invariants(FIXED)
+@pytest.mark.timeout(PATIENCE)
+def test_every_schedule_keeps_the_invariants_and_comes_to_rest(schedules: int) -> None:
+    _keep_the_invariants(range(schedules) if SEED is None else [int(SEED)])
 
 
 @pytest.mark.skipif(SEED is not None, reason="MXJOB_SEED runs one seed alone")
-@pytest.mark.timeout(max(900, SCHEDULES // 2))
-def test_so_does_every_schedule_of_fresh_seeds() -> None:
-    _keep_the_invariants(range(first_fresh_seed(), first_fresh_seed() + 2 * SCHEDULES))
+@pytest.mark.timeout(PATIENCE)
+def test_so_does_every_schedule_of_fresh_seeds(schedules: int) -> None:
+    _keep_the_invariants(range(first_fresh_seed(), first_fresh_seed() + 2 * schedules))
 
 
 def _keep_the_invariants(seeds: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ first test, not on a test's clock.
 
 import asyncio
 import contextlib
+import shutil
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +26,7 @@ from kubernetes_programs import (
     programs,
     programs_or_skip,
 )
+from progress import say
 from waiting import SECONDS
 
 from mxnet_operator.api.definitions import definitions
@@ -39,13 +41,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     wanted = {name for marker in markers for name in (*CONTROL_PLANE, *marker.args)}
     if not kubectl_on_path():
         wanted.add("kubectl")
-    if missing(wanted):
-        config.get_terminal_writer().line("building what Kubernetes is made of: minutes, the first time")
-        with building():  # one of pytest's workers builds, the others find what it has built
-            absent = missing(wanted)
-            for module in {PACKAGES[name][0] for name in absent}:  # those of one module at once: they share packages
-                with contextlib.suppress(MissingProgramError):  # the tests say it
-                    programs([name for name in absent if PACKAGES[name][0] is module])
+    if not missing(wanted):
+        return
+    with building():  # one of pytest's workers builds, the others find what it has built
+        absent = missing(wanted)
+        if absent and shutil.which("go") is not None:
+            say(config, f"Building {', '.join(sorted(absent))} with Go: minutes, the first time")
+        for module in {PACKAGES[name][0] for name in absent}:  # those of one module at once: they share packages
+            with contextlib.suppress(MissingProgramError):  # the tests say it
+                programs([name for name in absent if PACKAGES[name][0] is module])
 
 
 @contextlib.contextmanager

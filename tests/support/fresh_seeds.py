@@ -16,19 +16,23 @@ def first_fresh_seed() -> int:
     return int(os.environ[VARIABLE])
 
 
-def pytest_configure() -> None:
-    """Draw it before workers start: they inherit the environment."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw it before workers start, which inherit the environment; of all tests, Hypothesis begins with it too."""
     os.environ.setdefault(VARIABLE, str(random.SystemRandom().randrange(_LOWEST, _HIGHEST)))
+    if config.getoption("--tier") == "all" and config.getoption("--hypothesis-seed", None) is None:
+        config.option.hypothesis_seed = str(first_fresh_seed())
 
 
 def pytest_report_header() -> str:
     """Show it at the beginning, whatever comes."""
-    return f"fresh simulation seeds from {first_fresh_seed()}: {VARIABLE}={first_fresh_seed()} runs the same again"
+    return f"fresh seeds from {first_fresh_seed()}: {VARIABLE}={first_fresh_seed()} runs the same again"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Show it at the end as well where tests used it, passed or not: with -q there is no header."""
-    if any("fresh" in report.nodeid for report in _reports(terminalreporter)):
+    everything = terminalreporter.config.getoption("--tier") == "all"
+    if everything or any("fresh" in report.nodeid for report in _reports(terminalreporter)):
         terminalreporter.write_line(pytest_report_header())
 
 

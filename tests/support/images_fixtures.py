@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from progress import say
 
 from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, ImageStore
 
@@ -18,12 +19,19 @@ def image_store():
 
 
 @pytest.fixture(scope="session")
-def mxnet_python(image_store):
+def mxnet_python(image_store, pytestconfig):
     """The Python of the built-in MXNet image."""
-    return asyncio.run(image_store.ensure(image_store.resolve(BASE_IMAGE))).python
+    return _python_of(BASE_IMAGE, image_store, pytestconfig)
 
 
 @pytest.fixture(scope="session")
-def tvm_python(image_store):
+def tvm_python(image_store, pytestconfig):
     """The Python of the built-in TVM image."""
-    return asyncio.run(image_store.ensure(image_store.resolve(TVM_IMAGE))).python
+    return _python_of(TVM_IMAGE, image_store, pytestconfig)
+
+
+def _python_of(image, store, config):
+    resolved = store.resolve(image)
+    if not store.ready(resolved):
+        say(config, f"Building the image {image}: it is downloaded, which takes a minute or two the first time")
+    return asyncio.run(store.ensure(resolved)).python

@@ -1,11 +1,76 @@
-"""How tests are dealt out to pytest's workers: a file at a time, since a file's tests share what they start."""
+"""How tests are dealt out to pytest's workers: a file at a time, since a file's tests share what they start.
 
+The file that took longest when it ran last comes first, or it would be what everybody waits for at the end.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sized
+from typing import Any
+
+import pytest
 from shared_folders import SHARED
 from xdist.scheduler import LoadScopeScheduling
 
+SECONDS_OF_FILES = "mxjob/seconds"
+"""Where pytest's cache has how long each scope took when it ran last."""
+_UNKNOWN = dict.fromkeys(SHARED, 600.0) | {"tests/local/test_failure_matrix.py": 200.0}
+
+
+def scope_of(nodeid: str) -> str:
+    """The file of a test, or its shared folder: what one worker runs alone."""
+    return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), nodeid.partition("::")[0])
+
 
 class ByFile(LoadScopeScheduling):
-    """xdist's own `loadfile`, but all files of a shared folder go to one worker."""
+    """xdist's own `loadfile`, but all files of a shared folder go to one worker, and the longest scope goes first."""
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        super().__init__(config, log)
+        self._seconds: dict[str, float] = _UNKNOWN | _last(config)
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), nodeid.partition("::")[0])
+        return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if self.workqueue:
+            self.workqueue.move_to_end(longest(self.workqueue, self._seconds), last=False)
+        super()._assign_work_unit(node)
+
+
+def longest(scopes: Mapping[str, Sized], seconds: Mapping[str, float]) -> str:
+    """The scope that took most seconds when it ran last; one that is new is taken for short, by its number of tests."""
+    return max(scopes, key=lambda scope: seconds.get(scope, len(scopes[scope]) / 10))
+
+
+def _last(config: pytest.Config) -> dict[str, float]:
+    cache = getattr(config, "cache", None)
+    return dict(cache.get(SECONDS_OF_FILES, {})) if cache is not None else {}
+
+
+class Seconds:
+    """Keeps how long each scope took, for the next run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._took: defaultdict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a phase of a test."""
+        self._took[scope_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Keep the sums beside those of files that did not run."""
+        cache = getattr(self._config, "cache", None)
+        if cache is not None and self._took and not hasattr(self._config, "workerinput"):
+            cache.set(SECONDS_OF_FILES, _last(self._config) | {k: round(v, 1) for k, v in self._took.items()})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch how long tests take."""
+    config.pluginmanager.register(Seconds(config))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal tests out so; xdist asks for it where it runs them in several processes."""
+    return ByFile(config, log)

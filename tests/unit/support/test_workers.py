@@ -1,0 +1,36 @@
+"""Files are dealt to pytest's workers by how long they took last, longest first."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from workers import SECONDS_OF_FILES, Seconds, longest, scope_of
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first"),
+    [
+        ({}, "b.py"),
+        ({"a.py": 30.0}, "a.py"),
+        ({"a.py": 30.0, "c.py": 31.0}, "c.py"),
+        ({"gone.py": 900.0, "a.py": 0.1}, "b.py"),
+    ],
+)
+def test_the_file_that_took_longest_comes_first(seconds: dict[str, float], first: str) -> None:
+    scopes = {"a.py": ["1"], "b.py": ["1", "2", "3"], "c.py": ["1", "2"]}
+    assert longest(scopes, seconds) == first
+
+
+def test_a_shared_folder_is_one_scope() -> None:
+    assert scope_of("tests/airflow/test_a.py::test_x[y]") == "tests/airflow"
+    assert scope_of("tests/unit/api/test_crd.py::test_x[a/b::c]") == "tests/unit/api/test_crd.py"
+
+
+def test_what_a_run_took_is_there_for_the_next_beside_what_did_not_run() -> None:
+    kept = {SECONDS_OF_FILES: {"old.py": 7.0, "a.py": 1.0}}
+    config = SimpleNamespace(cache=SimpleNamespace(get=kept.get, set=kept.__setitem__))
+    seconds = Seconds(config)  # type: ignore[arg-type]
+    for nodeid, duration in (("a.py::x", 2.0), ("a.py::y[1]", 0.5), ("b.py::x", 3.0)):
+        seconds.pytest_runtest_logreport(SimpleNamespace(nodeid=nodeid, duration=duration))  # type: ignore[arg-type]
+    seconds.pytest_sessionfinish()
+    assert json.loads(json.dumps(kept[SECONDS_OF_FILES])) == {"old.py": 7.0, "a.py": 2.5, "b.py": 3.0}
