@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
+from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.leases import Leases
@@ -52,11 +53,13 @@ class Controller:
         observer: ControllerObserver | None = None,
         fail_fast_hook: bool = False,
         look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,
+        child_kinds: Sequence[ChildKind] = KINDS,
     ) -> None:
         """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all.
 
         `fail_fast_hook` is for clusters whose kubelets don't add the hook themselves, as the local one does. The CRDs
-        of kinds other than MXJob are looked for every `look_for_kinds` seconds until they are there.
+        of kinds other than MXJob are looked for every `look_for_kinds` seconds until they are there, and those of
+        children that no job needs all the time.
         """
         self.elector = elector
         self.synced = asyncio.Event()
@@ -69,27 +72,34 @@ class Controller:
         self._client, self._writer = client, client.fenced(self._may_write)
         self._turns = Turns()
         self._children = tuple(
-            WatchedChildren(client, namespace, self._child_changed) for namespace in namespaces or (None,)
+            WatchedChildren(client, namespace, self._child_changed, child_kinds) for namespace in namespaces or (None,)
         )
         self._jobs: list[WatchedJobs] = []
         self._reconcilers: dict[tuple[str, str | None], Reconciler] = {}
         """By the resource, as kubectl writes it, and the namespace, if this one watches some only."""
-        self._needed = (*self._watch(MXJOB), *(each for children in self._children for each in children.reflectors))
+        self._needed = (*self._watch(MXJOB), *(each for children in self._children for each in children.needed))
+        self._optional = tuple(kind for kind in child_kinds if not kind.needed)
 
     def _watch(self, kind: Kind) -> tuple[Reflector[Any], ...]:
         """Have what it takes to run the jobs of a kind; what is returned is to be run."""
         resource, added = resource_of(kind), []
         for children in self._children:
             jobs = WatchedJobs(self._client, kind, children.namespace, self._job_changed)
-            writes = OwnWrites({**children.caches, resource: jobs.cache})
+            writes = OwnWrites({**children.caches.by_resource, resource: jobs.cache})
             self._reconcilers[str(resource), children.namespace] = Reconciler(
                 self._writer,
                 jobs.cache,
-                children.pods,
-                children.services,
+                children.caches,
                 writes,
                 kind=kind,
-                executor=Executor(self._writer, writes, self._turns, kind=kind, fail_fast_hook=self._fail_fast_hook),
+                executor=Executor(
+                    self._writer,
+                    writes,
+                    self._turns,
+                    kind=kind,
+                    fail_fast_hook=self._fail_fast_hook,
+                    children=children.caches.kinds,
+                ),
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
@@ -122,6 +132,8 @@ class Controller:
             for kind in ALL:
                 if kind is not MXJOB:
                     self._keep(tasks, f"kind {resource_of(kind)}", partial(self._watch_once_served, kind))
+            for child in self._optional:
+                self._keep(tasks, f"kind {child.resource}", partial(self._watch_children_while_served, child))
             for reflector in self.needed:
                 await _wait_for(reflector)
             self.synced.set()
@@ -146,12 +158,44 @@ class Controller:
             for reflector in self._watch(kind):
                 self._keep(tasks, f"reflector {resource}", reflector.run)
 
-    async def _is_served(self, resource: Resource) -> bool:
+    async def _watch_children_while_served(self, kind: ChildKind) -> None:
+        """Watch children of a kind that no job needs from when it is served, and until it no longer is."""
+        while True:
+            while not await self._is_served(kind.resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
+                await asyncio.sleep(self._look_for_kinds)
+            log.info("%s are served: jobs get them", kind.resource)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    watching = [tasks.create_task(self._watch_children(of, kind)) for of in self._children]
+                    while await self._is_served(kind.resource) is not False:  # noqa: ASYNC110 - as above
+                        await asyncio.sleep(self._look_for_kinds)
+                    for task in watching:
+                        task.cancel()
+            finally:
+                for children in self._children:
+                    children.end(kind)
+            log.info("%s are no longer served: jobs do without", kind.resource)
+
+    async def _watch_children(self, children: WatchedChildren, kind: ChildKind) -> None:
+        reflector = children.begin(kind)
+        async with asyncio.TaskGroup() as tasks:
+            self._keep(tasks, f"reflector {kind.resource}", reflector.run)
+            await reflector.synced.wait()
+            children.caches.serve(kind, served=True)
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        """Have every job looked at, if this process leads."""
+        for key in (key for jobs in self._jobs for key in jobs.keys if self._working):
+            self.queue.add(key)
+
+    async def _is_served(self, resource: Resource) -> bool | None:
+        """Whether a resource is served; None where the server doesn't say."""
         try:
             return await is_served(self._client, resource)
         except KubeError as error:
             log.debug("whether %s are served: %s", resource, error)
-            return False
+            return None
 
     async def _lead(self) -> None:
         """Work until cancelled, or until the lease's time has passed; begins by looking at every job there is."""
@@ -159,9 +203,7 @@ class Controller:
         for reconciler in self._reconcilers.values():
             reconciler.begin()
         try:
-            for jobs in self._jobs:
-                for key in jobs.keys:
-                    self.queue.add(key)
+            self._look_at_all()
             log.info("running jobs")
             async with asyncio.TaskGroup() as tasks:
                 await self._hand_out(tasks)

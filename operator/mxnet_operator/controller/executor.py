@@ -1,30 +1,30 @@
 """Carry out a plan's actions, many at a time; what each came to is read from the server's answer, never assumed."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.build import build_pod, build_service
 from mxnet_operator.build.environment import has_mx_config
 from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
 from mxnet_operator.build.metadata import pod_labels
+from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.controller.turns import Turns
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.kube.resources import PODS, SERVICES, Resource
+from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan.actions import (
     Action,
+    CreateChild,
     CreatePod,
-    CreateService,
+    DeleteChild,
     DeleteJob,
     DeletePod,
-    DeleteService,
     Event,
     RestoreLabels,
     StopPod,
@@ -44,7 +44,7 @@ _NO_MX_CONFIG: Final = (
     " or a job with a shorter name"
 )
 
-_Ending = StopPod | RestoreLabels | DeletePod | DeleteService | DeleteJob | SuspendJob
+_Ending = StopPod | RestoreLabels | DeletePod | DeleteChild | DeleteJob | SuspendJob
 
 
 class Outcome:
@@ -78,6 +78,7 @@ class Executor:
         *,
         kind: Kind = MXJOB,
         fail_fast_hook: bool = False,
+        children: Sequence[ChildKind] = KINDS,
     ) -> None:
         """`writes` learns the version of everything written; `turns` is for executors that share their limit.
 
@@ -88,25 +89,20 @@ class Executor:
         self._turns = turns or Turns()
         self._kind = kind
         job = resource_of(kind)
-        self._resources = {
-            StopPod: PODS,
-            RestoreLabels: PODS,
-            DeletePod: PODS,
-            DeleteService: SERVICES,
-            DeleteJob: job,
-            SuspendJob: job,
-        }
+        self._resources: dict[type, Resource] = {DeleteJob: job, SuspendJob: job}
+        self._resources |= {action: kind.resource for kind in children for action in kind.end}
+        self._kinds = {kind.create: kind for kind in children}
         self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
-        """Carry out the actions for a job with defaults: Services first, that pods find names, then all the rest.
+        """Carry out the actions for a job with defaults: what pods rely on first (Services: names), then all the rest.
 
         Of a gang the pod that its others connect to comes last, and only if all of them could be created.
         """
         outcome = Outcome()
         ordered = list(actions)
-        services = [action for action in ordered if isinstance(action, CreateService)]
-        await asyncio.gather(*(self._create(job, action, outcome) for action in services))
+        first = [action for action in ordered if isinstance(action, CreateChild)]
+        await asyncio.gather(*(self._create(job, action, outcome) for action in first))
         pods = [action for action in ordered if isinstance(action, CreatePod)]
         if pods and not has_mx_config(job):
             outcome.tell("MXConfigTooLong", _NO_MX_CONFIG)
@@ -139,12 +135,13 @@ class Executor:
         return not problem
 
     async def _create(
-        self, job: MXJob, action: CreatePod | CreateService, outcome: Outcome, *, has_hook: bool = False
+        self, job: MXJob, action: CreatePod | CreateChild, outcome: Outcome, *, has_hook: bool = False
     ) -> None:
         async with self._turns.turn(_key(job)):
             if outcome.error is not None:  # What refused one pod (a quota, a bad template) will refuse the next.
                 return
-            resource, manifest = _built(job, action, has_hook=has_hook)
+            kind = self._kinds[type(action)]
+            resource, manifest = kind.resource, kind.build(job, action, has_hook)
             warnings: list[str] = []
             try:
                 stored = await self._client.create(resource.path(job.metadata.namespace), manifest, warnings=warnings)
@@ -239,7 +236,7 @@ def _attempt(metadata: dict[str, Any]) -> str:
     return annotated or (metadata.get("labels") or {}).get(names.LABEL_ATTEMPT) or "0"
 
 
-def _only(action: DeletePod | DeleteService | DeleteJob) -> dict[str, Any]:
+def _only(action: DeletePod | DeleteChild | DeleteJob) -> dict[str, Any]:
     """Options of a deletion that must not hit a namesake, nor a job that has changed since it was decided about."""
     preconditions = {"uid": action.uid}
     if isinstance(action, DeleteJob) and action.resource_version:
@@ -263,12 +260,6 @@ def _suspension(action: SuspendJob) -> dict[str, Any]:
         },
         "spec": {"runPolicy": {"suspend": True}},
     }
-
-
-def _built(job: MXJob, action: CreatePod | CreateService, *, has_hook: bool) -> tuple[Resource, dict[str, Any]]:
-    if isinstance(action, CreatePod):
-        return PODS, build_pod(job, action.type, action.index, action.attempt, has_hook=has_hook)
-    return SERVICES, build_service(job, action.name, action.role)
 
 
 def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outcome) -> None:

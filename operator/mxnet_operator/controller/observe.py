@@ -4,7 +4,7 @@ import sys
 import zlib
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -14,16 +14,17 @@ from mxnet_operator.api.spans import after
 from mxnet_operator.api.status_size import shortened
 from mxnet_operator.controller.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan import PodView, ServiceView
+from mxnet_operator.plan import ChildView, PodView, ServiceView
 from mxnet_operator.plan.observed import Phase
 
 V = TypeVar("V")
+C = TypeVar("C", bound=ChildView)
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """A pod or Service in the cache, with the key of the job that it belongs to."""
+    """A child in the cache, with the key of the job that it belongs to."""
 
     job: str
     """As `controller.resources.key_of` makes it."""
@@ -176,14 +177,17 @@ def _kept(raw: msgspec.Raw) -> bytes | None:
 
 def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
     """A Service for the cache; None if no job controls it."""
+    return project_metadata(raw, ServiceView)
+
+
+def project_metadata(raw: msgspec.Raw, view: type[C]) -> Child[C] | None:
+    """A child of which only the metadata matter, for the cache; None if no job controls it."""
     meta = _objects.decode(raw).metadata
     job = _job_of(meta)
     if job is None:
         return None
     key, uid = job
-    return Child(
-        key, ServiceView(name=meta.name, uid=meta.uid, owner_uid=uid, deleting=meta.deletion_timestamp is not None)
-    )
+    return Child(key, view(name=meta.name, uid=meta.uid, owner_uid=uid, deleting=meta.deletion_timestamp is not None))
 
 
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
@@ -250,9 +254,10 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     return Child(job[0], view)
 
 
-def owner_uid(child: Child[PodView] | Child[ServiceView]) -> str:
+def owner_uid(child: Child[Any]) -> str:
     """What children are indexed by."""
-    return child.view.owner_uid
+    uid: str = child.view.owner_uid
+    return uid
 
 
 def _is_labelled(labels: dict[str, str], replica_type: str, index: str, attempt: str) -> bool:

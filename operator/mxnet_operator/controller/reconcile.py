@@ -12,6 +12,7 @@ from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
+from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.leases import Leases
@@ -24,7 +25,7 @@ from mxnet_operator.controller.live_pods import (
 )
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
-from mxnet_operator.controller.observe import Child, JobRecord
+from mxnet_operator.controller.observe import JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.reading import JobRead, Reader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
@@ -37,8 +38,6 @@ from mxnet_operator.kube.errors import WriteFencedError
 from mxnet_operator.plan import (
     Observed,
     Plan,
-    PodView,
-    ServiceView,
     as_started,
     creation_refused,
     nodes_in_doubt,
@@ -48,7 +47,6 @@ from mxnet_operator.plan import (
 )
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, StopPod, SuspendJob
 
-BY_OWNER: Final = "owner uid"
 LOOK_AGAIN: Final = timedelta(seconds=1)
 """When the caches lag behind our writes; their next event brings the job back earlier."""
 
@@ -64,8 +62,7 @@ class Reconciler:
         self,
         client: Client,
         jobs: Indexer[JobRecord],
-        pods: Indexer[Child[PodView]],
-        services: Indexer[Child[ServiceView]],
+        children: ChildCaches,
         writes: OwnWrites,
         *,
         kind: Kind = MXJOB,
@@ -75,16 +72,16 @@ class Reconciler:
         leases: Leases | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """The caches are read, never waited for; `pods` and `services` have the index BY_OWNER.
+        """The caches are read, never waited for.
 
         `on_status` hears of each status that was written, with the job's namespace and the status before it.
         """
         self._client = client
-        self._jobs, self._pods, self._services = jobs, pods, services
+        self._jobs, self._children = jobs, children
         self._writes = writes
         self._now = now
         self._resource = resource_of(kind)
-        self._executor = executor or Executor(client, writes, kind=kind)
+        self._executor = executor or Executor(client, writes, kind=kind, children=children.kinds)
         self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._reader = Reader(kind)
@@ -157,10 +154,10 @@ class Reconciler:
 
     async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> tuple[Observed, Plan]:
         observed = msgspec.structs.replace(
-            self._observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
+            self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
         decided = await self._plan(job, observed)
-        if lags_behind(self._pods, job) and relies_on_absence(job, decided):
+        if lags_behind(self._children.pods, job) and relies_on_absence(job, decided):
             observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
             decided = await self._plan(job, observed)
         key = f"{job.metadata.namespace}/{job.metadata.name}"
@@ -179,11 +176,6 @@ class Reconciler:
         if doubtful := nodes_in_doubt(job, observed, now):
             observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
         return plan(job, observed, now)
-
-    def _observed(self, uid: str) -> Observed:
-        pods = tuple(child.view for child in self._pods.by_index(BY_OWNER, uid))
-        services = tuple(child.view for child in self._services.by_index(BY_OWNER, uid))
-        return Observed(pods, services)
 
     async def _carry_out(
         self, read: JobRead, job: MXJob, observed: Observed, decided: Plan, on_long: Callable[[], None]

@@ -1,25 +1,17 @@
-"""What is watched of one namespace, or of all: the caches of jobs, pods and Services, and what keeps them filled."""
+"""What is watched of one namespace, or of all: the caches of jobs and their children, and what keeps them filled."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.controller.observe import (
-    Child,
-    JobRecord,
-    owner_uid,
-    project_job,
-    project_pod,
-    project_service,
-)
-from mxnet_operator.controller.reconcile import BY_OWNER
+from mxnet_operator.controller.child_caches import ChildCaches
+from mxnet_operator.controller.children import ChildKind
+from mxnet_operator.controller.observe import Child, JobRecord, project_job
 from mxnet_operator.controller.resources import key_of, resource_of
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
-from mxnet_operator.kube.resources import PODS, SERVICES, Resource
-from mxnet_operator.plan import PodView, ServiceView
 
 JobChanged = Callable[[str, JobRecord | None, JobRecord | None], None]
 """Hears of a job, by its key, what it was and what it is."""
@@ -53,20 +45,43 @@ class WatchedJobs:
 
 
 class WatchedChildren:
-    """The pods and Services of jobs of every kind."""
+    """The children of jobs of every kind."""
 
-    def __init__(self, client: Client, namespace: str | None, changed: ChildChanged) -> None:
-        """As for WatchedJobs."""
+    def __init__(
+        self, client: Client, namespace: str | None, changed: ChildChanged, kinds: Sequence[ChildKind]
+    ) -> None:
+        """Nothing is asked of the server before the reflectors run; no namespace means all."""
         self.namespace = namespace
-        self.pods: Indexer[Child[PodView]] = Indexer({BY_OWNER: owner_uid})
-        self.services: Indexer[Child[ServiceView]] = Indexer({BY_OWNER: owner_uid})
-        of_ours: dict[str, Any] = {"namespace": namespace, "label_selector": _OURS}
-        self.reflectors: tuple[Reflector[Any], ...] = (
-            Reflector(client, PODS, self.pods, project_pod, changed, **of_ours),
-            Reflector(client, SERVICES, self.services, project_service, changed, **of_ours),
-        )
+        self.caches = ChildCaches(kinds)
+        self._client, self._changed = client, changed
+        self.needed = tuple(self._reflector(kind) for kind in kinds if kind.needed)
+        self._optional: dict[ChildKind, Reflector[Any]] = {}
 
     @property
-    def caches(self) -> Mapping[Resource, Indexer[Any]]:
-        """The caches by resource."""
-        return {PODS: self.pods, SERVICES: self.services}
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        """All that run."""
+        return (*self.needed, *self._optional.values())
+
+    def begin(self, kind: ChildKind) -> Reflector[Any]:
+        """Have a reflector for a kind that is served now, though no job needs it; it is to be run."""
+        self._optional[kind] = self._reflector(kind)
+        return self._optional[kind]
+
+    def end(self, kind: ChildKind) -> None:
+        """Forget what was watched of a kind that is no longer served."""
+        self._optional.pop(kind, None)
+        self.caches.serve(kind, served=False)
+        cache = self.caches.by_resource[kind.resource]
+        for key in list(cache):
+            cache.remove(key)
+
+    def _reflector(self, kind: ChildKind) -> Reflector[Any]:
+        return Reflector(
+            self._client,
+            kind.resource,
+            self.caches.by_resource[kind.resource],
+            kind.project,
+            self._changed,
+            namespace=self.namespace,
+            label_selector=_OURS,
+        )

@@ -1,16 +1,20 @@
 """What to do next with a job: pure functions of the job, what is observed, and the time; one file per policy."""
 
 from mxnet_operator.plan.actions import Plan
+from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.elastic import as_started
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
-from mxnet_operator.plan.observed import NodeView, Observed, PodView, ServiceView
+from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.refusal import Refused, creation_refused, reconcile_failed, reconciled, refuse
+from mxnet_operator.plan.services import ServiceView
 from mxnet_operator.plan.stuck import nodes_in_doubt
 from mxnet_operator.plan.workflow import goes_with_workflow
 
 __all__ = [
+    "ChildRule",
+    "ChildView",
     "NodeView",
     "Observed",
     "Plan",

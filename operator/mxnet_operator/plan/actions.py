@@ -8,10 +8,22 @@ import msgspec
 from mxnet_operator.api.types import MXJobStatus
 
 
-class CreateService(msgspec.Struct, frozen=True, gc=False):
-    """Make a headless Service: of the root replica, or of all pods (their subdomain)."""
+class CreateChild(msgspec.Struct, frozen=True, gc=False):
+    """Create a child that is no pod; each kind has a class of its own, with what its manifest depends on besides."""
 
     name: str
+
+
+class DeleteChild(msgspec.Struct, frozen=True, gc=False):
+    """Delete a child that is no pod, if it is still the one with this uid."""
+
+    name: str
+    uid: str
+
+
+class CreateService(CreateChild, frozen=True, gc=False):
+    """Make a headless Service: of the root replica, or of all pods (their subdomain)."""
+
     role: Literal["root", "replicas"]
 
 
@@ -50,11 +62,8 @@ class DeletePod(msgspec.Struct, frozen=True, gc=False):
     grace: int | None = None
 
 
-class DeleteService(msgspec.Struct, frozen=True, gc=False):
+class DeleteService(DeleteChild, frozen=True, gc=False):
     """Delete a Service, if it is still the one with this uid."""
-
-    name: str
-    uid: str
 
 
 class DeleteJob(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +85,7 @@ class SuspendJob(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-Action = CreateService | CreatePod | StopPod | RestoreLabels | DeletePod | DeleteService | DeleteJob | SuspendJob
+Action = CreateChild | CreatePod | StopPod | RestoreLabels | DeletePod | DeleteChild | DeleteJob | SuspendJob
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

@@ -7,15 +7,16 @@ servers never exit by themselves. Where the policy keeps pods they are ended in 
 from collections.abc import Iterator
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import DeletePod, DeleteService, StopPod
+from mxnet_operator.plan.actions import DeleteChild, DeletePod, StopPod
+from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.observed import Observed
 
 
-def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | DeleteService, ...]:
+def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | DeleteChild, ...]:
     """The clean-up that a finished job with defaults still needs; empty once all is in order."""
     policy = job.spec.run_policy.clean_pod_policy
-    return (*_pods(policy, observed), *_services(policy, observed))
+    return (*_pods(policy, observed), *(child_deletions(observed) if policy != "None" else ()))
 
 
 def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePod]:
@@ -28,10 +29,3 @@ def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePo
             yield delete_pod(pod)
         elif unfinished and not pod.stop_requested:
             yield StopPod(pod.name, pod.uid)
-
-
-def _services(policy: str | None, observed: Observed) -> Iterator[DeleteService]:
-    if policy != "None":
-        for service in observed.services:
-            if not service.deleting:
-                yield DeleteService(service.name, service.uid)

@@ -11,6 +11,7 @@ from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Action, DeleteJob, Event, Plan
 from mxnet_operator.plan.attempt import outgoing
 from mxnet_operator.plan.backoff import next_attempt
+from mxnet_operator.plan.children import missing_children
 from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
@@ -33,7 +34,7 @@ from mxnet_operator.plan.status import (
 from mxnet_operator.plan.stuck import left_behind
 from mxnet_operator.plan.success import has_succeeded
 from mxnet_operator.plan.suspend import suspend
-from mxnet_operator.plan.topology import missing_pods, missing_services
+from mxnet_operator.plan.topology import missing_pods
 from mxnet_operator.plan.troubles import time_until_trouble, trouble_events
 from mxnet_operator.plan.ttl import time_to_live
 from mxnet_operator.plan.workflow import ASK_AGAIN, deleted, goes_with_workflow
@@ -96,7 +97,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
             *(delete_pod(pod) for pod in going if not pod.deleting),
             *restored(present.pods),
             *left.deletions,
-            *missing_services(job, replicas, observed),
+            *missing_children(job, observed),
             *(() if waiting else missing_pods(job, replicas, going)),
         ),
         status=status if record_in == _AT_ONCE else None,

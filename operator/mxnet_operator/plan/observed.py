@@ -5,6 +5,9 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from mxnet_operator.plan.children import ChildRule, ChildView
+from mxnet_operator.plan.services import SERVICES
+
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 
@@ -91,15 +94,6 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.finished_at >= self.taken_at
 
 
-class ServiceView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One Service of a job."""
-
-    name: str
-    uid: str
-    owner_uid: str
-    deleting: bool = False
-
-
 class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node with a pod that won't go.
 
@@ -117,20 +111,23 @@ class Observed(msgspec.Struct, frozen=True):
     """The children of one job as the caches have them; those of other owners may be among them."""
 
     pods: tuple[PodView, ...] = ()
-    services: tuple[ServiceView, ...] = ()
+    children: tuple[ChildView, ...] = ()
+    """All but pods."""
     nodes: tuple[NodeView, ...] = ()
     """Those of `nodes_in_doubt` only, read from the server for this look."""
     workflow_over: str = ""
     """Which Argo Workflow of a job that `goes_with_workflow` is at its end, and why; empty where none is."""
     lease_left: timedelta | None = None
     """How long the lease of a job that `has_lease` still runs, on the controller's own clock; None where none is."""
+    rules: tuple[ChildRule, ...] = (SERVICES,)
+    """Of the kinds of children, those that the server serves."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Only what belongs to the job with this uid: a name alone proves nothing."""
         return msgspec.structs.replace(
             self,
             pods=tuple(pod for pod in self.pods if pod.owner_uid == uid),
-            services=tuple(service for service in self.services if service.owner_uid == uid),
+            children=tuple(child for child in self.children if child.owner_uid == uid),
         )
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":

@@ -9,8 +9,9 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Action, DeleteService, Plan
+from mxnet_operator.plan.actions import Action, Plan
 from mxnet_operator.plan.attempt import outgoing, restart_scope, torn_down
+from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import without_ignored_change
 from mxnet_operator.plan.joining import all_have_existed
@@ -35,8 +36,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         raised = torn_down(job, observed, present, failures=0)
         return Plan(status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)))
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
-    services = (DeleteService(one.name, one.uid) for one in observed.services if not one.deleting)
-    deletions: tuple[Action, ...] = (*pods, *services)
+    deletions: tuple[Action, ...] = (*pods, *child_deletions(observed))
     left = left_behind(status.conditions, observed.pods, observed.nodes, now)
     status = msgspec.structs.replace(status, conditions=left.conditions)
     if observed.pods:

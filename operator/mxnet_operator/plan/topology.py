@@ -1,20 +1,11 @@
-"""Which pods and Services a running job must have, and which of them are missing."""
+"""Which pods a running job must have, and which of them are missing."""
 
-from collections.abc import Iterator
-
-from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreatePod, CreateService
+from mxnet_operator.plan.actions import CreatePod
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.joining import last_created
-from mxnet_operator.plan.observed import Observed, PodView
+from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
-
-
-def missing_services(job: MXJob, replicas: tuple[Replica, ...], observed: Observed) -> tuple[CreateService, ...]:
-    """Services to create; they come before pods, so that names resolve when those start."""
-    existing = {service.name for service in observed.services}
-    return tuple(service for service in _services(job, replicas) if service.name not in existing)
 
 
 def missing_pods(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> tuple[CreatePod, ...]:
@@ -33,10 +24,3 @@ def missing_pods(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView
     ]
     ordered = (*(each for each in missing if each != last), *(each for each in missing if each == last))
     return tuple(CreatePod(*each, job.status.restarts, is_last=each == last) for each in ordered)
-
-
-def _services(job: MXJob, replicas: tuple[Replica, ...]) -> Iterator[CreateService]:
-    for replica in replicas:
-        if replica.type in names.ROOT_TYPES:
-            yield CreateService(names.replica_name(job.metadata.name, replica.type, replica.index), "root")
-    yield CreateService(names.subdomain(job.metadata.name), "replicas")

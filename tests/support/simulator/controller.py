@@ -10,15 +10,16 @@ from simulator.feed import Feed
 from simulator.lives import owner_of
 from simulator.transport import Fault, SimulatedClient, SimulatedTransport
 
+from mxnet_operator.controller import children as children_kinds
+from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.executor import Executor
-from mxnet_operator.controller.observe import Child, JobRecord, owner_uid, project_job, project_pod, project_service
+from mxnet_operator.controller.observe import JobRecord, project_job
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import BY_OWNER, Reconciler
+from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.plan import PodView, ServiceView
 
 RETRY = 1.0
 """Seconds until a job whose look failed is looked at again."""
@@ -53,23 +54,27 @@ class Controller:
             self._api, lambda begins: self._acting(self if begins else None), self._note_listed
         )
         jobs: Indexer[JobRecord] = Indexer()
-        pods: Indexer[Child[PodView]] = Indexer({BY_OWNER: owner_uid})
-        services: Indexer[Child[ServiceView]] = Indexer({BY_OWNER: owner_uid})
+        children = ChildCaches()
         store = self._api.store
         self.feeds = {
             "jobs": Feed(store, self._api.jobs, jobs, project_job, self._changed),
-            "pods": Feed(store, PODS, pods, project_pod, self._changed),
-            "services": Feed(store, SERVICES, services, project_service, self._changed),
+            "pods": Feed(store, PODS, children.pods, children_kinds.PODS.project, self._changed),
+            "services": Feed(
+                store,
+                SERVICES,
+                children.by_resource[kube.SERVICES],
+                children_kinds.SERVICES.project,
+                self._changed,
+            ),
         }
-        self._jobs, self._pods, self._services = jobs, pods, services
+        self._jobs, self._children = jobs, children
         client = SimulatedClient(self._transport)
-        caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, kube.PODS: pods, kube.SERVICES: services}
+        caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, **children.by_resource}
         writes = OwnWrites(caches, self._clock.monotonic)
         self._reconciler = Reconciler(
             client,
             jobs,
-            pods,
-            services,
+            children,
             writes,
             executor=Executor(client, writes),
             now=self._clock.wall(self.name),
@@ -147,10 +152,10 @@ class Controller:
         job = msgspec.json.decode(record.raw)
         uid = job["metadata"]["uid"]
         pods = {
-            child.view.uid: int(self._pods.version(f"default/{child.view.name}") or 0)
-            for child in self._pods.by_index(BY_OWNER, uid)
+            pod.uid: int(self._children.pods.version(f"default/{pod.name}") or 0)
+            for pod in self._children.children(uid, kube.PODS)
         }
-        services = len(self._services.by_index(BY_OWNER, uid))
+        services = len(self._children.children(uid, kube.SERVICES))
         self.seen = Seen(job, pods, services, self._api.store.storage.revision)
 
     @property

@@ -184,7 +184,10 @@ MUTATIONS = (
     ),
     Mutation("keep pods under cleanPodPolicy All", "plan/cleanup.py", 'if policy == "All" or (', "if ("),
     Mutation(
-        "keep Services under cleanPodPolicy Running", "plan/cleanup.py", 'if policy != "None":', 'if policy == "All":'
+        "keep Services under cleanPodPolicy Running",
+        "plan/cleanup.py",
+        'if policy != "None" else ()',
+        'if policy == "All" else ()',
     ),
     # Suspension
     Mutation(
@@ -243,7 +246,7 @@ MUTATIONS = (
     Mutation(
         "believe a cache of pods that lags behind the job",
         "controller/reconcile.py",
-        "if lags_behind(self._pods, job) and",
+        "if lags_behind(self._children.pods, job) and",
         "if False and",
     ),
     # Found by fresh seeds

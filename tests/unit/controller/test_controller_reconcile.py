@@ -8,9 +8,10 @@ import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
 
-from mxnet_operator.controller.observe import owner_uid, project_job, project_pod, project_service
+from mxnet_operator.controller.child_caches import ChildCaches
+from mxnet_operator.controller.observe import project_job, project_pod, project_service
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import BY_OWNER, LOOK_AGAIN, Reconciler, is_stale
+from mxnet_operator.controller.reconcile import LOOK_AGAIN, Reconciler, is_stale
 from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
@@ -24,15 +25,13 @@ class Caches:
     def __init__(self, world):
         self._world = world
         self.now = 100.0
-        self.jobs, self.pods, self.services = Indexer(), Indexer({BY_OWNER: owner_uid}), Indexer({BY_OWNER: owner_uid})
+        self.jobs, self.children = Indexer(), ChildCaches()
         self.reconciler = self.another_controller()
 
     def another_controller(self):
         """One that remembers no writes: restarted, or a second leader."""
-        writes = OwnWrites(
-            {MXJOBS: self.jobs, resources.PODS: self.pods, resources.SERVICES: self.services}, lambda: self.now
-        )
-        return Reconciler(self._world.client, self.jobs, self.pods, self.services, writes)
+        writes = OwnWrites({MXJOBS: self.jobs, **self.children.by_resource}, lambda: self.now)
+        return Reconciler(self._world.client, self.jobs, self.children, writes)
 
     async def see(self, cache, path, project):
         whole = (await self._world.api.get(path)).ok()
@@ -47,8 +46,8 @@ class Caches:
 
     async def see_all(self):
         await self.see_job()
-        await self.see(self.pods, PODS, project_pod)
-        await self.see(self.services, SERVICES, project_service)
+        await self.see(self.children.by_resource[resources.PODS], PODS, project_pod)
+        await self.see(self.children.by_resource[resources.SERVICES], SERVICES, project_service)
 
 
 @asynccontextmanager

@@ -12,9 +12,11 @@ from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
 
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.controller import executor, reading, reconcile
-from mxnet_operator.controller.observe import owner_uid, project_job, project_pod, project_service
+from mxnet_operator.controller.child_caches import ChildCaches
+from mxnet_operator.controller.children import pods, services
+from mxnet_operator.controller.observe import project_job, project_pod, project_service
 from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import BY_OWNER, Reconciler
+from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, PATIENCE
 from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube import resources
@@ -31,8 +33,8 @@ STAGES = {
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
     "defaults": (reconcile, "with_defaults"),
-    "building a pod": (executor, "build_pod"),
-    "building a Service": (executor, "build_service"),
+    "building a pod": (pods, "build_pod"),
+    "building a Service": (services, "build_service"),
     "the hook": (executor, "wants_hook"),
     "the status": (reconcile.forms, "status_to_wire"),
 }
@@ -50,10 +52,10 @@ class Looks:
     def __init__(self, w):
         self.w = w
         self.now = datetime.now(UTC)
-        self.caches = Indexer(), Indexer({BY_OWNER: owner_uid}), Indexer({BY_OWNER: owner_uid})
-        jobs, pods, services = self.caches
-        writes = OwnWrites({MXJOBS: jobs, resources.PODS: pods, resources.SERVICES: services})
-        self.reconciler = Reconciler(w.client, jobs, pods, services, writes, now=lambda: self.now)
+        jobs, children = Indexer(), ChildCaches()
+        self.caches = jobs, children.pods, children.by_resource[resources.SERVICES]
+        writes = OwnWrites({MXJOBS: jobs, **children.by_resource})
+        self.reconciler = Reconciler(w.client, jobs, children, writes, now=lambda: self.now)
 
     async def look(self):
         """What the next look ends in: an exception, or None."""

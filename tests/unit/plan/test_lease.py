@@ -59,7 +59,7 @@ def test_while_the_lease_runs_the_job_is_run_as_ever_and_looked_at_at_its_end(su
 def test_a_job_that_is_over_keeps_no_lease(end: str) -> None:
     it = job(LEASE, "Created", end)
     assert kept_lease(it) is None
-    answer = plan(it, Observed(services=make_services(it), lease_left=OUT), NOW)
+    answer = plan(it, Observed(children=make_services(it), lease_left=OUT), NOW)
     assert not any(isinstance(action, (DeleteJob, SuspendJob)) for action in answer.actions)
 
 
@@ -101,5 +101,5 @@ def test_a_lease_is_read_as_it_was_written_and_needs_no_more_than_a_duration() -
 
 def test_a_workflow_at_its_end_is_said_first() -> None:
     it = job()
-    both = Observed(services=make_services(it), workflow_over="nightly is over", lease_left=OUT)
+    both = Observed(children=make_services(it), workflow_over="nightly is over", lease_left=OUT)
     assert [event.reason for event in plan(it, both, NOW).events] == ["WorkflowOver"]

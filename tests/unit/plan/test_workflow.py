@@ -60,7 +60,7 @@ def test_what_must_be_seen_to_earlier_is() -> None:
 def test_a_job_that_is_over_stays_for_as_long_as_its_ttl_says(end: str) -> None:
     it = job("true", "Created", end)
     assert not goes_with_workflow(it)
-    answer = plan(it, Observed(services=make_services(it), workflow_over=WHY), NOW)
+    answer = plan(it, Observed(children=make_services(it), workflow_over=WHY), NOW)
     assert not any(isinstance(action, DeleteJob) for action in answer.actions)
 
 

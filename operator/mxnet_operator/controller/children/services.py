@@ -1,0 +1,25 @@
+"""Services as a kind of child."""
+
+from typing import Any, Final
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.build import build_service
+from mxnet_operator.controller.children.kind import ChildKind
+from mxnet_operator.controller.observe import project_service
+from mxnet_operator.kube import resources
+from mxnet_operator.plan.actions import CreateService, DeleteService
+from mxnet_operator.plan.services import SERVICES as RULE
+
+
+def _manifest(job: MXJob, action: CreateService, _: bool) -> dict[str, Any]:
+    return build_service(job, action.name, action.role)
+
+
+SERVICES: Final = ChildKind(
+    resource=resources.SERVICES,
+    project=project_service,
+    create=CreateService,
+    build=_manifest,
+    end=(DeleteService,),
+    rule=RULE,
+)
