@@ -5,6 +5,8 @@ They are training-operator 1.8.1's (a drop-in answers to the same selectors), an
 
 from typing import Final
 
+from mxnet_operator.api.replica_types import TYPES
+
 GROUP: Final = "kubeflow.org"
 VERSION: Final = "v1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
@@ -24,11 +26,8 @@ WORKER: Final = "Worker"
 TUNER_TRACKER: Final = "TunerTracker"
 TUNER_SERVER: Final = "TunerServer"
 TUNER: Final = "Tuner"
-REPLICA_TYPES: Final = (SCHEDULER, SERVER, WORKER, TUNER_TRACKER, TUNER_SERVER, TUNER)
-"""All types, in the order in which their pods are made: who is waited for comes first."""
-TUNE_TYPES: Final = frozenset({TUNER_TRACKER, TUNER_SERVER, TUNER})
-ROOT_TYPES: Final = (SCHEDULER, TUNER_TRACKER)
-"""The types that all others connect to: one replica at most, with a Service of its own."""
+REPLICA_TYPES: Final = tuple(TYPES)
+"""All types, in the order in which their pods are made; what each is for is in `api/replica_types.py`."""
 
 _LABEL_PREFIX: Final = "training.kubeflow.org"
 LABEL_OPERATOR_NAME: Final = f"{_LABEL_PREFIX}/operator-name"

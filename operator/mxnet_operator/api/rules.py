@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 
 _DNS_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _GENERATED_SUFFIX = 5
@@ -83,9 +84,7 @@ def _types_differ(specs: Any) -> bool:
 
 def _one_root(specs: Any) -> bool:
     return all(
-        replicas <= 1
-        for replica_type, replicas in _replicas(specs)
-        if names.canonical_type(replica_type) in names.ROOT_TYPES
+        replicas <= 1 for replica_type, replicas in _replicas(specs) if names.canonical_type(replica_type) in _ROOTS
     )
 
 
@@ -103,7 +102,8 @@ def _has_main_container(pod_spec: Any) -> bool:
 
 
 _TYPES_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.REPLICA_TYPES) + "]"
-_ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in names.ROOT_TYPES) + "]"
+_ROOTS = tuple(each.name for each in TYPES.values() if each.is_root)
+_ROOTS_IN_CEL = "[" + ", ".join(f"'{name.lower()}'" for name in _ROOTS) + "]"
 _COUNT = "(has(self[t].replicas) ? self[t].replicas : 1)"
 
 NAME_IS_DNS_LABEL = Rule(
@@ -153,7 +153,7 @@ def counts_of_map(field: str) -> tuple[Rule, ...]:
             at=at,
             field="",
             cel=f"self.all(t, !(t.lowerAscii() in {_ROOTS_IN_CEL}) || {_COUNT} <= 1)",
-            message=f"{' and '.join(names.ROOT_TYPES)} can have one replica only",
+            message=f"{' and '.join(_ROOTS)} can have one replica only",
             holds=_one_root,
         ),
         Rule(

@@ -8,6 +8,7 @@ import json
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, ReplicaSpec
 
 _MX_CONFIG: Final = "MX_CONFIG"
@@ -35,8 +36,8 @@ def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
         "DMLC_NUM_WORKER": str(_count(specs, names.WORKER)),
         "DMLC_USE_KUBERNETES": "1",
     }
-    if replica_type not in names.TUNE_TYPES:
-        variables["DMLC_ROLE"] = replica_type.lower()
+    if role := TYPES[replica_type].ps_role:
+        variables["DMLC_ROLE"] = role
     if replica_type == names.WORKER:
         variables["DMLC_WORKER_ID"] = str(index)
         if not job.spec.run_policy.fail_fast:
@@ -88,7 +89,7 @@ def port_of(spec: ReplicaSpec) -> int:
 
 def _address(job: str, replica_type: str, index: int) -> str:
     name = names.replica_name(job, replica_type, index)
-    return name if replica_type in names.ROOT_TYPES else f"{name}.{names.subdomain(job)}"
+    return name if TYPES[replica_type].is_root else f"{name}.{names.subdomain(job)}"
 
 
 def _tuner_key(spec: ReplicaSpec) -> str:

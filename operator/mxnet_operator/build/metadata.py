@@ -3,6 +3,7 @@
 from typing import Any
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 
 
@@ -21,7 +22,8 @@ def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
 
     `job-role: master` goes to every Server: a quirk of 1.8.1 that selectors in use rely on.
     """
-    role = {names.LABEL_JOB_ROLE: "master"} if replica_type == names.SERVER else {}
+    job_role = TYPES[replica_type].job_role
+    role = {names.LABEL_JOB_ROLE: job_role} if job_role else {}
     return {
         **job_labels(job),
         names.LABEL_REPLICA_TYPE: replica_type.lower(),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.waiting import waiting_reasons
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.connection import Target, complete_job_name, connect
@@ -40,7 +40,7 @@ EXAMPLES = """
   mxjob get digits --watch
 """
 
-_ALWAYS_SHOWN = (names.SCHEDULER, names.SERVER, names.WORKER)
+_ALWAYS_SHOWN = tuple(each.name for each in TYPES.values() if not each.tunes)
 
 _WIDEST = {"NAME": "a-name-of-some-length", "STATE": "Terminating", "DURATION": "59m59s", "AGE": "59m59s"}
 """What later lines of a watch need room for."""
@@ -147,9 +147,7 @@ def table(jobs: list[Job], *, wide: bool, with_namespace: bool) -> tuple[list[st
 
     Columns for a tuning's replicas are there where a job has such, and the type where one isn't kubeflow.org's MXJob.
     """
-    tuned = [
-        kind for kind in names.REPLICA_TYPES if kind in names.TUNE_TYPES and any(kind in ready_counts(j) for j in jobs)
-    ]
+    tuned = [kind for kind, each in TYPES.items() if each.tunes and any(kind in ready_counts(j) for j in jobs)]
     heading = ["NAMESPACE"] if with_namespace else []
     heading += ["TYPE"] if any(kind_of_job(job) is not MXJOB for job in jobs) else []
     heading += ["NAME", "STATE", *(kind.upper() for kind in (*_ALWAYS_SHOWN, *tuned)), "RESTARTS", "DURATION", "AGE"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.cli.job_kinds import find_job, in_v1_words, resource_of_job
 from mxnet_operator.kube.resources import PODS, Resource
 
@@ -173,7 +174,7 @@ def pod_name(job: str, replica: str) -> str:
 def main_replica(job: dict[str, Any]) -> str:
     """The replica whose log tells most: worker 0, or the tuner where there are no workers."""
     types = {names.canonical_type(key): spec for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    for replica_type in (names.WORKER, names.TUNER):
+    for replica_type in (each.name for each in TYPES.values() if each.reports_result):
         if types.get(replica_type, {"replicas": 0}).get("replicas", 1):
             return f"{replica_type.lower()}-0"
     return next((f"{replica_type.lower()}-0" for replica_type in types if replica_type), "worker-0")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.observed import Observed, PodView
 
@@ -21,10 +21,11 @@ def restart_scope(job: MXJob) -> Literal["Job", "Replica"]:
     if job.spec.run_policy.restart_scope is not None:
         return job.spec.run_policy.restart_scope
     specs = job.spec.mx_replica_specs
-    if any(replica_type in specs for replica_type in names.TUNE_TYPES):
+    if any(TYPES[replica_type].tunes for replica_type in specs):
         return "Replica"
-    workers = specs[names.WORKER].replicas or 0 if names.WORKER in specs else 0
-    return "Job" if names.SCHEDULER in specs or workers > 1 else "Replica"
+    has_root = any(TYPES[replica_type].is_root for replica_type in specs)
+    workers = sum(spec.replicas or 0 for replica_type, spec in specs.items() if TYPES[replica_type].works)
+    return "Job" if has_root or workers > 1 else "Replica"
 
 
 def outgoing(job: MXJob, observed: Observed) -> tuple[PodView, ...]:

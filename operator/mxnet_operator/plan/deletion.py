@@ -3,18 +3,18 @@
 from typing import Final
 
 from mxnet_operator.api import conditions, names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.observed import PodView
 
 SERVING_GRACE: Final = 1
 """Seconds. Schedulers and servers have nothing to save, and as PID 1 they ignore SIGTERM (`docs/facts/mxnet.md`)."""
-_SERVING: Final = frozenset({names.SCHEDULER, names.SERVER, names.TUNER_TRACKER, names.TUNER_SERVER})
 
 
 def delete_pod(pod: PodView) -> DeletePod:
     """The action that deletes this pod and no namesake."""
-    return DeletePod(pod.name, pod.uid, SERVING_GRACE if pod.type in _SERVING else None)
+    return DeletePod(pod.name, pod.uid, SERVING_GRACE if TYPES[pod.type].serves else None)
 
 
 def can_end(job: MXJob) -> bool:

@@ -9,15 +9,14 @@ from typing import Final
 
 import msgspec
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition
-from mxnet_operator.plan.replicas import Outcome, Replica, is_tuning, labels, of_types
+from mxnet_operator.plan.replicas import Outcome, Replica, is_tuning, labels, those
 from mxnet_operator.plan.waits import left_of
 
 SAID_AFTER: Final = timedelta(minutes=1)
 AT_ONCE: Final = timedelta(seconds=2)
 """After all have started: importing MXNet alone takes as long, and timestamps are whole seconds."""
-_SERVING: Final = (names.SCHEDULER, names.SERVER, names.TUNER_TRACKER, names.TUNER_SERVER)
 
 
 class EarlyExit(msgspec.Struct, frozen=True):
@@ -42,9 +41,10 @@ class EarlyExit(msgspec.Struct, frozen=True):
 
 def early_exit(replicas: tuple[Replica, ...]) -> EarlyExit | None:
     """The exits that came too early, while somebody still runs who needs what exited; None without."""
-    working = of_types(replicas, names.TUNER if is_tuning(replicas) else names.WORKER)
+    tunes = is_tuning(replicas)
+    working = those(replicas, lambda each: each.works and each.tunes == tunes)
     waiting = tuple(replica for replica in working if replica.outcome is Outcome.RUNNING)
-    exited = tuple(replica for replica in of_types(replicas, *_SERVING) if _is_early(replica, working))
+    exited = tuple(replica for replica in those(replicas, lambda each: each.serves) if _is_early(replica, working))
     if not waiting or not exited:
         return None
     ends = (replica.pod.finished_at for replica in exited if replica.pod is not None)

@@ -9,7 +9,8 @@ write that follows, since it may go as well. `docs/decisions/0033-the-root-is-cr
 
 import msgspec
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.observed import PodView
@@ -25,7 +26,7 @@ def last_created(job: MXJob) -> tuple[str, int] | None:
     if restart_scope(job) != "Job" or not (is_new or status.started_replicas):
         return None
     types = [replica_type for replica_type, spec in job.spec.mx_replica_specs.items() if spec.replicas]
-    root = next((replica_type for replica_type in types if replica_type in names.ROOT_TYPES), None)
+    root = next((replica_type for replica_type in types if TYPES[replica_type].is_root), None)
     first = root or next(iter(types), None)
     return None if first is None else (first, 0)
 

@@ -1,13 +1,13 @@
 """The replicas of a job, each with what became of it: the one reading of pods that all policies share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Final
 
 import msgspec
 
-from mxnet_operator.api import names
 from mxnet_operator.api.conditions import RUNNING, is_true
+from mxnet_operator.api.replica_types import TYPES, ReplicaType
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.disruption import EVICTED
@@ -82,6 +82,11 @@ def of_types(replicas: Iterable[Replica], *types: str) -> tuple[Replica, ...]:
     return tuple(replica for replica in replicas if replica.type in types)
 
 
+def those(replicas: Iterable[Replica], holds: Callable[[ReplicaType], bool]) -> tuple[Replica, ...]:
+    """Those of whose type something holds."""
+    return tuple(replica for replica in replicas if holds(TYPES[replica.type]))
+
+
 def labels(replicas: Sequence[Replica]) -> str:
     """The first of them by name, and how many more there are: `worker-0, worker-1 and 3 more`."""
     named = ", ".join(replica.label for replica in replicas[:NAMED])
@@ -95,7 +100,7 @@ def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
 
 def is_tuning(replicas: Iterable[Replica]) -> bool:
     """Whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
-    return has_type(replicas, names.TUNER)
+    return bool(those(replicas, lambda each: each.works and each.tunes))
 
 
 def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MAX_RESULT
 from mxnet_operator.plan.replicas import Outcome, Replica
 
@@ -13,6 +13,6 @@ def result_of(replicas: Iterable[Replica]) -> str:
     In the status it outlives the pod, and a workflow step that reads one object has it too.
     """
     for replica in replicas:
-        if replica.type in (names.WORKER, names.TUNER) and replica.index == 0 and replica.outcome is Outcome.DONE:
+        if TYPES[replica.type].reports_result and replica.index == 0 and replica.outcome is Outcome.DONE:
             return replica.pod.message[:MAX_RESULT] if replica.pod is not None else ""
     return ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import CreateService, DeleteService
 from mxnet_operator.plan.children import ChildRule, ChildView
@@ -19,7 +20,7 @@ def wanted_services(job: MXJob) -> tuple[CreateService, ...]:
 
 def _services(job: MXJob) -> Iterator[CreateService]:
     for replica_type, spec in job.spec.mx_replica_specs.items():
-        if replica_type in names.ROOT_TYPES:
+        if TYPES[replica_type].is_root:
             for index in range(spec.replicas or 0):
                 yield CreateService(names.replica_name(job.metadata.name, replica_type, index), "root")
     yield CreateService(names.subdomain(job.metadata.name), "replicas")

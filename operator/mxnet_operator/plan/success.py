@@ -8,7 +8,7 @@ from datetime import datetime
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.replicas import Outcome, Replica, has_type, is_tuning, of_types
+from mxnet_operator.plan.replicas import Outcome, Replica, has_type, is_tuning, of_types, those
 from mxnet_operator.plan.scheduler_grace import has_outlived_grace
 
 
@@ -20,9 +20,9 @@ def has_succeeded(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> b
 
 def _deciding(policy: str | None, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
     if is_tuning(replicas):
-        return of_types(replicas, names.TUNER)
+        return those(replicas, lambda each: each.decides and each.tunes)
     if policy == "Scheduler" and has_type(replicas, names.SCHEDULER):
         return of_types(replicas, names.SCHEDULER)
     if policy == "AllWorkers" and has_type(replicas, names.WORKER):
         return of_types(replicas, names.WORKER)
-    return of_types(replicas, names.SCHEDULER, names.WORKER) or replicas
+    return those(replicas, lambda each: each.decides and not each.tunes) or replicas

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 
 HOOK: Final = Path(__file__).parent / "hook"
@@ -52,7 +53,7 @@ def config_map(namespace: str) -> dict[str, Any]:
 
 def wants_hook(job: MXJob, replica_type: str) -> bool:
     """Whether pods of this type of a job with defaults are to have the hook: workers, unless it is switched off."""
-    return replica_type == names.WORKER and bool(job.spec.run_policy.fail_fast)
+    return TYPES[replica_type].fails_fast and bool(job.spec.run_policy.fail_fast)
 
 
 def can_take_hook(spec: dict[str, Any]) -> bool:
