@@ -5,6 +5,7 @@ from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import RecordingClient, World
 
 from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.plan import Policy
 
 
 @pytest.fixture
@@ -22,11 +23,17 @@ async def namespace(api):
 
 
 @pytest.fixture
-async def world(kubernetes, api, namespace):
+def policy():
+    """The times of the controller; a module that can't wait for them has its own."""
+    return Policy()
+
+
+@pytest.fixture
+async def world(kubernetes, api, namespace, policy):
     """The namespace with a controller at work."""
     kubeconfig = kubernetes.kubeconfig("controller")
     async with RecordingClient(load_credentials(str(kubeconfig))) as client:
         made = World(api, client, kubeconfig, namespace)
-        await made.start()
+        await made.start(policy=policy)
         yield made
         await made.stop()

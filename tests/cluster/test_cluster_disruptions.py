@@ -12,7 +12,7 @@ from fake_nodes import fake_node, fake_nodes, fated
 from pod_history import pod_history
 from waiting import SECONDS
 
-from mxnet_operator.plan import backoff
+from mxnet_operator.plan import Policy
 
 pytestmark = pytest.mark.kubernetes
 
@@ -29,10 +29,10 @@ async def node(api):
         yield
 
 
-@pytest.fixture(autouse=True)
-def short_backoff(monkeypatch):
+@pytest.fixture
+def policy():
     """The wait between attempts grows as always, from a second."""
-    monkeypatch.setattr(backoff, "FIRST", timedelta(seconds=1))
+    return Policy(first_backoff=timedelta(seconds=1))
 
 
 def gang(policy="OnFailure", fates=(), **run_policy):

@@ -170,7 +170,10 @@ def home() -> Iterator[LocalCluster]:
 def local_cluster(mxnet_python: Path) -> Iterator[LocalCluster]:
     """The cluster of this test run, with the image of examples/digits; its jobs have names of their own."""
     with new_home() as cluster:
-        for args in (("image", "add", DIGITS_IMAGE, str(DIGITS)), ("up", "--detach", "--cpus", "8")):
+        for args in (
+            ("image", "add", DIGITS_IMAGE, str(DIGITS)),
+            ("up", "--detach", "--cpus", "8", "--restart-backoff", "1"),
+        ):
             done = cluster.mxjob("local", *args)
             assert done.returncode == 0, done.stderr
         yield cluster

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,6 +65,14 @@ def up(  # noqa: PLR0917 - options
             "cluster; plain `kubectl get mxjobs` then means the first of them.",
         ),
     ] = False,
+    restart_backoff: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=600.0,
+            help="Seconds that a job waits before its first restart; each further wait is twice as long.",
+        ),
+    ] = 10.0,
     announce: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
@@ -73,14 +82,16 @@ def up(  # noqa: PLR0917 - options
     with extra_needed("local"):
         from mxnet_operator.cli import serve  # noqa: PLC0415
         from mxnet_operator.local.cluster import ClusterOptions  # noqa: PLC0415
+        from mxnet_operator.plan import Policy  # noqa: PLC0415
 
     options = ClusterOptions(cpus, gpus, control_plane.value, legacy)
+    policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
     if announce is not None:
-        serve.in_background(options, announce)
+        serve.in_background(options, policy, announce)
     elif detach:
-        serve.detach(options)
+        serve.detach(options, policy)
     else:
-        serve.in_foreground(options)
+        serve.in_foreground(options, policy)
 
 
 @app.command()

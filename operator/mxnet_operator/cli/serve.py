@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,6 +24,7 @@ from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAM
 from mxnet_operator.local.control_plane.programs import ProgramError
 from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
 from mxnet_operator.local.state import ClusterState, running_state
+from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
 _TIMES = LeaseTimes(duration=3600, renew_deadline=3000.0, retry_period=600.0)
@@ -35,7 +37,7 @@ _HOW_TO_GET_PROGRAMS = (
 )
 
 
-def in_foreground(options: ClusterOptions) -> None:
+def in_foreground(options: ClusterOptions, policy: Policy) -> None:
     """Be the cluster until Ctrl-C, saying what happens."""
     _log_to_stderr("%(asctime)s %(message)s", "%H:%M:%S")
     for quiet in ("mxnet_operator.kube", "mxnet_operator.controller.controller"):
@@ -49,14 +51,14 @@ def in_foreground(options: ClusterOptions) -> None:
         say("Ctrl-C stops it and everything that it runs.\n")
 
     try:
-        _serve(options, lambda step: spinner.update(Text(f"starting: {step}")), ready)
+        _serve(options, policy, lambda step: spinner.update(Text(f"starting: {step}")), ready)
     finally:
         spinner.stop()
     say("the local cluster has stopped")
     leave(Exit.OK)
 
 
-def in_background(options: ClusterOptions, announce: int) -> None:
+def in_background(options: ClusterOptions, policy: Policy, announce: int) -> None:
     """Be the cluster until a signal comes; `announce` is the pipe to the process that waits for us."""
     _log_to_stderr("%(asctime)s %(levelname)s %(name)s: %(message)s", None)
     announcer = daemon.Announcer(announce)
@@ -64,10 +66,10 @@ def in_background(options: ClusterOptions, announce: int) -> None:
     def ready(_: ClusterState) -> None:
         announcer.ready()
 
-    _serve(options, announcer.step, ready)
+    _serve(options, policy, announcer.step, ready)
 
 
-def detach(options: ClusterOptions) -> None:
+def detach(options: ClusterOptions, policy: Policy) -> None:
     """Start a cluster in the background and return once it is ready; one that runs already will do."""
     home = mxjob_home()
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
@@ -78,6 +80,7 @@ def detach(options: ClusterOptions) -> None:
         command += ["--gpus", str(options.gpus)]
     if options.legacy:
         command += ["--legacy"]
+    command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
     try:
         with message_console().status("starting the local cluster") as spinner:
             state = daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
@@ -94,12 +97,19 @@ def detach(options: ClusterOptions) -> None:
     _say_how_to_use(state)
 
 
-def _serve(options: ClusterOptions, on_step: Callable[[str], None], on_ready: Callable[[ClusterState], None]) -> None:
+def _serve(
+    options: ClusterOptions,
+    policy: Policy,
+    on_step: Callable[[str], None],
+    on_ready: Callable[[ClusterState], None],
+) -> None:
     async def main(home: Path) -> None:
         stop = asyncio.Event()
         with first_signal() as interrupted:
             interrupted.add_done_callback(lambda _: stop.set())
-            await run_cluster(home, options, make_controller, on_step=on_step, on_ready=on_ready, stop=stop)
+            await run_cluster(
+                home, options, partial(make_controller, policy=policy), on_step=on_step, on_ready=on_ready, stop=stop
+            )
 
     try:
         asyncio.run(main(mxjob_home()))
@@ -113,14 +123,14 @@ def _serve(options: ClusterOptions, on_step: Callable[[str], None], on_ready: Ca
         _died(error)
 
 
-def make_controller(client: Client) -> Controller:
+def make_controller(client: Client, policy: Policy | None = None) -> Controller:
     """The controller of a local cluster, which holds the Lease: `mxnet-operator run` beside it stands by.
 
     It renews every ten minutes, so that an idle cluster stays idle. Nobody waits for the Lease of a cluster that ended:
     its API server goes with it, and a cluster that starts again has the same identity.
     """
     elector = Elector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
-    return Controller(client, elector=elector)
+    return Controller(client, elector=elector, policy=policy)
 
 
 def _died(error: ComponentDiedError) -> NoReturn:

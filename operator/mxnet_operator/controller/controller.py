@@ -26,6 +26,7 @@ from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.kube.supervision import keep_running
+from mxnet_operator.plan import Policy
 
 DEFAULT_WORKERS: Final = 8
 """Jobs looked at at a time, but for those whose many requests wait for their turns: they share one CPU."""
@@ -54,12 +55,13 @@ class Controller:
         fail_fast_hook: bool = False,
         look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,
         child_kinds: Sequence[ChildKind] = KINDS,
+        policy: Policy | None = None,
     ) -> None:
         """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all.
 
         `fail_fast_hook` is for clusters whose kubelets don't add the hook themselves, as the local one does. The CRDs
         of kinds other than MXJob are looked for every `look_for_kinds` seconds until they are there, and those of
-        children that no job needs all the time.
+        children that no job needs all the time. `policy` has the times that no field of a job sets.
         """
         self.elector = elector
         self.synced = asyncio.Event()
@@ -68,6 +70,7 @@ class Controller:
         self._observer = observer or ControllerObserver()
         self._look_for_kinds = look_for_kinds
         self._fail_fast_hook = fail_fast_hook
+        self._policy = policy
         self.queue = WorkQueue(observer=self._observer)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._turns = Turns()
@@ -103,6 +106,7 @@ class Controller:
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
+                policy=self._policy,
             )
             added.append(jobs)
         self._jobs += added

@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import conditions, forms
-from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
@@ -38,7 +37,7 @@ from mxnet_operator.kube.errors import WriteFencedError
 from mxnet_operator.plan import (
     Observed,
     Plan,
-    as_started,
+    Policy,
     creation_refused,
     nodes_in_doubt,
     plan,
@@ -70,6 +69,7 @@ class Reconciler:
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
+        policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """The caches are read, never waited for.
@@ -85,6 +85,7 @@ class Reconciler:
         self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._reader = Reader(kind)
+        self._policy = policy or Policy()
         self._ended: dict[str, str] = {}  # By job, the uid of the one whose pods were asked for by name at its end.
         self._workflows = Workflows(client, self._recorder, now)
         self._leases = leases or Leases()
@@ -162,9 +163,9 @@ class Reconciler:
             decided = await self._plan(job, observed)
         key = f"{job.metadata.namespace}/{job.metadata.name}"
         is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
-        if relies_on_absence(job, decided) or is_new_end:
-            started = as_started(with_defaults(job))
-            if unwatched := await unwatched_pods(self._client, started, observed.pods):
+        if decided.job is not None and (relies_on_absence(job, decided) or is_new_end):
+            unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
+            if unwatched:
                 observed = msgspec.structs.replace(observed, pods=(*observed.pods, *unwatched))
                 decided = await self._plan(job, observed)
         if is_new_end:
@@ -173,20 +174,20 @@ class Reconciler:
 
     async def _plan(self, job: MXJob, observed: Observed) -> Plan:
         now = self._now()
-        if doubtful := nodes_in_doubt(job, observed, now):
+        if doubtful := nodes_in_doubt(job, observed, now, self._policy):
             observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
-        return plan(job, observed, now)
+        return plan(job, observed, now, self._policy)
 
     async def _carry_out(
         self, read: JobRead, job: MXJob, observed: Observed, decided: Plan, on_long: Callable[[], None]
     ) -> timedelta | None:
         left = read.form.has_phases and self._has_pods_left(job, observed, decided)
-        if not decided.actions:
+        started = decided.job
+        if not decided.actions or started is None:
             await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
         if len(decided.actions) > IN_FLIGHT:
             on_long()
-        started = as_started(with_defaults(job))
         outcome = await self._executor.carry_out(started, decided.actions)
         if outcome.error is not None and ends_job(decided):
             raise outcome.error  # What did not happen is not told.
@@ -207,7 +208,7 @@ class Reconciler:
     def _has_pods_left(self, job: MXJob, observed: Observed, decided: Plan) -> bool:
         """Whether pods of a job that is over, or is now, are still to go."""
         if decided.status is not None and conditions.is_terminal(decided.status):
-            decided = plan(msgspec.structs.replace(job, status=decided.status), observed, self._now())
+            decided = plan(msgspec.structs.replace(job, status=decided.status), observed, self._now(), self._policy)
         acts = any(isinstance(action, (DeletePod, StopPod)) for action in decided.actions)
         return acts or any(pod.deleting for pod in observed.owned_by(job.metadata.uid).pods)
 

@@ -3,10 +3,10 @@
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
-from mxnet_operator.plan.elastic import as_started
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
+from mxnet_operator.plan.policy import Policy
 from mxnet_operator.plan.refusal import Refused, creation_refused, reconcile_failed, reconciled, refuse
 from mxnet_operator.plan.services import ServiceView
 from mxnet_operator.plan.stuck import nodes_in_doubt
@@ -19,9 +19,9 @@ __all__ = [
     "Observed",
     "Plan",
     "PodView",
+    "Policy",
     "Refused",
     "ServiceView",
-    "as_started",
     "creation_refused",
     "goes_with_workflow",
     "kept_lease",

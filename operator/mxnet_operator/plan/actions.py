@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from mxnet_operator.api.types import MXJobStatus
+from mxnet_operator.api.types import MXJob, MXJobStatus
 
 
 class CreateChild(msgspec.Struct, frozen=True, gc=False):
@@ -96,7 +96,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The answer to one look at a job.
 
     `status` is the whole new status, or None where nothing in it changes. A verdict (Succeeded, Failed) and a teardown
@@ -108,3 +108,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     status: MXJobStatus | None = None
     events: tuple[Event, ...] = ()
     requeue_after: timedelta | None = None
+    job: MXJob | None = None
+    """The job that was decided about: with its defaults, and as it was started. None for one that can't be run.
+
+    No part of what is asked for: two plans that differ in nothing else are equal.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another plan asks for the same."""
+        return isinstance(other, Plan) and self._asked == other._asked
+
+    def __hash__(self) -> int:
+        """Of what it asks for."""
+        return hash(self.actions)
+
+    @property
+    def _asked(self) -> tuple[object, ...]:
+        return self.actions, self.status, self.events, self.requeue_after

@@ -7,16 +7,15 @@ from typing import Final
 from mxnet_operator.api import conditions
 from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.policy import DEFAULT, Policy
 
-FIRST: Final = timedelta(seconds=10)
-LONGEST: Final = timedelta(minutes=10)
 CLOCK_SKEW: Final = timedelta(minutes=1)
 """How far apart the clocks of two controllers may be without anybody having set one."""
 JITTER: Final = 0.1
 """Part of the wait by which jobs that failed together come back apart."""
 
 
-def next_attempt(job: MXJob, now: datetime) -> datetime | None:
+def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetime | None:
     """When the pods of the next attempt may be made; None where there is nothing to wait for.
 
     Neither a resumed job waits, nor one after its first disruption, nor one whose last attempt ended in the future: a
@@ -29,7 +28,7 @@ def next_attempt(job: MXJob, now: datetime) -> datetime | None:
     doublings = (status.restarts_count_towards_max or status.restarts - 1) - 1
     if since is None or doublings < 0 or since > now + CLOCK_SKEW:
         return None
-    wait = min(FIRST * (1 << min(doublings, 10)), LONGEST)
+    wait = min(policy.first_backoff * (1 << min(doublings, 10)), policy.longest_backoff)
     return after(since, wait.total_seconds() * (1 + JITTER * _fraction(job)))
 
 

@@ -22,6 +22,7 @@ from mxnet_operator.plan.labels import told as labels_told
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.policy import DEFAULT, Policy
 from mxnet_operator.plan.replicas import replicas_of
 from mxnet_operator.plan.restart import Teardown, judge
 from mxnet_operator.plan.status import (
@@ -42,23 +43,40 @@ from mxnet_operator.plan.workflow import ASK_AGAIN, deleted, goes_with_workflow
 _AT_ONCE = timedelta(0)
 
 
-def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
+class _Read(msgspec.Struct, frozen=True):
+    """A job in three readings."""
+
+    asked: MXJob
+    """As its user wrote it."""
+    specified: MXJob
+    """With its defaults."""
+    effective: MXJob
+    """With its defaults, and as it was started: what runs."""
+
+
+def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> Plan:
     """What to do next with a valid job, given its children as observed; `now` is UTC.
 
     Pure: the same arguments give the same answer, and carrying an answer out twice does no harm.
     """
+    specified = with_defaults(job)
+    read = _Read(job, specified, as_started(specified))
+    decided = _decide(read, observed.owned_by(job.metadata.uid), now.replace(microsecond=0), policy)
+    return msgspec.structs.replace(decided, job=read.effective)
+
+
+def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
+    job = read.asked
     if job.metadata.deletion_timestamp is not None:
         return Plan()
-    now = now.replace(microsecond=0)
-    observed = observed.owned_by(job.metadata.uid)
     if conditions.is_terminal(job.status):
-        return _finished(as_started(with_defaults(job)), observed, now)
+        return _finished(read.effective, observed, now)
     if observed.workflow_over:
         return deleted(job, observed.workflow_over)
     lease, left = kept_lease(job), observed.lease_left
     if lease is not None and left is not None and left <= _AT_ONCE:
         return expired(job, lease)
-    decided = _unfinished(job, observed, now)
+    decided = _unfinished(read, observed, now, policy)
     workflow_in = ASK_AGAIN if goes_with_workflow(job) else None
     soonest = _soonest(
         decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
@@ -66,10 +84,8 @@ def plan(job: MXJob, observed: Observed, now: datetime) -> Plan:
     return msgspec.structs.replace(decided, requeue_after=soonest)
 
 
-def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
-    """`asked` is the job as its user wrote it, before defaults."""
-    specified = with_defaults(asked)
-    job = as_started(specified)
+def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
+    job = read.effective
     going = outgoing(job, observed)
     present = observed.without(going)
     replicas = replicas_of(job, present)
@@ -79,18 +95,18 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
     if has_succeeded(job, replicas, now):
         return _told("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
     if job.spec.run_policy.suspend:
-        return suspend(job, observed, now)
+        return suspend(job, observed, now, policy)
     if isinstance(verdict, Teardown):
         return _told("Warning", restarting_status(job, observed, verdict, now), job.status)
     deadline = next_deadline(job, replicas, going)
     if deadline is not None and deadline.at <= now:
         return _told("Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods))
     status = running_status(job, replicas, now)
-    left = left_behind(status.conditions, going, observed.nodes, now)
-    told = with_ignored_change(specified, left.conditions, now)
+    left = left_behind(status.conditions, going, observed.nodes, now, policy)
+    told = with_ignored_change(read.specified, left.conditions, now)
     status = msgspec.structs.replace(status, conditions=told)
     record_in = time_to_record(job.status, status, replicas, now)
-    begin = next_attempt(job, now)
+    begin = next_attempt(job, now, policy)
     waiting = begin is not None and begin > now
     return Plan(
         actions=(
@@ -102,7 +118,7 @@ def _unfinished(asked: MXJob, observed: Observed, now: datetime) -> Plan:
         ),
         status=status if record_in == _AT_ONCE else None,
         events=(
-            *(() if job.status.conditions else notices(asked)),
+            *(() if job.status.conditions else notices(read.asked)),
             *left.events,
             *labels_told(present.pods),
             *trouble_events(job.status.conditions, told),

@@ -16,13 +16,8 @@ from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import DeletePod, Event
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
+from mxnet_operator.plan.policy import DEFAULT, Policy
 
-SLACK: Final = timedelta(seconds=30)
-"""How long after its deletionTimestamp, which includes the grace period, a pod is waited for without a word: kubelets
-unmount volumes and report before they let go."""
-ASK_AGAIN: Final = timedelta(seconds=15)
-"""How often the nodes of such pods are asked after: nothing watches them."""
-ASK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 _NAMED: Final = 5
 
 
@@ -35,19 +30,23 @@ class Left(msgspec.Struct, frozen=True):
     look_again: timedelta | None = None
 
 
-def nodes_in_doubt(job: MXJob, observed: Observed, now: datetime) -> tuple[str, ...]:
+def nodes_in_doubt(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> tuple[str, ...]:
     """The nodes that `plan` has to know of before it is asked: those of pods that won't go."""
     if job.metadata.deletion_timestamp is not None or conditions.is_terminal(job.status):
         return ()
     pods = observed.owned_by(job.metadata.uid).pods
-    return tuple(sorted({pod.node_name for pod in _stuck(pods, now) if pod.node_name and not pod.forced}))
+    return tuple(sorted({pod.node_name for pod in _stuck(pods, now, policy) if pod.node_name and not pod.forced}))
 
 
 def left_behind(
-    current: tuple[Condition, ...], going: tuple[PodView, ...], nodes: tuple[NodeView, ...], now: datetime
+    current: tuple[Condition, ...],
+    going: tuple[PodView, ...],
+    nodes: tuple[NodeView, ...],
+    now: datetime,
+    policy: Policy = DEFAULT,
 ) -> Left:
     """What `going`, the pods of an attempt that was torn down, still ask for; `current` are the job's conditions."""
-    stuck = _stuck(going, now)
+    stuck = _stuck(going, now, policy)
     states = {node.name: node.state for node in nodes}
     lost = tuple(pod for pod in stuck if states.get(pod.node_name) in ("Gone", "OutOfService") and not pod.forced)
     waited_for = tuple(pod for pod in stuck if pod not in lost)
@@ -66,16 +65,17 @@ def left_behind(
             current, conditions.PODS_TERMINATING, conditions.REASON_TERMINATED, "They have gone.", now
         )
     return Left(
-        told, _forced(lost), tuple(_events(current, told, lost, states)), _look_again(going, stuck, states, now)
+        told, _forced(lost), tuple(_events(current, told, lost, states)), _look_again(going, stuck, states, now, policy)
     )
 
 
-def _stuck(pods: Iterable[PodView], now: datetime) -> tuple[PodView, ...]:
-    return tuple(sorted((pod for pod in pods if pod.delete_by and _overdue_at(pod.delete_by) <= now), key=_by_name))
+def _stuck(pods: Iterable[PodView], now: datetime, policy: Policy) -> tuple[PodView, ...]:
+    overdue = (pod for pod in pods if pod.delete_by and _overdue_at(pod.delete_by, policy) <= now)
+    return tuple(sorted(overdue, key=_by_name))
 
 
-def _overdue_at(delete_by: datetime) -> datetime:
-    return after(delete_by, SLACK.total_seconds())
+def _overdue_at(delete_by: datetime, policy: Policy) -> datetime:
+    return after(delete_by, policy.termination_slack.total_seconds())
 
 
 def _by_name(pod: PodView) -> str:
@@ -122,10 +122,10 @@ def _why(pod: PodView, states: Mapping[str, str]) -> str:
 
 
 def _look_again(
-    going: tuple[PodView, ...], stuck: tuple[PodView, ...], states: Mapping[str, str], now: datetime
+    going: tuple[PodView, ...], stuck: tuple[PodView, ...], states: Mapping[str, str], now: datetime, policy: Policy
 ) -> timedelta | None:
     asked = [pod for pod in stuck if not pod.forced]
     if any(states.get(pod.node_name) != "Forbidden" for pod in asked):
-        return ASK_AGAIN
-    waits = [_overdue_at(pod.delete_by) - now for pod in going if pod.delete_by and pod not in stuck]
-    return min([*waits, *([ASK_AGAIN_WHERE_FORBIDDEN] if asked else [])], default=None)
+        return policy.ask_for_nodes
+    waits = [_overdue_at(pod.delete_by, policy) - now for pod in going if pod.delete_by and pod not in stuck]
+    return min([*waits, *([policy.ask_for_nodes_where_forbidden] if asked else [])], default=None)

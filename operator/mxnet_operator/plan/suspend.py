@@ -16,11 +16,12 @@ from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.elastic import without_ignored_change
 from mxnet_operator.plan.joining import all_have_existed
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.policy import DEFAULT, Policy
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.stuck import left_behind
 
 
-def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
+def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> Plan:
     """What to do next with a job that is not over and whose `suspend` is true.
 
     First the attempt is raised, so that no later look takes the deleted pods for lost ones; then they are deleted.
@@ -37,7 +38,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime) -> Plan:
         return Plan(status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)))
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
     deletions: tuple[Action, ...] = (*pods, *child_deletions(observed))
-    left = left_behind(status.conditions, observed.pods, observed.nodes, now)
+    left = left_behind(status.conditions, observed.pods, observed.nodes, now, policy)
     status = msgspec.structs.replace(status, conditions=left.conditions)
     if observed.pods:
         return Plan(

@@ -295,8 +295,8 @@ MUTATIONS = (
     Mutation(
         "take a pod without its label for gone",
         "controller/reconcile.py",
-        "if unwatched := await unwatched_pods(",
-        "if False and await unwatched_pods(",
+        "            if unwatched:\n",
+        "            if False and unwatched:\n",
     ),
     Mutation(
         "believe the labels of a pod",

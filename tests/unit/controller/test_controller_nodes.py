@@ -9,7 +9,7 @@ from waiting import until
 
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.kube.errors import ApiError
-from mxnet_operator.plan import NodeView, stuck
+from mxnet_operator.plan import NodeView, Policy
 
 NODES = "/api/v1/nodes"
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
@@ -47,11 +47,8 @@ async def test_no_right_to_read_nodes_is_an_answer():
     assert await node_views(Forbidding(), ["node"]) == (NodeView(name="node", state="Forbidden"),)
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    """Controllers give stuck pods no slack, and look at their nodes all the time."""
-    monkeypatch.setattr(stuck, "SLACK", timedelta(0))
-    monkeypatch.setattr(stuck, "ASK_AGAIN", timedelta(seconds=0.1))
+IMPATIENT = Policy(termination_slack=timedelta(0), ask_for_nodes=timedelta(seconds=0.1))
+"""Controllers give stuck pods no slack, and look at their nodes all the time."""
 
 
 async def lose_a_worker(w):
@@ -83,8 +80,9 @@ def terminating(jobs, status):
 
 
 @pytest.mark.parametrize("end", ["deleted", "tainted"])
-async def test_a_gang_waits_for_a_pod_on_a_lost_node_until_that_can_run_it_no_more(tmp_path, impatient, end):
-    async with world(tmp_path) as w:
+async def test_a_gang_waits_for_a_pod_on_a_lost_node_until_that_can_run_it_no_more(tmp_path, end):
+    async with world(tmp_path, start=False) as w:
+        await w.start(policy=IMPATIENT)
         old = await lose_a_worker(w)
         (condition,) = terminating(await w.eventually(JOBS, lambda jobs: terminating(jobs, "True")), "True")
         assert "pod digits-worker-0 on node lost" in condition["message"]
@@ -102,7 +100,7 @@ async def test_a_gang_waits_for_a_pod_on_a_lost_node_until_that_can_run_it_no_mo
         assert "digits-worker-0 on node lost" in (await w.event("ForceDeletedPod"))["message"]
 
 
-async def test_while_nothing_changes_nothing_is_written_and_no_other_node_asked_after(tmp_path, impatient, monkeypatch):
+async def test_while_nothing_changes_nothing_is_written_and_no_other_node_asked_after(tmp_path, monkeypatch):
     asked, get = [], RecordingClient.get_as
 
     async def noted(client, path, *args, **kwargs):
@@ -110,7 +108,8 @@ async def test_while_nothing_changes_nothing_is_written_and_no_other_node_asked_
         return await get(client, path, *args, **kwargs)
 
     monkeypatch.setattr(RecordingClient, "get_as", noted)
-    async with world(tmp_path) as w:
+    async with world(tmp_path, start=False) as w:
+        await w.start(policy=IMPATIENT)
         await lose_a_worker(w)
         await w.event("PodsTerminating")
         written = len(w.writes)

@@ -23,6 +23,7 @@ from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.local.apiserver import validation
+from mxnet_operator.plan import decide
 
 KEY = "default/digits"
 
@@ -32,7 +33,7 @@ STAGES = {
     "the workflow": (reconcile.Workflows, "why_over"),
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
-    "defaults": (reconcile, "with_defaults"),
+    "defaults": (decide, "with_defaults"),
     "building a pod": (pods, "build_pod"),
     "building a Service": (services, "build_service"),
     "the hook": (executor, "wants_hook"),

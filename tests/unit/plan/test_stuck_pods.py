@@ -8,12 +8,12 @@ import pytest
 from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services
 
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import NodeView, Observed, Plan, PodView, nodes_in_doubt, plan
+from mxnet_operator.plan import NodeView, Observed, Plan, PodView, Policy, nodes_in_doubt, plan
 from mxnet_operator.plan.actions import CreatePod, DeletePod
-from mxnet_operator.plan.stuck import ASK_AGAIN, ASK_AGAIN_WHERE_FORBIDDEN, SLACK
 
 SECOND = timedelta(seconds=1)
-LATE = NOW + SLACK
+POLICY = Policy()
+LATE = NOW + POLICY.termination_slack
 
 
 def restarting(**run_policy: Any) -> MXJob:
@@ -68,7 +68,7 @@ class TestWhatIsSaid:
         job = restarting()
         answer = look(job, going(job), seconds=3600)
         assert [action for action in answer.actions if isinstance(action, CreatePod | DeletePod)] == []
-        assert answer.requeue_after == ASK_AGAIN
+        assert answer.requeue_after == POLICY.ask_for_nodes
 
     def test_the_same_is_said_once(self) -> None:
         job = restarting()
@@ -142,7 +142,7 @@ class TestForce:
         answer = look(job, going(job), node="Forbidden")
         assert "may not look at nodes" in terminating(answer).message
         assert "kubectl delete pod --grace-period=0 --force" in terminating(answer).message
-        assert answer.requeue_after == ASK_AGAIN_WHERE_FORBIDDEN
+        assert answer.requeue_after == POLICY.ask_for_nodes_where_forbidden
 
 
 class TestWhatEndsTheWait:
@@ -165,7 +165,7 @@ class TestWhatEndsTheWait:
         job = with_suspend(restarting(), True)
         answer = look(job, going(job))
         assert terminating(answer).status == "True"
-        assert answer.requeue_after == ASK_AGAIN
+        assert answer.requeue_after == POLICY.ask_for_nodes
         job = after(job, answer)
         assert look(job, going(job)).status is None
         assert look(job, going(job), node="Gone").actions == (
