@@ -62,6 +62,7 @@ def version_schema(kind: Kind, version: str) -> Schema:
 
     The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
     operator did (a sample of kubeflow/mxnet-operator shows it). It also marks such a job that comes back as v1.
+    Only the stored version describes its fields (decision 0063): a CRD with three copies is too large to apply.
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
     sentences: tuple[Sentence, ...] = (*rules_of(kind), *transition_rules_of(kind))
@@ -78,6 +79,22 @@ def version_schema(kind: Kind, version: str) -> Schema:
         if isinstance(rule, Rule) and rule.required:
             validation["reason"] = "FieldValueRequired"
         node.setdefault("x-kubernetes-validations", []).append(validation)
+    if version != kind.stored:
+        _drop_descriptions(schema)
+        schema["description"] = (
+            f"{kind.kind} in API version {version}; for descriptions of its fields add"
+            f" --api-version={kind.api_version} to kubectl explain."
+        )
     if (kind, version) == (MXJOB, "v1beta1"):
         schema["properties"]["spec"]["properties"]["cleanPodPolicy"]["default"] = "All"
     return schema
+
+
+def _drop_descriptions(schema: Schema) -> None:
+    """Remove in place the descriptions of a schema and of all below it."""
+    schema.pop("description", None)
+    for child in schema.get("properties", {}).values():
+        _drop_descriptions(child)
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            _drop_descriptions(schema[key])

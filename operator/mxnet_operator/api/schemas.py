@@ -75,14 +75,17 @@ def _without_templates(kind: Kind) -> Schema:
     status = properties["status"]["properties"]
     status.update(_fields(OlderStatus))
     # A map in v1, a list in the list forms: no one type fits.
-    status["replicaStatuses"] = {"x-kubernetes-preserve-unknown-fields": True}
+    status["replicaStatuses"] = {
+        "description": "replicaStatuses maps replica types to counts of replicas; a list of them in older formats.",
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
     return schema
 
 
 def _add_refused(schema: Schema, fields: dict[str, Schema]) -> None:
     """Declare fields that a rule refuses, where the schema has none of that name."""
     for name, field in fields.items():
-        refused = {**field, "description": "Not of this form: refused, with the right spelling."}
+        refused = {**field, "description": f"{name} belongs to another format and is rejected."}
         schema["properties"].setdefault(name, refused)
 
 

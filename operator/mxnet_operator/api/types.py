@@ -38,7 +38,8 @@ ExitCode = Annotated[int, Meta(ge=1, le=255, extra_json_schema={"format": "int32
 Template = Annotated[
     dict[str, Any],
     Meta(
-        description="A PodTemplateSpec, as Kubernetes has it; fields unknown here reach the pod untouched.",
+        description="template is the PodTemplateSpec of the replicas. Fields that this version does not know reach the"
+        " pod unchanged.",
         extra_json_schema={POD_TEMPLATE: True},
     ),
 ]
@@ -47,170 +48,273 @@ CleanPodPolicy = Literal["", "All", "None", "Running"]
 
 
 class ReplicaSpec(ApiStruct, frozen=True, kw_only=True):
-    """The replicas of one type."""
+    """ReplicaSpec describes the replicas of one type."""
 
-    replicas: Annotated[Replicas | None, Meta(description="How many pods of this type. Default 1.")] = None
+    replicas: Annotated[
+        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
+    ] = None
     restart_policy: Annotated[
         RestartPolicy | None,
-        Meta(description="What a failed replica does: Never (default), OnFailure, Always, or ExitCode."),
+        Meta(
+            description="restartPolicy defines whether a failed replica is retried: Never (default), OnFailure, Always"
+            " (the same as OnFailure), or ExitCode, where the exit code decides."
+        ),
     ] = None
     template: Template
 
 
 class SchedulingPolicy(ApiStruct, frozen=True, kw_only=True):
-    """How the pods of a job are placed together."""
+    """SchedulingPolicy describes how the pods of a job are scheduled together. It is accepted, but has no effect."""
 
-    min_available: Annotated[Int32 | None, Meta(description="Pods that must fit at once.")] = None
-    queue: ObjectName | None = None
+    min_available: Annotated[
+        Int32 | None, Meta(description="minAvailable is the number of pods that must be schedulable at once.")
+    ] = None
+    queue: Annotated[ObjectName | None, Meta(description="queue is the name of the gang scheduler's queue.")] = None
     min_resources: Annotated[
         dict[str, Any] | None,
-        Meta(extra_json_schema={**_PRESERVE}),
+        Meta(
+            description="minResources is the minimum of resources that the pods need together.",
+            extra_json_schema={**_PRESERVE},
+        ),
     ] = None
-    priority_class: ObjectName | None = None
-    schedule_timeout_seconds: Int32 | None = None
+    priority_class: Annotated[
+        ObjectName | None, Meta(description="priorityClass is the name of the PriorityClass of the pod group.")
+    ] = None
+    schedule_timeout_seconds: Annotated[
+        Int32 | None,
+        Meta(description="scheduleTimeoutSeconds is the time in seconds within which the pod group must be scheduled."),
+    ] = None
 
 
 class ExitCodes(ApiStruct, frozen=True, kw_only=True):
-    """Exceptions to the table of exit codes, for restartPolicy ExitCode (ours)."""
+    """ExitCodes overrides the exit codes that restartPolicy ExitCode retries. Not in training-operator 1.8.1."""
 
-    retryable: Annotated[tuple[ExitCode, ...], Meta(max_length=255)] = ()
-    permanent: Annotated[tuple[ExitCode, ...], Meta(max_length=255)] = ()
+    retryable: Annotated[
+        tuple[ExitCode, ...],
+        Meta(max_length=255, description="retryable lists the exit codes after which a replica is retried."),
+    ] = ()
+    permanent: Annotated[
+        tuple[ExitCode, ...], Meta(max_length=255, description="permanent lists the exit codes that fail the job.")
+    ] = ()
 
 
 class RunPolicy(ApiStruct, frozen=True, kw_only=True):
-    """How the job as a whole runs, ends and is cleaned up."""
+    """RunPolicy describes how the job as a whole runs, is retried, ends and is cleaned up."""
 
     clean_pod_policy: Annotated[
         CleanPodPolicy | None,
-        Meta(description="Which pods of a finished job are deleted: None (default), Running or All."),
+        Meta(
+            description="cleanPodPolicy defines which pods of a finished job are deleted: None (default), Running or"
+            " All."
+        ),
     ] = None
     ttl_seconds_after_finished: Annotated[
-        Int32 | None, Meta(description="Seconds after which a finished job is deleted. Unset: never.")
+        Int32 | None,
+        Meta(
+            description="ttlSecondsAfterFinished is the time in seconds after which a finished job is deleted. If"
+            " unset, it is not deleted."
+        ),
     ] = None
     active_deadline_seconds: Annotated[
-        Int64 | None, Meta(description="Seconds from startTime after which the job fails.")
+        Int64 | None,
+        Meta(
+            description="activeDeadlineSeconds is the time in seconds, counted from status.startTime, after which the"
+            " job fails."
+        ),
     ] = None
     backoff_limit: Annotated[
-        Int32 | None, Meta(description="Restarts after failures before the job fails. Default 6.")
+        Int32 | None,
+        Meta(
+            description="backoffLimit is the number of retries before the job fails. Disruptions of pods, such as an"
+            " eviction by a node drain, do not count. Defaults to 6."
+        ),
     ] = None
     suspend: Annotated[
-        bool | None, Meta(description="True: no pods. Default false.", extra_json_schema={"x-default": False})
+        bool | None,
+        Meta(
+            description="suspend deletes the pods of the job, or prevents their creation, while it is true.",
+            extra_json_schema={"x-default": False},
+        ),
     ] = None
     scheduling_policy: SchedulingPolicy | None = None
     restart_scope: Annotated[
         Literal["Job", "Replica"] | None,
-        Meta(description="What a retry brings back: the whole gang, or the failed replica (ours)."),
+        Meta(
+            description="restartScope defines what a retry restarts: Job (all replicas) or Replica (the failed one)."
+            " Defaults to Replica for tuning and for a lone Worker, else to Job. Not in training-operator 1.8.1."
+        ),
     ] = None
     exit_codes: ExitCodes | None = None
     progress_deadline_seconds: Annotated[
         Int32 | None,
-        Meta(description="Seconds from when all pods are scheduled until all must have started (ours)."),
+        Meta(
+            description="progressDeadlineSeconds is the time in seconds, counted from when all pods are scheduled,"
+            " after which the job fails unless all pods have started. Not in training-operator 1.8.1."
+        ),
     ] = None
     fail_fast: Annotated[
         bool | None,
-        Meta(description="False: no hook that makes a failing worker exit at once. Default true (ours)."),
+        Meta(
+            description="failFast adds a hook to the pods with which a worker whose Python program fails exits at once,"
+            " where MXNet would hang. Defaults to true. Not in training-operator 1.8.1."
+        ),
     ] = None
 
 
 class MXJobSpec(ApiStruct, frozen=True, kw_only=True):
-    """What a user asks for."""
+    """MXJobSpec is the desired state of an MXJob."""
 
-    job_mode: Annotated[str, Meta(description="MXTrain or MXTune.", max_length=63)]
+    job_mode: Annotated[str, Meta(description="jobMode is MXTrain for training or MXTune for tuning.", max_length=63)]
     mx_replica_specs: Annotated[
         dict[str, ReplicaSpec],
         Meta(
-            description=f"The replicas by type: {', '.join(names.REPLICA_TYPES)}.",
+            description="mxReplicaSpecs maps replica types to their replicas. The types are"
+            f" {', '.join(names.REPLICA_TYPES)}.",
             max_length=len(names.REPLICA_TYPES),
         ),
     ]
     run_policy: RunPolicy = RunPolicy()
     success_policy: Annotated[
         Literal["", "AllWorkers", "Scheduler"] | None,
-        Meta(description="Who decides success. Default: the Scheduler and every Worker (ours)."),
+        Meta(
+            description="successPolicy defines which replicas must exit with 0 for the job to succeed: Scheduler or"
+            " AllWorkers. Defaults to the Scheduler and all Workers, or to the Tuner. Not in training-operator 1.8.1."
+        ),
     ] = None
 
 
 class Condition(ApiStruct, frozen=True, kw_only=True, omit_defaults=False):
-    """One condition of a job, in the words of training-operator 1.8.1."""
+    """Condition describes one aspect of the state of an MXJob."""
 
-    type: str
-    status: Literal["True", "False", "Unknown"]
-    reason: str = ""
-    message: str = ""
-    last_update_time: Timestamp | None = None
-    last_transition_time: Timestamp | None = None
+    type: Annotated[str, Meta(description="type is the type of the condition, such as Running or PodsScheduled.")]
+    status: Annotated[
+        Literal["True", "False", "Unknown"],
+        Meta(description="status is the status of the condition: True, False or Unknown."),
+    ]
+    reason: Annotated[
+        str, Meta(description="reason is a CamelCase identifier of the reason for the last change of the condition.")
+    ] = ""
+    message: Annotated[str, Meta(description="message is a human-readable explanation of the condition.")] = ""
+    last_update_time: Annotated[
+        Timestamp | None, Meta(description="lastUpdateTime is when the condition was last updated.")
+    ] = None
+    last_transition_time: Annotated[
+        Timestamp | None,
+        Meta(description="lastTransitionTime is when the status of the condition last changed."),
+    ] = None
 
 
 class ReplicaStatus(ApiStruct, frozen=True, kw_only=True):
-    """Pods of one type by where they are."""
+    """ReplicaStatus counts the replicas of one type by their state."""
 
-    active: Int32 = 0
-    succeeded: Int32 = 0
-    failed: Int32 = 0
+    active: Annotated[Int32, Meta(description="active is the number of running replicas.")] = 0
+    succeeded: Annotated[Int32, Meta(description="succeeded is the number of replicas that have succeeded.")] = 0
+    failed: Annotated[Int32, Meta(description="failed is the number of replicas that have failed.")] = 0
 
 
 class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
-    """What became of it."""
+    """MXJobStatus is the observed state of an MXJob."""
 
     state: Annotated[
         Literal["", "Created", "Running", "Restarting", "Suspended", "Succeeded", "Failed"],
-        Meta(description="The conditions in one word (ours): Argo and kubectl wait compare scalars."),
+        Meta(
+            description="state is the conditions in one word, for clients that compare scalars, such as Argo and"
+            " kubectl wait. Not in training-operator 1.8.1."
+        ),
     ] = ""
     ready: Annotated[
-        str, Meta(description='How many of the replicas run or are done, as "3/4" (ours): for `kubectl get`.')
+        str,
+        Meta(
+            description='ready is how many of the replicas run or have succeeded, such as "3/4". Not in'
+            " training-operator 1.8.1."
+        ),
     ] = ""
     duration: Annotated[
-        str, Meta(description="How long the job took, as 1h5m; set when it is over (ours): for `kubectl get`.")
+        str,
+        Meta(
+            description="duration is the time from startTime to the end of the job, such as 1h5m. Not in"
+            " training-operator 1.8.1."
+        ),
     ] = ""
-    conditions: tuple[Condition, ...] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], Meta(description="conditions is the list of current conditions of the job.")
+    ] = ()
     replica_statuses: dict[str, ReplicaStatus] = {}
     completed_indexes: Annotated[
         dict[str, str],
-        Meta(description='Replicas that are done for good, by type, in the form of Job: "0-2,5" (ours).'),
+        Meta(
+            description="completedIndexes maps replica types to the indexes of the replicas that have succeeded, such"
+            ' as "0-2,5". Not in training-operator 1.8.1.'
+        ),
     ] = {}
     restarts: Annotated[
         Int32,
         Meta(
-            description="Attempts that were torn down: after failures, disruptions and suspensions (ours).",
+            description="restarts is the number of restarts of the job, or of single replicas, after failures,"
+            " disruptions and suspensions. Not in training-operator 1.8.1.",
             # Said by the server, or `kubectl get` would show nothing where it is 0.
             extra_json_schema={"x-default": 0},
         ),
     ] = 0
     restarts_count_towards_max: Annotated[
-        Int32, Meta(description="Those of them that count against runPolicy.backoffLimit (ours).")
+        Int32,
+        Meta(
+            description="restartsCountTowardsMax is the number of restarts that count against runPolicy.backoffLimit."
+            " Not in training-operator 1.8.1."
+        ),
     ] = 0
     restarting_pods: Annotated[
         tuple[str, ...],
         Meta(
             max_length=MAX_REPLICAS,
-            description="uids of pods that are being replaced one by one, for restartScope Replica (ours).",
+            description="restartingPods lists the uids of the pods that are being replaced under restartScope Replica."
+            " Not in training-operator 1.8.1.",
         ),
     ] = ()
     result: Annotated[
         str,
         Meta(
             max_length=MAX_RESULT,
-            description="What Worker 0, or the Tuner, wrote to /dev/termination-log before it exited with 0 (ours).",
+            description="result is what Worker 0, or the Tuner, wrote to /dev/termination-log before it exited with 0."
+            " Not in training-operator 1.8.1.",
         ),
     ] = ""
     started_replicas: Annotated[
         dict[str, Int32],
-        Meta(description="Replicas by type that the job was started with; they stay until it is suspended (ours)."),
+        Meta(
+            description="startedReplicas maps replica types to the number of replicas with which the job was started;"
+            " it is in effect until the job is suspended. Not in training-operator 1.8.1."
+        ),
     ] = {}
     created_attempts: Annotated[
         Int32,
-        Meta(description="Attempts of a gang all of whose pods were created: restarts + 1 from then on (ours)."),
+        Meta(
+            description="createdAttempts is restarts + 1 once all pods of the current attempt have been created. Not"
+            " in training-operator 1.8.1."
+        ),
     ] = 0
     started_scope: Annotated[
-        str, Meta(description="The restartScope that the job was started with; it stays until it is suspended (ours).")
+        str,
+        Meta(
+            description="startedScope is the restartScope with which the job was started; it is in effect until the job"
+            " is suspended. Not in training-operator 1.8.1."
+        ),
     ] = ""
-    start_time: Timestamp | None = None
-    completion_time: Timestamp | None = None
-    last_reconcile_time: Timestamp | None = None
+    start_time: Annotated[
+        Timestamp | None,
+        Meta(description="startTime is when the job was started or last resumed. A suspension clears it."),
+    ] = None
+    completion_time: Annotated[
+        Timestamp | None, Meta(description="completionTime is when the job succeeded or failed.")
+    ] = None
+    last_reconcile_time: Annotated[
+        Timestamp | None,
+        Meta(description="lastReconcileTime is accepted from training-operator 1.8.1 and never set."),
+    ] = None
 
 
 class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
-    """What we read of an object's metadata."""
+    """ObjectMeta is the part of an object's metadata that the project reads."""
 
     name: str = ""
     generate_name: str = ""
@@ -225,7 +329,7 @@ class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
 
 
 class MXJob(ApiStruct, frozen=True, kw_only=True):
-    """A job: one MXNet training or one TVM tuning, with all its processes."""
+    """MXJob is an MXNet training or a TVM tuning with all of its processes."""
 
     api_version: str = names.API_VERSION
     kind: str = names.KIND

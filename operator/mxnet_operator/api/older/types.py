@@ -31,87 +31,122 @@ Opaque = Annotated[dict[str, Any], Meta(extra_json_schema={"x-kubernetes-preserv
 
 
 class Chief(ApiStruct, frozen=True, kw_only=True):
-    """The replica whose end is the job's."""
+    """Chief names the replica whose exit decides the result of the job."""
 
-    replica_name: Annotated[ListType | None, Meta(description="SCHEDULER (default) or WORKER.")] = None
-    replica_index: Annotated[Int32 | None, Meta(description="Default 0.")] = None
+    replica_name: Annotated[
+        ListType | None, Meta(description="replicaName is the type of the chief: SCHEDULER (default) or WORKER.")
+    ] = None
+    replica_index: Annotated[Int32 | None, Meta(description="replicaIndex is the index of the chief, which is 0.")] = (
+        None
+    )
 
 
 class TerminationPolicy(ApiStruct, frozen=True, kw_only=True):
-    """When a job is over."""
+    """TerminationPolicy describes when a job has succeeded."""
 
     chief: Chief | None = None
 
 
 class ListReplica(ApiStruct, frozen=True, kw_only=True):
-    """One entry of a list of replicas."""
+    """ListReplica describes the replicas of one type."""
 
     mx_replica_type: Annotated[
-        ListType | None, Meta(description="SCHEDULER, SERVER or WORKER; the default is the form's.")
+        ListType | None,
+        Meta(
+            description="mxReplicaType is SCHEDULER, SERVER or WORKER. Defaults to WORKER, in fioravanzo.org to"
+            " SCHEDULER."
+        ),
     ] = None
-    replicas: Annotated[Replicas | None, Meta(description="How many pods of this type. Default 1.")] = None
-    ps_root_port: Annotated[Port | None, Meta(description="The port of the parameter server. Default 9091.")] = (
-        msgspec.field(default=None, name="PsRootPort")
-    )
-    mx_port: Annotated[Port | None, Meta(description="fioravanzo.org's name of PsRootPort. Default 9000.")] = None
+    replicas: Annotated[
+        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
+    ] = None
+    ps_root_port: Annotated[
+        Port | None, Meta(description="PsRootPort is the port of the Scheduler. Defaults to 9091.")
+    ] = msgspec.field(default=None, name="PsRootPort")
+    mx_port: Annotated[
+        Port | None, Meta(description="mxPort is the port of the Scheduler in fioravanzo.org. Defaults to 9000.")
+    ] = None
     template: Template
 
 
 class ListSpec(ApiStruct, frozen=True, kw_only=True):
-    """What a user asks for, in the list forms of kubeflow.org/v1alpha1, fioravanzo.org and mxnet.mlkube.io."""
+    """ListSpec is the desired state of a job of kubeflow.org/v1alpha1, fioravanzo.org or mxnet.mlkube.io."""
 
-    job_mode: Annotated[Text | None, Meta(description="dist or local.")] = None
+    job_mode: Annotated[Text | None, Meta(description="jobMode is dist or local.")] = None
     replica_specs: Annotated[
-        tuple[ListReplica, ...], Meta(description="The replicas, one entry for each type.", max_length=MAX_ENTRIES)
+        tuple[ListReplica, ...],
+        Meta(description="replicaSpecs lists the replicas, one entry for each type.", max_length=MAX_ENTRIES),
     ]
-    runtime_id: Annotated[Text | None, Meta(description="Was set by the operator; status.RuntimeId has it now.")] = (
-        msgspec.field(default=None, name="RuntimeId")
-    )
-    mx_image: Annotated[Text | None, Meta(description="Had and has no effect.")] = None
+    runtime_id: Annotated[
+        Text | None, Meta(description="RuntimeId is ignored; the controller sets status.RuntimeId.")
+    ] = msgspec.field(default=None, name="RuntimeId")
+    mx_image: Annotated[Text | None, Meta(description="mxImage is ignored, as it always was.")] = None
     termination_policy: TerminationPolicy | None = None
     cleanup_pod_policy: Annotated[
         CleanPodPolicy | None,
-        Meta(description="Which pods of a finished job are deleted; default All."),
+        Meta(description="cleanupPodPolicy defines which pods of a finished job are deleted. Defaults to All."),
     ] = None
-    scheduler_name: Annotated[ObjectName | None, Meta(description="The scheduler of all pods.")] = None
+    scheduler_name: Annotated[
+        ObjectName | None,
+        Meta(description="schedulerName is the scheduler of the pods whose template names none."),
+    ] = None
 
 
 class FlatSpec(ApiStruct, frozen=True, kw_only=True):
-    """The fields of v1's runPolicy, where v1beta1 and mxnet-operator's own v1 had them: straight under spec."""
+    """FlatSpec has the fields of v1's runPolicy where v1beta1 and mxnet-operator's v1 had them, directly in spec."""
 
-    clean_pod_policy: Annotated[CleanPodPolicy | None, Meta(description="v1beta1. Default All.")] = None
-    ttl_seconds_after_finished: Annotated[Int32 | None, Meta(description="v1beta1.")] = None
-    active_deadline_seconds: Annotated[Int64 | None, Meta(description="mxnet-operator's own v1.")] = None
-    backoff_limit: Annotated[Int32 | None, Meta(description="mxnet-operator's own v1.")] = None
+    clean_pod_policy: Annotated[
+        CleanPodPolicy | None,
+        Meta(description="cleanPodPolicy is v1beta1's runPolicy.cleanPodPolicy. Defaults to All."),
+    ] = None
+    ttl_seconds_after_finished: Annotated[
+        Int32 | None,
+        Meta(description="ttlSecondsAfterFinished is v1beta1's runPolicy.ttlSecondsAfterFinished."),
+    ] = None
+    active_deadline_seconds: Annotated[
+        Int64 | None,
+        Meta(description="activeDeadlineSeconds is kubeflow/mxnet-operator's runPolicy.activeDeadlineSeconds."),
+    ] = None
+    backoff_limit: Annotated[
+        Int32 | None, Meta(description="backoffLimit is kubeflow/mxnet-operator's runPolicy.backoffLimit.")
+    ] = None
     scheduling_policy: SchedulingPolicy | None = None
-    suspend: Annotated[bool | None, Meta(description="mxnet-operator's own v1.")] = None
+    suspend: Annotated[bool | None, Meta(description="suspend is kubeflow/mxnet-operator's runPolicy.suspend.")] = None
 
 
 class LabelledReplica(ApiStruct, frozen=True, kw_only=True):
-    """What a replica of v1beta1 has besides v1's fields."""
+    """LabelledReplica has the field of a v1beta1 replica that v1 lacks."""
 
-    label: Annotated[Text | None, Meta(description="The key of a TVM RPC server (v1beta1).")] = None
+    label: Annotated[Text | None, Meta(description="label is the key of a TVM RPC server in v1beta1.")] = None
 
 
 class NetReplica(ApiStruct, frozen=True, kw_only=True):
-    """The replicas of one type of an MXNetJob."""
+    """NetReplica describes the replicas of one type of an MXNetJob."""
 
-    replicas: Annotated[Replicas | None, Meta(description="How many pods of this type. Default 1.")] = None
-    restart_policy: Annotated[RestartPolicy | None, Meta(description="Default Never.")] = None
+    replicas: Annotated[
+        Replicas | None, Meta(description="replicas is the number of pods of this type. Defaults to 1.")
+    ] = None
+    restart_policy: Annotated[
+        RestartPolicy | None,
+        Meta(description="restartPolicy defines whether a failed replica is retried. Defaults to Never."),
+    ] = None
     template: Template
 
 
 class NetSpec(ApiStruct, frozen=True, kw_only=True):
-    """What a user asks for in an MXNetJob."""
+    """NetSpec is the desired state of an MXNetJob."""
 
     replica_specs: Annotated[
         dict[str, NetReplica],
-        Meta(description="The replicas by type: scheduler, server and worker.", max_length=MAX_ENTRIES),
+        Meta(
+            description="replicaSpecs maps the types scheduler, server and worker to their replicas.",
+            max_length=MAX_ENTRIES,
+        ),
     ]
 
 
 class MapSpec(ApiStruct, frozen=True, kw_only=True):
-    """Fields beside a map of replicas that no list form has."""
+    """MapSpec has the fields of spec that go with a map of replicas, not with a list."""
 
     mx_replica_specs: Opaque | None = None
     run_policy: Opaque | None = None
@@ -119,28 +154,31 @@ class MapSpec(ApiStruct, frozen=True, kw_only=True):
 
 
 class MapReplica(ApiStruct, frozen=True, kw_only=True):
-    """Fields of a replica in a map that none in a list has."""
+    """MapReplica has the fields of a replica in a map that one in a list lacks."""
 
     restart_policy: Text | None = None
     label: Text | None = None
 
 
 class OlderStatus(ApiStruct, frozen=True, kw_only=True):
-    """What the status has besides v1's fields, in the words of an older form."""
+    """OlderStatus has the fields of the status of older formats that v1 lacks."""
 
-    form: Annotated[str | None, Meta(description="The form that the job was written in; none: v1.")] = None
+    form: Annotated[
+        str | None, Meta(description="form is the older format in which the job was written; unset for v1.")
+    ] = None
     runtime_id: Annotated[
-        str | None, Meta(description="The first four characters of the uid; the pods have it as a label.")
+        str | None,
+        Meta(description="RuntimeId is the first four characters of the uid, as in the pods' label runtime-id."),
     ] = msgspec.field(default=None, name="RuntimeId")
     phase: Annotated[
         Literal["", "Creating", "Running", "CleanUp", "Failed", "Done"] | None,
-        Meta(description="The phase of a list form's job."),
+        Meta(description="phase is the phase of a job of v1alpha1, fioravanzo.org or mxnet.mlkube.io."),
     ] = None
-    reason: Annotated[str | None, Meta(description="Why a list form's job failed or starts again.")] = None
+    reason: Annotated[str | None, Meta(description="reason explains a failure or restart, beside phase.")] = None
     mx_replica_statuses: Annotated[
         dict[str, Any] | None,
         Meta(
-            description="replicaStatuses under v1beta1's name.",
+            description="mxReplicaStatuses is replicaStatuses under its name in v1beta1.",
             extra_json_schema={"x-kubernetes-preserve-unknown-fields": True},
         ),
     ] = None
