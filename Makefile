@@ -75,11 +75,13 @@ format: $(VENV)/.installed ## Format the code and mend what can be mended.
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format --quiet
 
 .PHONY: generate
-generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo templates and examples, the Airflow reference.
+generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo templates and examples, the references.
 	@$(BIN)/mxnet-operator crd >operator/manifests/base/crd.yaml
 	@$(BIN)/mxnet-operator crd --legacy >operator/manifests/overlays/legacy/crd.yaml
 	@$(BIN)/python -m mxnet_argo argo
-	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python docs/airflow_reference.py
+	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python tools/airflow_reference.py
+	@$(BIN)/python tools/mxjob_reference.py
+	@$(BIN)/python tools/cli_reference.py
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## Write what the image's Python environment consists of (CycloneDX) to SBOM (default sbom.cdx.json).

@@ -25,7 +25,7 @@ CLASSES = (
     MXNetJobHook,
     MXNetJobAsyncHook,
 )
-TARGET = Path(__file__).with_name("airflow-reference.md")
+TARGET = Path(__file__).resolve().parent.parent / "docs" / "airflow-reference.md"
 HEAD = """# Airflow provider: reference
 
 Made from the docstrings by `make generate`. How to use it, and what happens when something fails:

@@ -1,0 +1,70 @@
+"""The generated references of the documentation are up to date, and leave nothing out."""
+
+import re
+import runpy
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mxnet_operator.api import types
+from mxnet_operator.cli import local, mxjob, mxnet_operator
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = {"mxjob_reference.py": "mxjob-reference.md", "cli_reference.py": "cli-reference.md"}
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("tool", "written"), PAGES.items())
+def test_the_reference_is_up_to_date(tool, written):
+    made = runpy.run_path(str(ROOT / "tools" / tool))["reference"]()
+    assert page(written) == made, "run: make generate"
+
+
+def test_make_generate_writes_every_reference():
+    recipe = (ROOT / "Makefile").read_text().partition("\ngenerate:")[2].partition("\n.PHONY")[0]
+    tools = {path.name for path in (ROOT / "tools").glob("*_reference.py")}
+    assert tools > set(PAGES)
+    assert set(re.findall(r"tools/(\w+\.py)", recipe)) == tools
+
+
+STRUCTS = [
+    types.MXJobSpec,
+    types.ReplicaSpec,
+    types.RunPolicy,
+    types.SchedulingPolicy,
+    types.ExitCodes,
+    types.MXJobStatus,
+    types.Condition,
+    types.ReplicaStatus,
+]
+
+
+@pytest.mark.parametrize("of", STRUCTS, ids=lambda of: of.__name__)
+def test_every_field_of_an_mxjob_has_its_row(of):
+    text = page("mxjob-reference.md")
+    table = text[text.index(" ".join(of.__doc__.split()) + "\n\n| Field") :].split("\n\n")[1]
+    rows = re.findall(r"^\| `(\w+)`.*\| .+\. \|$", table, flags=re.MULTILINE)
+    assert rows == [field.encode_name for field in msgspec.structs.fields(of)]
+
+
+def test_every_command_has_its_section():
+    def names(app, prefix):
+        return [f"{prefix} {each.name or each.callback.__name__}" for each in app.registered_commands]
+
+    headings = set(re.findall(r"^#+ (.+)$", page("cli-reference.md"), flags=re.MULTILINE))
+    commands = [
+        *names(mxjob.app, "mxjob"),
+        *names(local.app, "mxjob local"),
+        *names(mxnet_operator.app, "mxnet-operator"),
+    ]
+    assert len(commands) > 12
+    assert [each for each in commands if each not in headings] == []
+
+
+def test_no_markup_of_the_terminal_is_left():
+    outside_code = re.sub(r"```.*?```|`[^`\n]*`", "", page("cli-reference.md"), flags=re.DOTALL)
+    assert re.findall(r"\[/?(?:bold|dim|red|green)?\](?!\()", outside_code) == []

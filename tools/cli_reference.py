@@ -1,0 +1,104 @@
+"""Writes docs/cli-reference.md, the commands and options of `mxjob` and `mxnet-operator`, from what `--help` shows."""
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
+
+from mxnet_operator.cli import mxjob, mxnet_operator
+
+APPS: Final = {"mxjob": mxjob.app, "mxnet-operator": mxnet_operator.app}
+TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "cli-reference.md"
+HEAD: Final = """# Command line: reference
+
+Generated from `--help` by `make generate`. How `mxjob run` behaves in scripts, with all exit codes: [run.md](run.md);
+how the controller is configured: [operate.md](operate.md). Every command has `--help`, or `-h`.
+"""
+_MARKUP: Final = re.compile(r"\[/?[a-z ]*\]")
+_RECORD: Final = re.compile(
+    r"(?P<text>.*?)(?:\s*\[(?P<notes>(?:env var|default|required|x[<>]|\d+<)[^\]]*)\])?", re.DOTALL
+)
+_OF_TYPER: Final = ("--install-completion", "--show-completion")
+"""Options that every program made with typer has, some of them only where a shell is found."""
+
+
+def reference() -> str:
+    """The whole document."""
+    return "\n".join(
+        [HEAD, *(text for name, app in APPS.items() for text in _sections(get_command(app), name, level=2))]
+    )
+
+
+def _sections(command: Any, name: str, level: int) -> Iterator[str]:
+    """The section of a command, and after it those of the commands below it."""
+    context = command.context_class(command, info_name=name)
+    below = getattr(command, "commands", {})
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece]
+    parts = [f"{'#' * level} {name}", "", f"    {' '.join([name, *pieces])}", "", _text(command.help or "")]
+    if rows := [_row(*record) for record in _records(command, context)]:
+        parts += ["", "| Option | Description | Default, environment |", "|---|---|---|", *rows]
+    if below:
+        parts += ["", "| Command | |", "|---|---|"]
+        parts += [f"| [`{name} {each}`](#{_anchor(f'{name} {each}')}) | {_first(one)} |" for each, one in below.items()]
+    if command.epilog:
+        parts += ["", "```text", _plain(_lines(command.epilog)), "```"]
+    yield "\n".join([*parts, ""])
+    for each, one in below.items():
+        yield from _sections(one, f"{name} {each}", level + 1)
+
+
+def _records(command: Any, context: Any) -> Iterator[tuple[str, str]]:
+    """The arguments and options of a command as its help shows them: how each is written, and what it does."""
+    for parameter in command.params:
+        record = parameter.get_help_record(context)
+        if record and not set(parameter.opts) & set(_OF_TYPER):
+            yield record
+
+
+def _row(written: str, text: str) -> str:
+    found = _RECORD.fullmatch(text)
+    notes = (found["notes"] or "") if found else ""
+    words = found["text"] if found else text
+    return f"| {_cell(f'`{written}`')} | {_cell(_plain(words))} | {_cell(notes)} |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _text(markup: str) -> str:
+    """A paragraph of help as Markdown: rich's bold is a command to type."""
+    text = re.sub(r"\[bold\](.*?)\[/(?:bold)?\]", r"`\1`", _dedented(markup))
+    return _MARKUP.sub("", text).replace("<", "\\<")
+
+
+def _plain(markup: str) -> str:
+    return _MARKUP.sub("", _dedented(markup)).replace("\\[", "[")
+
+
+def _lines(epilog: str) -> str:
+    """An epilog whose examples, which stand as paragraphs of their own, follow each other."""
+    return re.sub(r"\n\n(?=  )", "\n", _dedented(epilog))
+
+
+def _dedented(text: str) -> str:
+    return textwrap.dedent(text).strip("\n")
+
+
+def _first(command: Any) -> str:
+    """The first sentence of a command's help."""
+    paragraph = " ".join(_text(command.help or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\.) ", paragraph)[0].replace("|", "\\|")
+
+
+def _anchor(heading: str) -> str:
+    return heading.replace(" ", "-")
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(f"{TARGET}\n")

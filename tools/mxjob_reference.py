@@ -1,0 +1,113 @@
+"""Writes docs/mxjob-reference.md, the fields of a kubeflow.org/v1 MXJob, from the types and the CRD made of them."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+
+from mxnet_operator.api.crd import version_schema
+from mxnet_operator.api.kinds import MXJOB
+from mxnet_operator.api.types import MXJobSpec, MXJobStatus
+
+TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "mxjob-reference.md"
+HEAD: Final = """# MXJob: reference of fields
+
+Generated from the API types by `make generate`; `kubectl explain mxjob` shows the same on a cluster. It is about
+`apiVersion: kubeflow.org/v1`, `kind: MXJob`. How a job behaves: [semantics.md](semantics.md). Fields of older formats
+(v1beta1, v1alpha1, MXNetJob, ...): [forms.md](forms.md). Extensions of this project are marked "Not in
+training-operator 1.8.1".
+"""
+_TEMPLATE: Final = "template"
+_PODS: Final = (
+    "[PodTemplateSpec](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/)"
+)
+
+Schema = dict[str, Any]
+
+
+def reference() -> str:
+    """The whole document."""
+    properties = version_schema(MXJOB, MXJOB.stored)["properties"]
+    parts = [HEAD]
+    for name, of in (("spec", MXJobSpec), ("status", MXJobStatus)):
+        parts += _sections(name, properties[name], inspect.type_info(of))
+    return "\n".join(parts)
+
+
+def _sections(path: str, schema: Schema, of: inspect.Type) -> Iterator[str]:
+    """The table of an object's fields, and after it those of the objects in it."""
+    struct, suffix = _struct(of)
+    if struct is None:
+        return
+    for key in suffix:
+        schema = schema.get("items" if key == "[]" else "additionalProperties", {})
+    path += "".join(suffix)
+    properties = schema.get("properties") or _generated(struct.cls)
+    rows = [_row(each, properties.get(each.encode_name, {}), path) for each in struct.fields]
+    yield "\n".join(
+        [f"## {path}", "", _first_line(struct.cls), "", "| Field | Type | Description |", "|---|---|---|", *rows, ""]
+    )
+    for each in struct.fields:
+        yield from _sections(f"{path}.{each.encode_name}", properties.get(each.encode_name, {}), each.type)
+
+
+def _generated(of: type[msgspec.Struct]) -> dict[str, Schema]:
+    """The fields of a type of whose object the CRD's schema says nothing."""
+    found: dict[str, Schema] = msgspec.json.schema(of)["$defs"][of.__name__]["properties"]
+    return found
+
+
+def _row(field: inspect.Field, schema: Schema, path: str) -> str:
+    name = f"`{field.encode_name}`" + (" (required)" if field.required else "")
+    if _struct(field.type)[0] is not None:
+        below = "".join([field.encode_name, *_struct(field.type)[1]])
+        anchor = "".join(c for c in f"{path}.{below}".lower() if c.isalnum() or c in "-_")
+        kind = f"[{_kind(schema, field.type)}](#{anchor})"
+    else:
+        kind = _PODS if field.encode_name == _TEMPLATE else _kind(schema, field.type)
+    return f"| {name} | {kind} | {schema.get('description', '').replace('|', chr(92) + '|')} |"
+
+
+def _kind(schema: Schema, of: inspect.Type) -> str:
+    """A field's type, its bounds and its default in the words of JSON."""
+    struct, suffix = _struct(of)
+    if struct is not None:
+        word = {"[]": "list of objects", ".*": "map of objects"}.get("".join(suffix), "object")
+    elif "enum" in schema:
+        word = ", ".join(f"`{each}`" for each in schema["enum"] if each)
+    elif schema.get("type") == "array":
+        word = f"list of {_kind(schema['items'], of)}"
+    elif isinstance(schema.get("additionalProperties"), dict):
+        word = f"map of {_kind(schema['additionalProperties'], of)}"
+    else:
+        word = {"date-time": "time (RFC 3339)"}.get(schema.get("format", ""), schema.get("type", "any"))
+    return word + (f", default `{json.dumps(schema['default'])}`" if "default" in schema else "")
+
+
+def _struct(of: inspect.Type) -> tuple[inspect.StructType | None, list[str]]:
+    """The object type in a field's type, and where it stands: in the field, in a list ([]), in a map (.*)."""
+    if isinstance(of, inspect.Metadata):
+        return _struct(of.type)
+    if isinstance(of, inspect.UnionType):
+        found = [_struct(each) for each in of.types]
+        return next((each for each in found if each[0] is not None), (None, []))
+    if isinstance(of, inspect.VarTupleType):
+        struct, below = _struct(of.item_type)
+        return struct, ["[]", *below]
+    if isinstance(of, inspect.DictType):
+        struct, below = _struct(of.value_type)
+        return struct, [".*", *below]
+    return (of, []) if isinstance(of, inspect.StructType) else (None, [])
+
+
+def _first_line(of: type[msgspec.Struct]) -> str:
+    return " ".join((of.__doc__ or "").split())
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(f"{TARGET}\n")
