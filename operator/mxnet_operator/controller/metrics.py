@@ -21,13 +21,35 @@ FRAMEWORK: Final = "mxnet"
 _QUEUE_BUCKETS: Final = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
 _RECONCILE_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-_JOB_COUNTERS: Final = {
-    JobEvent.CREATED: "MXJobs taken up: their first status was written",
-    JobEvent.DELETED: "MXJobs seen to be deleted",
-    JobEvent.SUCCESSFUL: "MXJobs that succeeded",
-    JobEvent.FAILED: "MXJobs that failed",
-    JobEvent.RESTARTED: "Restarts of MXJobs",
+_HELP: Final = {
+    # controller-runtime's, whose workqueue metrics are client-go's by name
+    "controller_runtime_active_workers": "Number of currently used workers per controller",
+    "controller_runtime_max_concurrent_reconciles": "Maximum number of concurrent reconciles per controller",
+    "controller_runtime_reconcile_errors_total": "Total number of reconciliation errors per controller",
+    "controller_runtime_reconcile_panics_total": "Total number of reconciliation panics per controller",
+    "controller_runtime_reconcile_time_seconds": "Length of time per reconciliation per controller",
+    "controller_runtime_reconcile_total": "Total number of reconciliations per controller",
+    "leader_election_master_status": (
+        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
+        "'name' is the string used to identify the lease. Please make sure to group by name."
+    ),
+    "rest_client_requests_total": "Number of HTTP requests, partitioned by status code, method, and host.",
+    "workqueue_adds_total": "Total number of adds handled by workqueue",
+    "workqueue_depth": "Current depth of workqueue",
+    "workqueue_longest_running_processor_seconds": (
+        "How many seconds has the longest running processor for workqueue been running."
+    ),
+    "workqueue_queue_duration_seconds": "How long in seconds an item stays in workqueue before being requested",
+    "workqueue_retries_total": "Total number of retries handled by workqueue",
+    "workqueue_work_duration_seconds": "How long in seconds processing an item from workqueue takes.",
+    # training-operator's
+    **{f"training_operator_jobs_{event.value}_total": f"Counts number of jobs {event.value}" for event in JobEvent},
+    # this project's
+    "mxnet_operator_cache_objects": "Current number of objects in the cache of a resource",
+    "mxnet_operator_task_crashes_total": "Total number of controller tasks restarted after an unexpected exception",
+    "mxnet_operator_watch_last_event_seconds": "Seconds since the last event of a watch, bookmarks included",
 }
+"""The HELP of every metric: a name that comes from another project has that project's text."""
 
 
 class Metrics(ControllerObserver):
@@ -39,53 +61,23 @@ class Metrics(ControllerObserver):
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         queue = {"name": CONTROLLER, "controller": CONTROLLER}
-        self._adds = self._counter("workqueue_adds_total", "Jobs that came to be wanted", queue)
-        self._retries = self._counter("workqueue_retries_total", "Jobs that come again after a failure", queue)
-        self._waited = self._histogram(
-            "workqueue_queue_duration_seconds", "How long jobs wait for a worker", queue, _QUEUE_BUCKETS
-        )
-        self._worked = self._histogram(
-            "workqueue_work_duration_seconds", "How long workers have a job", queue, _QUEUE_BUCKETS
-        )
+        self._adds = self._counter("workqueue_adds_total", queue)
+        self._retries = self._counter("workqueue_retries_total", queue)
+        self._waited = self._histogram("workqueue_queue_duration_seconds", queue, _QUEUE_BUCKETS)
+        self._worked = self._histogram("workqueue_work_duration_seconds", queue, _QUEUE_BUCKETS)
         controller = {"controller": CONTROLLER}
         self._reconcile_time = self._histogram(
-            "controller_runtime_reconcile_time_seconds", "How long looks at a job take", controller, _RECONCILE_BUCKETS
+            "controller_runtime_reconcile_time_seconds", controller, _RECONCILE_BUCKETS
         )
-        reconciles = Counter(
-            "controller_runtime_reconcile_total",
-            "Looks at a job, by how they ended",
-            [*controller, "result"],
-            registry=self.registry,
-        )
+        reconciles = self._counters("controller_runtime_reconcile_total", *controller, "result")
         self._reconciles = {result: reconciles.labels(CONTROLLER, result.value) for result in Result}
-        self._errors = self._counter(
-            "controller_runtime_reconcile_errors_total", "Looks at a job that failed", controller
-        )
-        self._panics = self._counter(
-            "controller_runtime_reconcile_panics_total",
-            "Reconciliations that ended in an unexpected exception",
-            controller,
-        )
-        self._requests = Counter(
-            "rest_client_requests_total",
-            "Requests to the API server, by status code; <error> is no answer",
-            ["code", "method", "host"],
-            registry=self.registry,
-        )
-        self._crashes = Counter(
-            "mxnet_operator_task_crashes_total",
-            "Tasks that met an unexpected error and were begun anew: each is a bug, with its traceback in the log",
-            ["task"],
-            registry=self.registry,
-        )
+        self._errors = self._counter("controller_runtime_reconcile_errors_total", controller)
+        self._panics = self._counter("controller_runtime_reconcile_panics_total", controller)
+        self._requests = self._counters("rest_client_requests_total", "code", "method", "host")
+        self._crashes = self._counters("mxnet_operator_task_crashes_total", "task")
         self._jobs = {
-            event: Counter(
-                f"training_operator_jobs_{event.value}_total",
-                text,
-                ["job_namespace", "framework"],
-                registry=self.registry,
-            )
-            for event, text in _JOB_COUNTERS.items()
+            event: self._counters(f"training_operator_jobs_{event.value}_total", "job_namespace", "framework")
+            for event in JobEvent
         }
 
     def watch(self, controller: Controller) -> None:
@@ -136,11 +128,14 @@ class Metrics(ControllerObserver):
         """Count what has become of a job."""
         self._jobs[event].labels(namespace, FRAMEWORK).inc()
 
-    def _counter(self, name: str, text: str, labels: dict[str, str]) -> Counter:
-        return Counter(name, text, list(labels), registry=self.registry).labels(*labels.values())
+    def _counters(self, name: str, *labels: str) -> Counter:
+        return Counter(name, _HELP[name], labels, registry=self.registry)
 
-    def _histogram(self, name: str, text: str, labels: dict[str, str], buckets: Iterable[float]) -> Histogram:
-        made = Histogram(name, text, list(labels), buckets=tuple(buckets), registry=self.registry)
+    def _counter(self, name: str, labels: dict[str, str]) -> Counter:
+        return self._counters(name, *labels).labels(*labels.values())
+
+    def _histogram(self, name: str, labels: dict[str, str], buckets: Iterable[float]) -> Histogram:
+        made = Histogram(name, _HELP[name], list(labels), buckets=tuple(buckets), registry=self.registry)
         return made.labels(*labels.values())
 
 
@@ -153,33 +148,20 @@ class _Gauges(Collector):
     def collect(self) -> Iterable[Metric]:
         """The gauges."""
         queue = self._controller.queue
-        yield _gauge(
-            "workqueue_depth", "Jobs that wait for a worker", len(queue), name=CONTROLLER, controller=CONTROLLER
-        )
+        yield _gauge("workqueue_depth", len(queue), name=CONTROLLER, controller=CONTROLLER)
         yield _gauge(
             "workqueue_longest_running_processor_seconds",
-            "How long the slowest worker has had its job",
             queue.longest_work(),
             name=CONTROLLER,
             controller=CONTROLLER,
         )
-        yield _gauge(
-            "controller_runtime_active_workers", "Workers that have a job", queue.working, controller=CONTROLLER
-        )
-        yield _gauge(
-            "controller_runtime_max_concurrent_reconciles", "Workers", self._controller.workers, controller=CONTROLLER
-        )
+        yield _gauge("controller_runtime_active_workers", queue.working, controller=CONTROLLER)
+        yield _gauge("controller_runtime_max_concurrent_reconciles", self._controller.workers, controller=CONTROLLER)
         if (elector := self._controller.elector) is not None:
-            yield _gauge(
-                "leader_election_master_status", "1 while this process leads, else 0", elector.leads, name=elector.name
-            )
-        labels = ["resource", "namespace"]
-        silence = GaugeMetricFamily(
-            "mxnet_operator_watch_last_event_seconds",
-            "Seconds since anything was heard of a resource; the server sends a bookmark every minute",
-            labels=labels,
-        )
-        sizes = GaugeMetricFamily("mxnet_operator_cache_objects", "Objects in the cache of a resource", labels=labels)
+            yield _gauge("leader_election_master_status", elector.leads, name=elector.name)
+        labels = ("resource", "namespace")
+        silence = _family("mxnet_operator_watch_last_event_seconds", *labels)
+        sizes = _family("mxnet_operator_cache_objects", *labels)
         for reflector in self._controller.reflectors:
             where = [str(reflector.resource), reflector.namespace or ""]
             silence.add_metric(where, reflector.seconds_since_last_event())
@@ -188,7 +170,11 @@ class _Gauges(Collector):
         yield sizes
 
 
-def _gauge(metric: str, text: str, value: float, /, **labels: str) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(metric, text, labels=list(labels))
+def _family(metric: str, /, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(metric, _HELP[metric], labels=labels)
+
+
+def _gauge(metric: str, value: float, /, **labels: str) -> GaugeMetricFamily:
+    family = _family(metric, *labels)
     family.add_metric(list(labels.values()), float(value))
     return family
