@@ -82,6 +82,7 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python tools/airflow_reference.py
 	@$(BIN)/python tools/mxjob_reference.py
 	@$(BIN)/python tools/cli_reference.py
+	@$(BIN)/python tools/decisions_index.py
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## Write what the image's Python environment consists of (CycloneDX) to SBOM (default sbom.cdx.json).
