@@ -1,4 +1,4 @@
-"""A test file leaves the product's modules as it found them: what one replaces and forgets fails another, in some order.
+"""A test file leaves the product as it found it: what one replaces and forgets fails another, in some order.
 
 pytest's workers run files of several folders in one process, so such a failure depends on how they are dealt out.
 """
