@@ -1,9 +1,12 @@
 """The mistakes of `make mutants` are mistakes in the code of today; some are made here, to see that they are caught."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
-from simulator.mutated import judge, occurrences
+from simulator.mutants import main
+from simulator.mutated import Verdict, judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
 
 SOME = {
@@ -33,3 +36,36 @@ def test_the_simulation_catches_a_mistake(name: str, tmp_path: Path) -> None:
 def test_the_simulation_finds_nothing_in_an_unchanged_copy(tmp_path: Path) -> None:
     unchanged = Mutation("none", "plan/decide.py", "def plan(", "def plan(")
     assert judge(unchanged, tmp_path, schedules=30, unit_tests=False).invariant == ""
+
+
+@pytest.mark.parametrize("mutation", [each for each in MUTATIONS if each.test], ids=lambda mutation: mutation.name)
+def test_a_mistake_that_names_a_test_fails_it(mutation: Mutation, tmp_path: Path) -> None:
+    assert judge(mutation, tmp_path, schedules=0, unit_tests=False).is_caught
+
+
+def test_a_test_that_does_not_fail_or_is_not_there_catches_nothing(tmp_path: Path) -> None:
+    known = next(each for each in MUTATIONS if each.test).test
+    for number, test in enumerate((known, f"{known}_any_more")):
+        unchanged = Mutation("none", "plan/decide.py", "def plan(", "def plan(", test)
+        assert not judge(unchanged, tmp_path / str(number), schedules=0, unit_tests=False).is_caught
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict", "code"),
+    [
+        ("", {"invariant": "each_failure_counts_once"}, 0),
+        ("", {"unit_test": "test_some"}, 1),
+        ("tests/unit::test_its", {"fails_its_test": True}, 0),
+        ("tests/unit::test_its", {"invariant": "each_failure_counts_once"}, 1),
+        ("tests/unit::test_its", {}, 1),
+    ],
+)
+def test_make_mutants_ends_with_0_where_each_mistake_is_caught_by_what_is_declared(
+    test: str, verdict: dict[str, Any], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mutation = msgspec.structs.replace(MUTATIONS[0], test=test)
+    monkeypatch.setattr("simulator.mutants.MUTATIONS", (mutation,))
+    monkeypatch.setattr("simulator.mutants.judge", lambda *_: Verdict(mutation, **verdict))
+    monkeypatch.setattr("sys.argv", ["mutants"])
+    assert main() == code
+    assert (f"not caught by {test or 'the simulation'}" in capsys.readouterr().err) == bool(code)

@@ -36,6 +36,20 @@ class Verdict(msgspec.Struct, frozen=True):
     invariant: str = ""
     schedules: int = 0
     """How many it took until the invariant broke."""
+    fails_its_test: bool = False
+    """Whether the test failed that the mistake names."""
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether that caught it which is declared to: its test where it names one, else the simulation."""
+        return self.fails_its_test if self.mutation.test else bool(self.invariant)
+
+    @property
+    def caught_by(self) -> str:
+        """What of that is declared did catch it."""
+        if not self.is_caught:
+            return ""
+        return self.mutation.test.rpartition("::")[2] or self.invariant
 
 
 def occurrences(mutation: Mutation) -> int:
@@ -56,12 +70,17 @@ def judge(mutation: Mutation, folder: Path, schedules: int, *, unit_tests: bool 
         command = [sys.executable, *arguments]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
 
-    tested = run("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", UNIT_TESTS) if unit_tests else ""
-    failed = re.search(r"^(?:FAILED|ERROR) (?:.*::)?(\S+)", tested, re.MULTILINE)
+    def first_failure(tests: str) -> str:
+        told = run("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests)
+        failed = re.search(r"^(?:FAILED|ERROR) (?:.*::)?(\S+)", told, re.MULTILINE)
+        return failed.group(1).partition("[")[0] if failed else ""
+
     seen = re.match(r"(\d+) (\w+)", run("-c", _FIRST_FAILURE, str(schedules)))
+    its_name = mutation.test.rpartition("::")[2]
     return Verdict(
         mutation,
-        failed.group(1) if failed else "",
+        first_failure(UNIT_TESTS) if unit_tests else "",
         seen.group(2) if seen else "",
         int(seen.group(1)) if seen else 0,
+        bool(its_name) and first_failure(mutation.test) == its_name,
     )

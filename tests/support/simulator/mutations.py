@@ -13,6 +13,8 @@ class Mutation(msgspec.Struct, frozen=True):
     file: str
     old: str
     new: str
+    test: str = ""
+    """The test that catches it where random schedules rarely do, as pytest names it; empty: the simulation does."""
 
 
 MUTATIONS = (
@@ -126,6 +128,7 @@ MUTATIONS = (
         "plan/joining.py",
         "return recorded or any((pod.type, pod.index) == last for pod in pods)",
         "return recorded",
+        test="tests/unit/plan/test_joining.py::test_a_member_that_is_missing_once_all_have_existed_restarts_the_gang",
     ),
     Mutation("one worker's success is the job's", "plan/success.py", "return all(", "return any("),
     Mutation(
@@ -255,6 +258,7 @@ MUTATIONS = (
         "plan/disruption.py",
         " or _was_deleted_first(pod):",
         ":",
+        test="tests/unit/plan/test_ends_of_pods.py::test_an_end_from_outside_is_tried_again_whatever_the_exit_code",
     ),
     Mutation(
         "count a node's shutdown",
@@ -285,12 +289,15 @@ MUTATIONS = (
         "plan/status.py",
         "_resumed(conditions.created(raised.conditions, job.metadata.name, now), job, now),",
         "conditions.created(raised.conditions, job.metadata.name, now),",
+        test="tests/simulation/test_simulation_regressions.py"
+        "::test_a_job_that_is_resumed_and_restarts_in_one_look_is_not_suspended",
     ),
     Mutation(
         "wait for a clock that was set back",
         "plan/backoff.py",
         " or since > now + CLOCK_SKEW:",
         ":",
+        test="tests/unit/plan/test_time_across_restarts.py::TestBackOff::test_a_clock_that_is_set_back_makes_nobody_wait_for_it",
     ),
     Mutation(
         "take a pod without its label for gone",
