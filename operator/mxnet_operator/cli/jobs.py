@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,8 +19,16 @@ PATIENCE: Final = 60.0
 """Seconds for which a server that can't be reached is asked again before a command gives up."""
 
 
+_LOOKS_BEFORE_DELETION: Final = 20
+"""How often a job that changes between a look at it and its deletion is looked at again."""
+
+
 class DeletedError(Exception):
     """The object that was watched is gone."""
+
+
+class NotOursError(Exception):
+    """A job to delete is somebody else's by now."""
 
 
 class Patience:
@@ -158,6 +166,38 @@ async def delete_job(client: "Client", job: dict[str, Any]) -> bool:
     return True
 
 
+async def delete_if(client: "Client", job: dict[str, Any], ours: Callable[[dict[str, Any]], bool]) -> bool:
+    """Have the server delete a job as it is now, if it is `ours`; False where it is gone already.
+
+    Deletes exactly what was looked at, by uid and resourceVersion: one that has changed since is looked at again.
+
+    Raises:
+        NotOursError: it isn't ours any more; it was left as it is.
+    """
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    metadata = job["metadata"]
+    path = resource_of_job(job).path(metadata["namespace"], metadata["name"])
+    for _ in range(_LOOKS_BEFORE_DELETION):
+        try:
+            current = in_v1_words({"apiVersion": job["apiVersion"], "kind": job["kind"], **await client.get(path)})
+            if current["metadata"]["uid"] != metadata["uid"]:
+                return False
+            if not ours(current):
+                raise NotOursError(metadata["name"])
+            only = {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
+            await client.delete(path, {"propagationPolicy": "Foreground", "preconditions": only})
+        except ApiError as error:
+            if error.code == 404:
+                return False
+            if error.code != 409:
+                raise
+            conflict = error
+        else:
+            return True
+    raise conflict
+
+
 async def until_gone(client: "Client", job: dict[str, Any]) -> None:
     """Wait until this job, not a later one of its name, is gone."""
     with contextlib.suppress(DeletedError):
@@ -190,8 +230,10 @@ __all__ = [
     "PATIENCE",
     "PODS",
     "DeletedError",
+    "NotOursError",
     "Patience",
     "collections",
+    "delete_if",
     "delete_job",
     "get_job",
     "job_versions",

@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.argo_workflow import step_time_is_over, why_unwanted
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.jobs import delete_job, until_gone
+from mxnet_operator.cli.jobs import NotOursError, delete_if, until_gone
 from mxnet_operator.cli.run_outputs import Record
 from mxnet_operator.cli.terminal import say
 
@@ -18,6 +19,10 @@ _GRACE: Final = 20.0
 """Seconds for asking a workflow and deleting its job: less than the 30 after which Kubernetes kills a pod."""
 
 
+Ours = Callable[[dict[str, Any]], bool]
+"""Whether a job, as it is just before its deletion, is still this run's."""
+
+
 class OnInterrupt(StrEnum):
     """What becomes of the job when its follower is interrupted."""
 
@@ -25,8 +30,8 @@ class OnInterrupt(StrEnum):
     KEEP = "keep"
 
 
-async def part(client: "Client", record: Record, how: OnInterrupt, why: str) -> None:
-    """Leave a job that still runs, in the way that was asked for."""
+async def part(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
+    """Leave a job that still runs, in the way that was asked for; one that isn't `ours` any more is left as it is."""
     job = record.job
     if job is None:
         record.message = f"{why} before there was a job"
@@ -39,14 +44,22 @@ async def part(client: "Client", record: Record, how: OnInterrupt, why: str) -> 
         return
     record.message = f"{why}: deleting job {name}"
     say(record.message)
-    if await delete_job(client, job):
+    try:
+        is_going = await delete_if(client, job, ours)
+    except NotOursError:
+        record.message = f"{why}: job {name} is left, for it isn't this run's any more"
+        say(record.message)
+        return
+    if is_going:
         say("waiting until it is gone; Ctrl-C leaves now")
         await until_gone(client, job)
     say(f"job {name} is gone")
 
 
-async def part_as_step(client: "Client", record: Record, workflow: str, code: Exit) -> Exit:
+async def part_as_step(client: "Client", record: Record, workflow: str, code: Exit, ours: Ours) -> Exit:
     """Delete the job where its workflow has no use for it any more, within a pod's grace period; else leave it.
+
+    One that isn't `ours` any more is left as well.
 
     Returns the exit code: `code`, or that of a time-out where the step's time is over.
     """
@@ -65,7 +78,9 @@ async def part_as_step(client: "Client", record: Record, workflow: str, code: Ex
             elif await step_time_is_over(client, job["metadata"]["namespace"], os.environ):
                 why, code = "the step's time is over", Exit.TIMEOUT
             if why:
-                await delete_job(client, job)
+                await delete_if(client, job, ours)
+    except NotOursError:
+        record.message = f"{why}: job {record.name} is left, for it isn't this run's any more"
     except (KubeError, TimeoutError) as error:
         record.message = f"{why or 'interrupted'}: job {record.name} is left, for the server doesn't help: {error}"
     else:

@@ -72,6 +72,10 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
     Raises:
         CommandError: it can't be created, or the server went away for good.
     """
+
+    def ours(job: dict[str, Any]) -> bool:
+        return options.adopt is None or is_own(job, manifest, options.adopt)
+
     with first_signal() as interrupted:
         async with connect(target) as client, _exits_told_apart(options):
             beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
@@ -85,16 +89,15 @@ async def run_job(manifest: dict[str, Any], target: Target, options: Options, re
             await asyncio.gather(following, beginning, return_exceptions=True)
             if record.job is None and options.adopt is not None:
                 found = await find_job_of(client, manifest, target)
-                if found is not None and is_own(found, manifest, options.adopt):
+                if found is not None and ours(found):
                     record.seen(found)
             if not interrupted.done():
-                await part(
-                    client, record, options.on_interrupt, f"not finished after {elapsed_text(options.timeout or 0)}"
-                )
+                why = f"not finished after {elapsed_text(options.timeout or 0)}"
+                await part(client, record, options.on_interrupt, why, ours)
                 return Exit.TIMEOUT
             if options.workflow is not None:
-                return await part_as_step(client, record, options.workflow, interrupted.result())
-            await part(client, record, options.on_interrupt, "interrupted")
+                return await part_as_step(client, record, options.workflow, interrupted.result(), ours)
+            await part(client, record, options.on_interrupt, "interrupted", ours)
             return interrupted.result()
 
 

@@ -1,0 +1,76 @@
+"""A run deletes its job exactly as it has looked at it: one that has become somebody else's is left."""
+
+import json
+
+import pytest
+from scripted_api import answer, make_object, refuse, scripted_api
+
+from mxnet_operator.cli.create_job import is_own
+from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.part_with_job import OnInterrupt, part, part_as_step
+from mxnet_operator.cli.run_outputs import Record
+from mxnet_operator.kube.errors import ApiError
+
+RUN = "example.com/run"
+API = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob"}
+DONE = answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+GONE = refuse(404, "NotFound", name="a")
+CONFLICT = refuse(409, "Conflict", name="a")
+
+
+def job_at(version, run="1", **metadata):
+    job = make_object("a", version, spec={"mxReplicaSpecs": {}}, **API)
+    job["metadata"] |= {"labels": {RUN: run}, **metadata}
+    return job
+
+
+def ours(job):
+    return is_own(job, job_at(0), RUN)
+
+
+async def parted(*turns, how=part):
+    """What is said at the end, and the requests: the method, and of a deletion its preconditions."""
+    record = Record(None)
+    record.seen(job_at(1))
+    async with scripted_api(*turns) as api, api.client() as client:
+        if how is part:
+            await part(client, record, OnInterrupt.DELETE, "interrupted", ours)
+        else:
+            await part_as_step(client, record, "n", Exit.TERMINATED, ours)
+    bodies = [json.loads(body)["preconditions"] if method == "DELETE" else {} for method, _, _, _, body in api.asked]
+    return record.message, list(zip([method for method, *_ in api.asked], bodies, strict=True))
+
+
+def only(version):
+    return {"uid": "uid-of-a", "resourceVersion": str(version)}
+
+
+async def test_what_was_looked_at_is_deleted_and_what_has_changed_since_is_looked_at_again():
+    nothing = answer({"kind": "MXJobList", "metadata": {"resourceVersion": "9"}, "items": []})
+    said, asked = await parted(answer(job_at(5)), CONFLICT, answer(job_at(6)), DONE, nothing)
+    assert said == "interrupted: deleting job a"
+    assert asked == [("GET", {}), ("DELETE", only(5)), ("GET", {}), ("DELETE", only(6)), ("GET", {})]
+
+
+async def test_a_job_that_became_another_runs_meanwhile_is_left():
+    said, asked = await parted(answer(job_at(5)), CONFLICT, answer(job_at(6, run="2")))
+    assert said == "interrupted: job a is left, for it isn't this run's any more"
+    assert [method for method, _ in asked] == ["GET", "DELETE", "GET"]
+
+
+async def test_nor_does_a_step_delete_it():
+    said, asked = await parted(refuse(404, "NotFound"), answer(job_at(6, run="2")), how=part_as_step)
+    assert said == "workflow n is gone: job a is left, for it isn't this run's any more"
+    assert [method for method, _ in asked] == ["GET", "GET"]
+
+
+@pytest.mark.parametrize("turns", [[GONE], [answer(job_at(5)), GONE], [answer(job_at(5, uid="later"))]])
+async def test_one_that_is_gone_and_a_later_one_of_its_name_are_not_deleted(turns):
+    said, asked = await parted(*turns)
+    assert said == "interrupted: deleting job a"
+    assert [method for method, _ in asked] == ["GET", "DELETE"][: len(turns)]
+
+
+async def test_a_server_that_always_finds_a_conflict_is_told_and_not_asked_for_ever():
+    with pytest.raises(ApiError, match="refused"):
+        await parted(*[answer(job_at(5)), CONFLICT] * 40)
