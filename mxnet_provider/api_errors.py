@@ -8,8 +8,6 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_provider.exceptions import MXNetJobError, MXNetManifestError, MXNetPermissionError
-
 if TYPE_CHECKING:
     from kubernetes.client.exceptions import ApiException
 
@@ -60,16 +58,6 @@ def message(e: BaseException) -> str:
     if (answer := refusal(e)) is not None:
         return str(_status(answer).get("message") or answer.reason or answer)
     return f"{type(e).__name__}: {e}"
-
-
-def failure(answer: "ApiException", title: str) -> Exception:
-    """What a task fails with in the server's words: for good if the server would refuse another try, too."""
-    said = f"The API server refused {title}: {message(answer)}"
-    if answer.status == 403 and not is_quota(answer):
-        return MXNetPermissionError(said)
-    if answer.status == 401:
-        return MXNetPermissionError(f"{said} (the credentials were read anew, in vain)")
-    return MXNetManifestError(said) if is_permanent(answer) else MXNetJobError(said)
 
 
 def _status(e: "ApiException") -> dict[str, Any]:

@@ -1,6 +1,13 @@
 """The ways in which an MXJob task fails, each a type of its own."""
 
+from typing import TYPE_CHECKING
+
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from mxnet_provider import api_errors
+
+if TYPE_CHECKING:
+    from kubernetes.client.exceptions import ApiException
 
 
 class MXNetJobError(AirflowException):
@@ -33,3 +40,13 @@ class MXNetManifestError(AirflowFailException):
 
 class MXNetPermissionError(AirflowFailException):
     """The account that Airflow uses may not do what is needed; the message names the missing right."""
+
+
+def failure(answer: "ApiException", title: str) -> Exception:
+    """What a task fails with in the server's words: for good if the server would refuse another try, too."""
+    said = f"The API server refused {title}: {api_errors.message(answer)}"
+    if answer.status == 403 and not api_errors.is_quota(answer):
+        return MXNetPermissionError(said)
+    if answer.status == 401:
+        return MXNetPermissionError(f"{said} (the credentials were read anew, in vain)")
+    return MXNetManifestError(said) if api_errors.is_permanent(answer) else MXNetJobError(said)

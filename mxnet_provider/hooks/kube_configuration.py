@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import yaml
-from airflow.sdk.exceptions import AirflowException
 from kubernetes import client, config
 
 
@@ -36,6 +35,8 @@ def load(
     path = config_file or _field(extra, "kube_config_path")
     content = _field(extra, "kube_config")
     if sum(1 for chosen in (in_cluster, path, content) if chosen) > 1:
+        from airflow.sdk.exceptions import AirflowException  # noqa: PLC0415 - not where there is no Airflow
+
         raise AirflowException(
             "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config."
         )

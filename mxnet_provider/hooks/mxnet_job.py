@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from mxnet_provider import answers, kill
 from mxnet_provider.api_errors import is_transient, reason
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.replicas import is_owned
 from mxnet_provider.verdict import Verdict, verdict
 
@@ -95,6 +95,17 @@ class MXNetJobHook(KubernetesHook):
         if self.is_in_cluster and _SERVICE_ACCOUNT_NAMESPACE.exists():
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE
+
+    def connection_arguments(self) -> dict[str, Any] | None:
+        """The arguments with which `kube_configuration.load` finds the same cluster; None before it was reached.
+
+        Nothing is asked of Airflow for them: this is for one who is being killed.
+        """
+        extra = self.__dict__.get("conn_extras")
+        if extra is None:
+            return None
+        own = {name: getattr(self, name) for name in ("in_cluster", "config_file", "cluster_context")}
+        return {"extra": extra, **own}
 
     @_through_short_outages
     @_with_fresh_credentials
@@ -282,7 +293,7 @@ class MXNetJobHook(KubernetesHook):
 
         Args:
             ref: The job: the one with this uid is waited for.
-            poll_interval: Seconds between two looks, give or take a fifth, so that many tasks spread out.
+            poll_interval: Seconds between two looks at a job that just runs, give or take a fifth.
             startup_timeout: For how many seconds the job may wait for its pods to run.
             api_outage_tolerance: For how many seconds the API server may be away.
             observe: Called with the job after every look at it.
@@ -306,6 +317,7 @@ class MXNetJobHook(KubernetesHook):
                 if away > api_outage_tolerance:
                     raise MXNetJobUnreachableError(f"The API server has been away for {away:.0f} s: {e}") from e
                 self.log.warning("The API server can't be reached, and it is waited for: %s", e)
+                pause = with_jitter(poll_interval)
             else:
                 answered = time.monotonic()
                 if current is not None and current["metadata"]["uid"] == ref.uid:
@@ -313,7 +325,8 @@ class MXNetJobHook(KubernetesHook):
                 found = verdict(current, ref.uid, now=time.time(), startup_timeout=startup_timeout)
                 if found is not None:
                     return found, current
-            stop.wait(poll_interval * random.uniform(0.8, 1.2))  # noqa: S311 - no secret depends on it
+                pause = until_next_look(current, poll_interval)
+            stop.wait(pause)
         return None
 
     @property

@@ -1,54 +1,20 @@
 """The hook through which Airflow's triggerer watches MXJobs: asynchronous, one connection, no blocking call."""
 
 import asyncio
-import contextlib
-import functools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Final, Self, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-import aiohttp
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
-from kubernetes.client.exceptions import ApiException
+from kubernetes import client
 
-from mxnet_operator.api import names
-from mxnet_provider import answers, kill
 from mxnet_provider.hooks import kube_configuration
-from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.replicas import is_owned
-
-_MERGE_PATCH: Final = "application/merge-patch+json"
-
-T = TypeVar("T")
+from mxnet_provider.hooks.job_client import AsyncJobClient
 
 
-def _with_fresh_credentials(
-    call: "Callable[..., Awaitable[T]]",
-) -> "Callable[..., Awaitable[T]]":
-    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
-
-    Tokens rotate, and so do a cluster's certificate authorities.
-    """
-
-    @functools.wraps(call)
-    async def wrapped(self: "MXNetJobAsyncHook", *args: Any, **kwargs: Any) -> T:
-        try:
-            return await call(self, *args, **kwargs)
-        except (ApiException, aiohttp.ClientSSLError) as e:
-            if isinstance(e, ApiException) and e.status != 401:
-                raise
-            await self._reconnect(e)
-            return await call(self, *args, **kwargs)
-
-    return wrapped
-
-
-class MXNetJobAsyncHook(AsyncKubernetesHook):
+class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`, for use as an asynchronous context.
 
-    The Airflow connection is looked up once on entering, and again only when the server answers 401. Calls don't wait
-    out an outage: whoever polls does. They raise `kubernetes.client.ApiException` for what the server refuses, and
-    `aiohttp.ClientError`, ConnectionError or TimeoutError where it can't be reached or answers with something else.
+    The Airflow connection is looked up once on entering, and again only when the server answers 401.
 
     Args:
         args: As for Airflow's AsyncKubernetesHook.
@@ -59,118 +25,17 @@ class MXNetJobAsyncHook(AsyncKubernetesHook):
     """
 
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._say = say or self.log.info
-        self._held = contextlib.AsyncExitStack()
-        self._open: ApiConnection | None = None
+        AsyncKubernetesHook.__init__(self, *args, **kwargs)
+        AsyncJobClient.__init__(self, say or self.log.info)
 
-    async def __aenter__(self) -> Self:
-        await self._connect()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        self._open = None
-        await self._held.aclose()
-
-    @_with_fresh_credentials
-    async def get_job(self, ref: JobRef) -> dict[str, Any] | None:
-        """The job that has the name, or None; whether it is the one is for its uid to say."""
-        try:
-            return answers.object_of(await self._connection.request("GET", ref.path))
-        except ApiException as e:
-            if e.status == 404:
-                return None
-            raise
-
-    @_with_fresh_credentials
-    async def delete_job(
-        self, ref: JobRef, *, propagation_policy: str = "Foreground", resource_version: str | None = None
-    ) -> bool:
-        """Delete the job if it still is the one with this uid, and of this version; returns whether it was deleted."""
-        only = {"uid": ref.uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
-        body = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": only,
-            "propagationPolicy": propagation_policy,
-        }
-        return await self._unless_gone(self._connection.request("DELETE", ref.path, body=body))
-
-    @_with_fresh_credentials
-    async def patch_job(self, ref: JobRef, patch: Mapping[str, Any]) -> bool:
-        """Merge a patch that names a resourceVersion; returns False where the job has changed since, or is gone."""
-        return await self._unless_gone(
-            self._connection.request("PATCH", ref.path, body=patch, content_type=_MERGE_PATCH)
-        )
-
-    async def end_job(self, ref: JobRef, decide: kill.Decide, *, propagation_policy: str = "Foreground") -> kill.Ending:
-        """Do to the job what `decide` makes of it as it is, again for as long as it changes in between."""
-        for _ in range(kill.ATTEMPTS):
-            match decide(await self.get_job(ref)):
-                case kill.Leave(why):
-                    return kill.Ending(done=False, why=why)
-                case kill.Deletion(version):
-                    done = await self.delete_job(ref, propagation_policy=propagation_policy, resource_version=version)
-                case patch:
-                    done = await self.patch_job(ref, patch)
-            if done:
-                return kill.Ending(done=True)
-        return kill.Ending(done=False, why="it kept changing")
-
-    @_with_fresh_credentials
-    async def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
-        """The pods that the job owns."""
-        found = await self._connection.request(
-            "GET",
-            f"/api/v1/namespaces/{ref.namespace}/pods",
-            params={"labelSelector": f"{names.LABEL_JOB_NAME}={ref.name}"},
-        )
-        return [pod for pod in answers.items_of(found) if is_owned(pod, ref.uid)]
-
-    async def read_log(
-        self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None = None
-    ) -> AsyncGenerator[bytes, None]:
-        """The log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps."""
-        params = {"container": names.CONTAINER, "timestamps": "true"}
-        if since is not None:
-            params["sinceTime"] = since
-        if tail_lines is not None:
-            params["tailLines"] = str(tail_lines)
-        async for chunk in self._connection.stream(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params):
-            yield chunk
-
-    @property
-    def _connection(self) -> ApiConnection:
-        if self._open is None:
-            raise RuntimeError("MXNetJobAsyncHook is used within `async with`")
-        return self._open
-
-    async def _connect(self) -> None:
+    async def _configuration(self, *, anew: bool) -> client.Configuration:
+        if anew:
+            self._extras = None
         extra = await self.get_conn_extras()
-        configuration = await asyncio.to_thread(
+        return await asyncio.to_thread(
             kube_configuration.load,
             extra,
             in_cluster=self.in_cluster,
             config_file=self.config_file,
             cluster_context=self.cluster_context,
         )
-        self._open = await self._held.enter_async_context(open_connection(configuration))
-
-    async def _reconnect(self, because: Exception) -> None:
-        if isinstance(because, ApiException):
-            self._say("The API server no longer accepts the credentials; reading them anew.")
-        else:
-            self._say(f"No trusted connection to the API server; reading the credentials anew: {because}")
-        self._extras = None
-        await self._held.aclose()
-        await self._connect()
-
-    @staticmethod
-    async def _unless_gone(answer: Awaitable[Any]) -> bool:
-        try:
-            answers.confirmed(await answer)
-        except ApiException as e:
-            if e.status in (404, 409):  # gone, or another job by now
-                return False
-            raise
-        return True

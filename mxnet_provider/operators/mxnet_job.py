@@ -27,6 +27,7 @@ from mxnet_provider.exceptions import (
     MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
     MXNetManifestError,
+    failure,
 )
 from mxnet_provider.holder import Lease
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
@@ -107,7 +108,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
         durable: Whether a retry goes on with the job of the try before. If False, each try makes a job of its own.
         reuse_succeeded_on_retry: Whether a retry whose job has succeeded meanwhile returns that job's result.
-        poll_interval: Seconds between two looks at the job, give or take a fifth.
+        poll_interval: Seconds between two looks at the job while it runs, give or take a fifth. While it does not, or
+            waits for something, it is looked at every five seconds at least, so that the task's log says for what.
         startup_timeout: Seconds that the job may wait for its pods to run before the task fails and ends it; None for
             no limit. The time in which the job is suspended does not count.
         api_outage_tolerance: Seconds that the API server may be away before the task fails; the job is left running,
@@ -442,6 +444,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             ends=self._end_options,
             waits=self.wait_for_completion,
             lease=self._lease(context),
+            api_outage_tolerance=self._wait_options.api_outage_tolerance,
         )
         if self._killed:
             ours.kill()
@@ -453,7 +456,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         except Exception as e:
             if (answer := api_errors.refusal(e)) is None:
                 raise
-            raise api_errors.failure(answer, ours.title) from e
+            raise failure(answer, ours.title) from e
 
     def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed

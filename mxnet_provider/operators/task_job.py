@@ -1,7 +1,8 @@
 """The MXJob of one try of a task: made or found again, remembered in Airflow's task state store, ended with the try."""
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from mxnet_provider.identity import Record
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.kill import Decide, Ending
 from mxnet_provider.links.mxnet_job import job_url
+from mxnet_provider.operators.detached import DetachedProcess, Order
 from mxnet_provider.options import EndOptions
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class TaskJob:
         ends: What becomes of jobs that are over, or whose task is.
         waits: Whether the try waits for the job, and so holds it.
         lease: What a job that it holds carries; None for none.
+        api_outage_tolerance: For how many seconds the deletion of its job is tried once the worker is gone.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class TaskJob:
         ends: EndOptions,
         waits: bool,
         lease: holder.Lease | None,
+        api_outage_tolerance: float,
     ) -> None:
         self._ti = context["ti"]
         self.token = holder.token_of_try(self._ti.try_number, self._ti.id)
@@ -73,6 +77,8 @@ class TaskJob:
         self.known: JobRef | None = None
         self._record: Record | None = None
         self.killed = threading.Event()
+        self._api_outage_tolerance = api_outage_tolerance
+        self._outliving: DetachedProcess | None = None
 
     @property
     def ref(self) -> JobRef:
@@ -137,10 +143,11 @@ class TaskJob:
     def kill(self) -> None:
         """Delete, suspend or keep the unfinished job; another that has its name by now is left alone."""
         self.killed.set()
-        if self.known is None:
+        if self.known is None or self._ends.on_kill_action == "keep":
             return
         action, ref = self._ends.on_kill_action, self.known
-        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=self._holds))
+        with self._outlived(ref):
+            ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=self._holds))
         if ended.done:
             self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
         elif ended.why:
@@ -176,6 +183,45 @@ class TaskJob:
                 self.ref.title,
                 api_errors.message(answer),
             )
+
+    @contextlib.contextmanager
+    def _outlived(self, ref: JobRef) -> Iterator[None]:
+        """Have a process of its own end the job, where this one is killed over it, or fails."""
+        self._detach(ref)
+        try:
+            yield
+        except Exception:
+            if self._outliving is not None:
+                self._outliving.release()
+            raise
+        if self._outliving is not None:
+            self._outliving.dismiss()
+
+    def _detach(self, ref: JobRef) -> None:
+        connection = self._hook.connection_arguments()
+        if self._outliving is not None or connection is None or not (self._waits and self._api_outage_tolerance):
+            return
+        order = Order(
+            ref=ref,
+            action=self._ends.on_kill_action,
+            propagation_policy=self._ends.propagation_policy,
+            of_try=self.token,
+            tolerance=self._api_outage_tolerance,
+            connection=connection,
+        )
+        try:
+            self._outliving = DetachedProcess(order)
+        except (OSError, TypeError) as e:
+            self._log.warning("No process could be started to end %s if this one is killed first: %s", ref.title, e)
+            return
+        self._log.info(
+            "The task was killed: %s is to be %s. If this process is killed before the API server answers, process "
+            "%d goes on asking for up to %.0f s.",
+            ref.title,
+            _DID[self._ends.on_kill_action].lower(),
+            self._outliving.pid,
+            self._api_outage_tolerance,
+        )
 
     def _begin(
         self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool

@@ -20,6 +20,7 @@ from mxnet_provider.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.sight import Sight, settled
+from mxnet_provider.state_log import StateLog
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
     """Wait until an MXJob is in one of some states; by default until it has succeeded.
 
-    The sensor doesn't own the job: killing or clearing it never touches the job.
+    The sensor doesn't own the job: killing or clearing it never touches the job. Its log says what the job waits
+    for: in a worker with each poke, deferred within five seconds.
 
     Args:
         job_name: The job's name. (templated)
@@ -80,6 +82,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         self.config_file = config_file
         self.cluster_context = cluster_context
         self.job_ref: JobRef | None = None
+        self._told: StateLog | None = None
 
     def execute(self, context: "Context") -> Any:
         """Wait for the job.
@@ -121,7 +124,12 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
                 self._conclude(Sight(status="refused", message=api_errors.message(e)))
             raise
         sight = settled(job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok)
-        return sight is not None and self._conclude(sight)
+        if sight is not None:
+            return self._conclude(sight)
+        if job is not None:
+            self._told = self._told or StateLog(self._ref())
+            self._told.look(job, self.log)
+        return False
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Go on where the trigger ended; the arguments are Airflow's."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from mxnet_provider import holder, kill
-from mxnet_provider.api_errors import is_transient
+from mxnet_provider.delivery import FIRST_PAUSE, deliver
 from mxnet_provider.job_ref import JobRef
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ UNKNOWN: Final = "unknown"
 _OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "removed", ABSENT})
 _STAYS: Final = frozenset({"deferred", UNKNOWN})
 _ASK_SECONDS: Final = 10.0
-_FIRST_PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 10.0
 
 _running: Final[set[asyncio.Task[None]]] = set()
 """Endings that go on when `on_kill` has returned; an event loop alone keeps no task alive."""
@@ -57,7 +55,7 @@ async def state_of(ti: Any) -> str | None:
                 try:
                     return await asyncio.to_thread(_ask, ti)
                 except Exception:
-                    await asyncio.sleep(_FIRST_PAUSE)
+                    await asyncio.sleep(FIRST_PAUSE)
     except TimeoutError:
         return UNKNOWN
 
@@ -161,30 +159,12 @@ async def _end(
         return
     holds = holder.held_by_try(end.of_try) if who == "try" else holder.held_exactly_by(end.of_try, end.run)
     decide = partial(kill.request, uid=end.ref.uid, action=end.action, holds=holds)
-    ended = await _persistently(end, decide, connect)
+    ended = await deliver(
+        end.ref, decide, connect, propagation_policy=end.propagation_policy, seconds=max(end.tolerance, end.wait)
+    )
     if ended is None:
         log.error("%s could not be ended: the API server did not answer for %.0f s.", title, end.tolerance)
     elif ended.done:
         log.info("%s %s, because a user ended the task.", "Deleted" if end.action == "delete" else "Suspended", title)
     elif ended.why:
         log.warning("%s is left alone, though this trigger was cancelled: %s.", title, ended.why)
-
-
-async def _persistently(
-    end: JobEnd, decide: kill.Decide, connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]"
-) -> kill.Ending | None:
-    """What ending the job came to; None where the API server did not answer for as long as is borne."""
-    pause = _FIRST_PAUSE
-    try:
-        async with asyncio.timeout(max(end.tolerance, end.wait)):
-            while True:
-                try:
-                    async with connect() as hook:
-                        return await hook.end_job(end.ref, decide, propagation_policy=end.propagation_policy)
-                except Exception as e:
-                    if not is_transient(e):
-                        raise
-                await asyncio.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
-    except TimeoutError:
-        return None

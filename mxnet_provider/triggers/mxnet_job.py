@@ -1,7 +1,6 @@
 """The triggers that wait for an MXJob on Airflow's triggerer, so that no worker has to."""
 
 import asyncio
-import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from mxnet_provider.holder import Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.metrics import Metrics
 from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.state_log import StateLog
 from mxnet_provider.summary import summary
 from mxnet_provider.triggers.connection import connected, storable_errors
@@ -64,7 +64,7 @@ class MXNetJobTrigger(BaseTrigger):
         in_cluster: Use the service account of the triggerer's pod.
         config_file: Path of a kubeconfig on the triggerer.
         cluster_context: A context of the kubeconfig.
-        poll_interval: Seconds between two looks at the job, give or take a fifth.
+        poll_interval: Seconds between two looks at the job while it just runs, give or take a fifth.
         deadline: Until when the job may take, in seconds since the epoch.
         startup_timeout: For how many seconds the job may wait for its pods to run.
         api_outage_tolerance: For how many seconds the API server may be away.
@@ -215,7 +215,6 @@ class MXNetJobTrigger(BaseTrigger):
         patience = _Patience(self.api_outage_tolerance)
         seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "patience": patience}
         while True:
-            pause = self.poll_interval
             try:
                 job = await hook.get_job(self.ref)
                 found = self._verdict(job)
@@ -228,7 +227,7 @@ class MXNetJobTrigger(BaseTrigger):
                     return self._event(Verdict(status, message(e), "Unreachable"), **seen)
                 if patience.failures == 1:
                     self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
-                pause = min(self.poll_interval * 2**patience.failures, self._longest_pause)
+                pause = with_jitter(min(self.poll_interval * 2**patience.failures, self._longest_pause))
             else:
                 patience.answered()
                 if job is not None and job["metadata"]["uid"] == self.ref.uid:
@@ -236,7 +235,8 @@ class MXNetJobTrigger(BaseTrigger):
                     await (logs.drain(pods) if pods else logs.look(job))
                 if found is not None:
                     return self._event(found, **seen, job=job, pods=pods)
-            await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - no secret depends on it
+                pause = until_next_look(job, self.poll_interval)
+            await asyncio.sleep(pause)
 
     @property
     def _longest_pause(self) -> float:

@@ -1,7 +1,6 @@
 """The trigger that waits until an MXJob of a given name is in one of some states; it owns nothing and ends nothing."""
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,9 @@ from mxnet_operator.api import names
 from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.sight import Sight, settled
+from mxnet_provider.state_log import StateLog
 from mxnet_provider.triggers.connection import connected, storable_errors
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         target_states: States that are waited for.
         fail_states: States in which there is nothing to wait for.
         missing_ok: Whether a job that is not there is waited for too.
-        poll_interval: Seconds between two looks, give or take a fifth.
+        poll_interval: Seconds between two looks at a job that just runs, give or take a fifth.
         api_outage_tolerance: For how many seconds the API server may be away.
         api_version: The job's apiVersion.
         kind: The job's kind, for messages.
@@ -72,6 +73,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         self.in_cluster = in_cluster
         self.config_file = config_file
         self.cluster_context = cluster_context
+        self._told = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """The class and the arguments from which Airflow makes the trigger again."""
@@ -100,6 +102,7 @@ class MXNetJobStateTrigger(BaseTrigger):
                 if time.monotonic() - answered > self.api_outage_tolerance:
                     return Sight(status="error", message=message(e))
                 self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
+                pause = with_jitter(self.poll_interval)
             else:
                 answered = time.monotonic()
                 sight = settled(
@@ -107,4 +110,7 @@ class MXNetJobStateTrigger(BaseTrigger):
                 )
                 if sight is not None:
                     return sight
-            await asyncio.sleep(self.poll_interval * random.uniform(0.8, 1.2))  # noqa: S311
+                if job is not None:
+                    self._told.look(job, self.log)
+                pause = until_next_look(job, self.poll_interval)
+            await asyncio.sleep(pause)

@@ -9,7 +9,9 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -88,15 +90,41 @@ def hanging(live, dag_id):
     return scene, uid, hangs, released
 
 
-def test_a_deferred_task_that_a_user_ends_while_the_api_server_hangs_ends_its_job_when_it_is_back(live):
-    scene, uid, hangs, _ = hanging(live, "deferred")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_task_that_a_user_ends_while_the_api_server_hangs_loses_its_job_when_it_is_back(live, mode):
+    scene, uid, hangs, _ = hanging(live, mode)
+    pid = scene.train.look().pid
     scene.train.set_state("failed")
-    eventually(lambda: "may still be running: the API server did not answer" in scene.train.log())
+    if mode == "deferred":
+        eventually(lambda: "may still be running: the API server did not answer" in scene.train.log())
+    else:
+        eventually(lambda: not Path(f"/proc/{pid}").exists())
+        assert Path(f"/proc/{detached_of(scene)}").exists()
     assert scene.uids() == {uid}
     hangs.clear()
     scene.gateway.handler = None
     eventually(lambda: scene.uids() == set())
     assert scene.deletions()[-1] == uid
+
+
+def detached_of(scene):
+    """The process that is to outlive the task's."""
+    return int(re.search(r"process (\d+) goes on asking", scene.train.log())[1])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_user_s_kill_deletes_the_job_at_once(live, mode):
+    """By the task itself: neither its lease nor another look is needed. How long it takes is printed."""
+    for _ in range(SCENES):
+        scene = live.begin(mode)
+        uid = scene.in_progress()
+        begin = time.monotonic()
+        scene.train.set_state("failed")
+        eventually(scene.deletions)
+        (deleted,) = [asked.at for asked in scene.gateway.writes("/mxjobs") if asked.method == "DELETE"]
+        print(f"{mode}: asked to delete the job {deleted - begin:.1f} s after the user's request")
+        assert scene.deletions() == [uid]
+        eventually(lambda: scene.uids() == set())  # noqa: B023
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -113,6 +141,7 @@ def test_a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command(live):
     pid = scene.train.look().pid
     scene.train.set_state("failed")
     eventually(lambda: not Path(f"/proc/{pid}").exists())
+    os.kill(detached_of(scene), signal.SIGKILL)  # as where the worker is a pod, which ends with its task
     hangs.clear()
     scene.gateway.handler = None
     name = scene.jobs()[uid]["metadata"]["name"]

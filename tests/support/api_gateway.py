@@ -8,6 +8,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ class Asked:
     query: dict[str, str]
     body: Any
     agent: str
+    at: float = field(default_factory=time.monotonic)
 
     @property
     def writes(self) -> bool:

@@ -65,7 +65,7 @@ for mode in ("deferred", "waiting"):
             task_id="train", deferrable=deferrable, retries=0, **{**JOB, "command": ["sh", "-c", DIVERGING_SCRIPT]}
         )
     with DAG(f"{mode}_leased", schedule=None):
-        MXNetJobOperator(task_id="train", deferrable=deferrable, retries=0, lease=15, **JOB)
+        MXNetJobOperator(task_id="train", deferrable=deferrable, retries=0, lease=15, api_outage_tolerance=60, **JOB)
     late: dict[str, Any] = {"task_id": "train", "deferrable": deferrable, "retries": 0, "startup_timeout": 5, **COMMON}
     # The first event comes so long after the deferral: a task that comes back before the scheduler has read that its
     # executor let go of it is failed by Airflow, and on a busy machine that takes seconds.

@@ -1,13 +1,27 @@
 """Whatever a job waits for is shown in a task's log, and why it had not started where its time is over."""
 
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.api.waiting import WAITING
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.operators.waiting import wait
+from mxnet_provider.options import LogOptions, WaitOptions
+from mxnet_provider.pace import until_next_look
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.state_log import StateLog
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
+from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 from mxnet_provider.verdict import verdict
 
 REF = JobRef(name="digits", namespace="default", uid="u")
@@ -53,3 +67,152 @@ def test_what_a_job_says_of_its_success_is_logged() -> None:
     StateLog(REF).look(job, log)  # type: ignore[arg-type]
     assert [level for level, _ in log.lines] == ["info"]
     assert log.lines[0][1].endswith("Succeeded: MXJob digits is done. Why?")
+
+
+class Timeline:
+    """A job that begins to wait at a moment, and the clock of whoever looks at it; nothing sleeps."""
+
+    def __init__(self, condition_type: str, begins: float) -> None:
+        self.clock = 0.0
+        self.told_at: float | None = None
+        self.looks: list[float] = []
+        self._before, self._after = waiting_job(condition_type), waiting_job(condition_type)
+        self._before["status"]["conditions"].pop()
+        self._begins = begins
+
+    def job(self) -> dict[str, Any]:
+        self.looks.append(self.clock)
+        return self._after if self.clock >= self._begins else self._before
+
+    def pass_(self, seconds: float) -> None:
+        self.clock += seconds
+        if self.told_at is not None or self.clock > self._begins + 1000:
+            raise EndOfTimeError
+
+    def info(self, text: str, *values: Any) -> None:
+        pass
+
+    def warning(self, text: str, *values: Any) -> None:
+        if WORDS in text % values:
+            self.told_at = self.clock
+
+
+class EndOfTimeError(Exception):
+    """The test has seen enough."""
+
+
+def by_worker(timeline: Timeline, poll_interval: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook, stop = MXNetJobHook(), threading.Event()
+    monkeypatch.setattr(hook, "get_job", lambda _ref: timeline.job())
+    monkeypatch.setattr(stop, "wait", timeline.pass_)
+    wait(
+        hook,
+        REF,
+        WaitOptions(poll_interval=poll_interval, startup_timeout=None),
+        LogOptions(get_logs=False),
+        result_of=None,
+        stats_tags={},
+        log=timeline,  # type: ignore[arg-type]
+        stop=stop,
+        keep=lambda _job: None,
+    )
+
+
+class AsyncHook:
+    """As much of a hook as a trigger needs that shows no logs."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+
+    async def get_job(self, _ref: JobRef) -> dict[str, Any]:
+        return self._timeline.job()
+
+
+def by_trigger(timeline: Timeline, poll_interval: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    _run_trigger(
+        MXNetJobTrigger(
+            name="digits",
+            namespace="default",
+            uid="u",
+            poll_interval=poll_interval,
+            startup_timeout=None,
+            get_logs=False,
+        ),
+        timeline,
+        monkeypatch,
+    )
+
+
+def by_sensor(timeline: Timeline, poll_interval: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    _run_trigger(
+        MXNetJobStateTrigger(
+            name="digits", namespace="default", target_states=["Succeeded"], poll_interval=poll_interval
+        ),
+        timeline,
+        monkeypatch,
+    )
+
+
+def _run_trigger(trigger: Any, timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sleep(seconds: float) -> None:
+        timeline.pass_(seconds)
+
+    monkeypatch.setattr(type(trigger), "log", timeline)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    asyncio.run(trigger._watch(AsyncHook(timeline)))
+
+
+@pytest.mark.parametrize("poll_interval", [0.5, 10.0, 3600.0])
+@pytest.mark.parametrize("look", [by_worker, by_trigger, by_sensor])
+def test_what_a_job_waits_for_is_logged_within_five_seconds(
+    look: Callable[..., None], poll_interval: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = int(os.environ.get("MXJOB_SEED", random.randrange(10**6)))
+    print(f"MXJOB_SEED={seed}")
+    draw = random.Random(seed)
+    for condition_type in WAITING:
+        timeline = Timeline(condition_type, begins := draw.uniform(0, 300))
+        with monkeypatch.context() as patched, contextlib.suppress(EndOfTimeError):
+            look(timeline, poll_interval, patched)
+        assert timeline.told_at is not None, condition_type
+        assert timeline.told_at - begins <= 5, condition_type
+        steps = [after - before for before, after in itertools.pairwise(timeline.looks)]
+        assert min(steps, default=poll_interval) >= min(poll_interval, 4.0) * 0.8
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_calm"),
+    [
+        ([], False),
+        (["Created"], False),
+        (["Created", "Running"], True),
+        (["Created", "Running", "ServersExited"], False),
+        (["Created", "Suspended"], False),
+        (["Created", "Restarting"], False),
+    ],
+)
+def test_a_job_that_just_runs_is_looked_at_as_seldom_as_the_user_says(conditions: list[str], is_calm: bool) -> None:
+    job = waiting_job("ServersExited")
+    job["status"]["conditions"] = [{"type": each, "status": "True", "message": "m"} for each in conditions]
+    pauses = [until_next_look(job, 100.0) for _ in range(100)]
+    least, most = (80, 120) if is_calm else (3, 5)
+    assert least <= min(pauses) <= max(pauses) <= most
+    assert max(until_next_look(job, 0.1) for _ in range(100)) <= 0.12
+
+
+def test_a_job_that_is_not_there_is_looked_for_as_seldom_as_the_user_says() -> None:
+    assert until_next_look(None, 100.0) >= 80
+
+
+def test_a_sensor_in_a_worker_tells_with_each_poke_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline, hook = Timeline("PodsScheduled", begins=1.0), MXNetJobHook()
+    sensor = MXNetJobSensor(task_id="sense", job_name="digits", namespace="default", deferrable=False)
+    monkeypatch.setattr(hook, "get_job", lambda _ref: timeline.job())
+    monkeypatch.setattr(MXNetJobSensor, "hook", hook)
+    monkeypatch.setattr(MXNetJobSensor, "log", timeline)
+    told = []
+    for clock in (0.0, 60.0, 120.0):
+        timeline.clock = clock
+        assert not sensor.poke({})
+        told.append(timeline.told_at)
+    assert told == [None, 60.0, 60.0]

@@ -1,0 +1,261 @@
+"""A worker that is killed before it has ended its job leaves a process that does: on a real API server."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+import structlog.testing
+import yaml
+from api_gateway import gateway_to
+from provider_fixtures import StampedLog, eventually, server_in_thread, staged
+from waiting import SECONDS
+
+from mxnet_operator.api import names
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.kill import is_suspended
+from mxnet_provider.operators import detached
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+SECRET = "a-secret-that-nobody-may-see"
+COMMAND = [sys.executable, "-P", "-m", detached.__name__]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with server_in_thread(tmp_path_factory.mktemp("server"), StampedLog()) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(running):
+    yield from staged(running, deferrable=False)
+
+
+@pytest.fixture
+def gateway(running, tmp_path):
+    with gateway_to(running.kubeconfig, tmp_path) as gateway:
+        gateway.rotate(SECRET)
+        yield gateway
+
+
+@pytest.fixture
+def task_log():
+    """The messages of the task's log so far."""
+    with structlog.testing.capture_logs() as entries:
+        yield lambda: [entry["event"] for entry in entries]
+
+
+def require(holds):
+    assert holds
+
+
+def only(found):
+    assert len(found) == 1, found
+    return found[0]
+
+
+@contextlib.contextmanager
+def worker(stage, gateway, **arguments):
+    """A worker that waits for its job, and the job."""
+    before = {job["metadata"]["uid"] for job in stage.jobs()}
+    arguments = json.dumps({"poll_interval": 0.2, **arguments})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dying_worker", str(gateway.kubeconfig), arguments],
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        start_new_session=True,
+    )
+    try:
+
+        def waits():
+            if process.poll() is not None:
+                pytest.fail(f"the worker ended with {process.returncode}")
+            job = only([each for each in stage.jobs() if each["metadata"]["uid"] not in before])
+            require(sum(asked.path.endswith(job["metadata"]["name"]) for asked in gateway.asked) > 2)
+            return job
+
+        yield process, eventually(waits)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(SECONDS)
+
+
+def the_detached(process):
+    """The one process that is to outlive another."""
+    return only([each for each in psutil.Process(process.pid).children() if each.cmdline() == COMMAND])
+
+
+def looked_at(stage, job):
+    return stage.hook.get_job(JobRef.of(job))
+
+
+@pytest.mark.parametrize(("action", "outage"), [("delete", "hangs"), ("suspend", "is away")])
+def test_a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back(stage, gateway, action, outage):
+    with worker(stage, gateway, on_kill_action=action) as (process, job):
+        if outage == "hangs":
+            gateway.handler = hang
+        else:
+            gateway.down = True
+        process.terminate()
+        detached = eventually(lambda: the_detached(process))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(SECONDS)
+        assert detached.is_running()
+        assert not is_suspended(looked_at(stage, job))
+        gateway.handler, gateway.down = None, False
+        if action == "delete":
+            eventually(lambda: require(looked_at(stage, job) is None))
+        else:
+            eventually(lambda: require(is_suspended(looked_at(stage, job))))
+            stage.delete(job)
+        psutil.wait_procs([detached], SECONDS)
+        assert not detached.is_running()
+
+
+async def hang(_asked, _forward):
+    await asyncio.Event().wait()
+
+
+def killed(stage, **arguments):
+    """An operator that waits for its job, and the job."""
+    operator = stage.operator(**arguments)
+    task = stage.start(operator)
+    job = stage.job_of(task)
+    eventually(lambda: require(operator.job_ref is not None and operator.job_ref.uid))
+    return operator, job
+
+
+def test_a_worker_that_ends_its_job_itself_leaves_no_process(stage, task_log):
+    operator, job = killed(stage)
+    operator.on_kill()
+    assert looked_at(stage, job) is None
+    pid = only([int(found[1]) for line in task_log() if (found := re.search(r"process (\d+) goes on", line))])
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_worker_that_fails_over_it_and_lives_on_leaves_it_to_the_process(stage, monkeypatch):
+    operator, job = killed(stage)
+
+    def fail(*_args, **_kwargs):
+        raise ConnectionError("as the test says")
+
+    monkeypatch.setattr(operator.hook, "end_job", fail)
+    with pytest.raises(ConnectionError):
+        operator.on_kill()
+    eventually(lambda: require(looked_at(stage, job) is None))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "executable"),
+    [
+        ({"api_outage_tolerance": 0}, sys.executable),
+        ({}, "/no/such/python"),
+    ],
+    ids=["no tolerance", "no interpreter"],
+)
+def test_without_a_process_the_worker_still_ends_its_job(stage, monkeypatch, task_log, arguments, executable):
+    operator, job = killed(stage, **arguments)
+    monkeypatch.setattr(sys, "executable", executable)
+    operator.on_kill()
+    assert looked_at(stage, job) is None
+    assert any(line.startswith("No process could be started to end ") for line in task_log()) is (not arguments)
+    assert not any("goes on asking" in line for line in task_log())
+
+
+def order(stage, job, **changes):
+    values = {
+        "ref": JobRef.of(job),
+        "action": "delete",
+        "propagation_policy": "Background",
+        "of_try": "1:a",
+        "tolerance": SECONDS,
+        "connection": {"extra": {"kube_config_path": stage.kubeconfig}},
+    }
+    return detached.Order(**{**values, **changes})
+
+
+def stored_job(stage, token, state=""):
+    """A job in which a token stands."""
+    annotations = {names.HOLDER_ANNOTATION: token} if token else {}
+    job = stage.hook.create_job(
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "MXJob",
+            "metadata": {"name": f"held-{uuid.uuid4().hex[:8]}", "namespace": "default", "annotations": annotations},
+            "spec": stage.operator().given_manifest()["spec"],
+        }
+    )
+    if state:
+        stage.write_status(job, state)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("token", "state", "ends"),
+    [
+        ("1:a", "", True),
+        ("1:a", "Running", True),
+        ("1:a:a-run-of-its-trigger", "Running", True),
+        ("1:a", "Succeeded", False),
+        ("2:b", "Running", False),
+        ("1:ab", "Running", False),
+        ("", "Running", False),
+    ],
+)
+def test_only_a_job_in_which_the_dead_try_s_token_stands_is_ended(stage, token, state, ends):
+    job = stored_job(stage, token, state)
+    ended = asyncio.run(detached.carry_out(order(stage, job)))
+    assert ended.done is ends
+    assert (looked_at(stage, job) is None) is ends
+    if not ends:
+        stage.delete(job)
+
+
+def test_another_job_of_the_same_name_is_left_alone(stage):
+    job = stored_job(stage, "1:a")
+    other = msgspec.structs.replace(JobRef.of(job), uid="another")
+    assert not asyncio.run(detached.carry_out(order(stage, job, ref=other))).done
+    assert looked_at(stage, job) is not None
+    stage.delete(job)
+
+
+def test_it_gives_up_after_the_tolerance(stage, gateway):
+    job = stored_job(stage, "1:a")
+    gateway.down = True
+    connection = {"extra": {"kube_config_path": str(gateway.kubeconfig)}}
+    assert asyncio.run(detached.carry_out(order(stage, job, connection=connection, tolerance=0.01))) is None
+    stage.delete(job)
+
+
+def test_credentials_are_in_no_command_line_environment_or_file(stage):
+    job = stored_job(stage, "1:a")
+    config = yaml.safe_load(Path(stage.kubeconfig).read_text())
+    config["users"][0]["user"]["token"] = f"{SECRET}-of-the-connection"
+    process = detached.DetachedProcess(order(stage, job, connection={"extra": {"kube_config": config}}))
+    try:
+        folder = Path("/proc") / str(process.pid)
+        with contextlib.suppress(PermissionError):  # only root may look
+            assert SECRET.encode() not in (folder / "environ").read_bytes()
+            opened = {str(each.readlink()) for each in (folder / "fd").iterdir()}
+            assert all(path == os.devnull or path.startswith("pipe:") for path in opened), opened
+        assert SECRET.encode() not in (folder / "cmdline").read_bytes()
+    finally:
+        process.dismiss()
+    assert looked_at(stage, job) is not None
+    stage.delete(job)
+
+
+def test_it_needs_no_airflow():
+    """Which takes seconds and a hundred MiB, and there may be one of these processes for each task."""
+    code = f"import sys, {detached.__name__}, mxnet_provider.hooks.job_client, mxnet_provider.hooks.kube_configuration"
+    subprocess.run([sys.executable, "-P", "-c", f"{code}; assert 'airflow' not in sys.modules"], check=True)
