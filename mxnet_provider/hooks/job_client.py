@@ -61,7 +61,7 @@ class AsyncJobClient(abc.ABC):
         """Where the cluster is and how to log in; `anew` once that is no longer accepted."""
 
     async def __aenter__(self) -> Self:
-        await self._connect()
+        await self._connect(await self._configuration(anew=False))
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -141,8 +141,7 @@ class AsyncJobClient(abc.ABC):
             raise RuntimeError("the client is used within `async with`")
         return self._open
 
-    async def _connect(self, *, anew: bool = False) -> None:
-        configuration = await self._configuration(anew=anew)
+    async def _connect(self, configuration: client.Configuration) -> None:
         self._open = await self._held.enter_async_context(open_connection(configuration))
 
     async def _reconnect(self, because: Exception) -> None:
@@ -150,8 +149,9 @@ class AsyncJobClient(abc.ABC):
             self._say("The API server no longer accepts the credentials; reading them anew.")
         else:
             self._say(f"No trusted connection to the API server; reading the credentials anew: {because}")
+        configuration = await self._configuration(anew=True)
         await self._held.aclose()
-        await self._connect(anew=True)
+        await self._connect(configuration)
 
     @staticmethod
     async def _unless_gone(answer: Awaitable[Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
+from airflow.sdk.exceptions import AirflowNotFoundException
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
@@ -17,6 +18,7 @@ from mxnet_operator.api import names
 from mxnet_provider import answers, kill
 from mxnet_provider.api_errors import is_transient, reason
 from mxnet_provider.exceptions import MXNetJobUnreachableError
+from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.replicas import is_owned
@@ -78,6 +80,22 @@ class MXNetJobHook(KubernetesHook):
             `cluster_context` and so on.
     """
 
+    @classmethod
+    def get_connection(cls, conn_id: str) -> Any:
+        """Return the connection as Airflow's hook does, unless Airflow could not be asked for it.
+
+        Raises:
+            AirflowUnreachableError: so it is.
+        """
+        try:
+            found = super().get_connection(conn_id)
+        except AirflowNotFoundException:
+            require_undefined(conn_id)
+            raise
+        if not found.extra:
+            require_undefined(conn_id)
+        return found
+
     def get_conn(self) -> client.ApiClient:
         """Return Airflow's client without urllib3's own retries.
 
@@ -88,6 +106,7 @@ class MXNetJobHook(KubernetesHook):
         connection.rest_client.pool_manager.connection_pool_kw["retries"] = False
         return connection
 
+    @_through_short_outages
     def default_namespace(self) -> str:
         """The connection's namespace, else the one that Airflow's own pod runs in, else `default`."""
         if namespace := self.get_namespace():

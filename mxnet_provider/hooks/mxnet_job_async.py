@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
+from airflow.sdk.exceptions import AirflowNotFoundException
 from kubernetes import client
 
 from mxnet_provider.hooks import kube_configuration
+from mxnet_provider.hooks.defined_connection import AirflowUnreachableError, require_undefined_async
 from mxnet_provider.hooks.job_client import AsyncJobClient
 
 
@@ -27,6 +29,25 @@ class MXNetJobAsyncHook(AsyncJobClient, AsyncKubernetesHook):
     def __init__(self, *args: Any, say: Callable[[str], None] | None = None, **kwargs: Any) -> None:
         AsyncKubernetesHook.__init__(self, *args, **kwargs)
         AsyncJobClient.__init__(self, say or self.log.info)
+
+    async def get_conn_extras(self) -> dict[str, Any]:
+        """Return the extra of the connection, as Airflow's hook does, unless Airflow could not be asked for it.
+
+        Raises:
+            AirflowUnreachableError: so it is.
+        """
+        is_known = self._extras is not None
+        try:
+            extras: dict[str, Any] = await super().get_conn_extras()
+            if not (is_known or extras) and self.conn_id:
+                await require_undefined_async(self.conn_id)
+        except AirflowNotFoundException:
+            await require_undefined_async(str(self.conn_id))
+            raise
+        except AirflowUnreachableError:
+            self._extras = None
+            raise
+        return extras
 
     async def _configuration(self, *, anew: bool) -> client.Configuration:
         if anew:

@@ -5,20 +5,27 @@ import contextlib
 import importlib
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.storable import storable_text
 from mxnet_provider.api_errors import message
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
+from mxnet_provider.pace import with_jitter
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
 
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
+_PAUSE: Final = 5.0
+
 
 @contextlib.asynccontextmanager
-async def connected(say: Callable[[str], None], **connection: Any) -> "AsyncIterator[MXNetJobAsyncHook]":
+async def connected(
+    say: Callable[[str], None], tolerance: float, **connection: Any
+) -> "AsyncIterator[MXNetJobAsyncHook]":
     """An entered hook.
 
     Airflow imports triggers on its event loop, and the hook imports the Kubernetes clients: seconds, in which no other
@@ -26,10 +33,21 @@ async def connected(say: Callable[[str], None], **connection: Any) -> "AsyncIter
 
     Args:
         say: Where the hook reports to.
+        tolerance: For how many seconds Airflow may not say what the connection is.
         connection: The hook's own arguments.
     """
     module = await asyncio.to_thread(importlib.import_module, "mxnet_provider.hooks.mxnet_job_async")
-    async with module.MXNetJobAsyncHook(say=say, **connection) as hook:
+    until = monotonic() + tolerance
+    async with contextlib.AsyncExitStack() as held:
+        while True:
+            try:
+                hook = await held.enter_async_context(module.MXNetJobAsyncHook(say=say, **connection))
+                break
+            except AirflowUnreachableError as e:
+                if monotonic() >= until:
+                    raise
+                say(f"{e}. It is asked again.")
+            await asyncio.sleep(with_jitter(_PAUSE))
         yield hook
 
 

@@ -207,7 +207,10 @@ class MXNetJobTrigger(BaseTrigger):
             await asyncio.sleep(max(not_before - time.time(), 0.0))
 
     def _hook(self) -> "AbstractAsyncContextManager[MXNetJobAsyncHook]":
-        return connected(say=self.log.info, **{field: getattr(self, field) for field in _CONNECTION})
+        tolerance = self.api_outage_tolerance
+        return connected(
+            say=self.log.info, tolerance=tolerance, **{field: getattr(self, field) for field in _CONNECTION}
+        )
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Event:
         metrics = Metrics(self.stats_tags, self.log.warning)

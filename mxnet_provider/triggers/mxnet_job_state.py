@@ -85,7 +85,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         """Wait, and send what was seen."""
         connection = {field: getattr(self, field) for field in _CONNECTION}
         with storable_errors(self.log):
-            async with connected(say=self.log.info, **connection) as hook:
+            async with connected(say=self.log.info, tolerance=self.api_outage_tolerance, **connection) as hook:
                 sight = await self._watch(hook)
         yield TriggerEvent(sight.payload())  # type: ignore[no-untyped-call]
 

@@ -18,11 +18,11 @@ import pytest
 from airflow_patience import eventually
 from airflow_runs import OVER
 from airflow_scenes import MODES
+from airflow_server import SCENES
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 
 pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
-SCENES = int(os.environ.get("MXJOB_FENCING_SCENES", "1"))
 KILLS = int(os.environ.get("MXJOB_CHAOS_KILLS", "3"))
 
 

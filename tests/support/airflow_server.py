@@ -28,6 +28,8 @@ PARTS = {
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
 """With the command of each."""
+SCENES = int(os.environ.get("MXJOB_FENCING_SCENES", "1"))
+"""How many tasks meet each scene of test_airflow_fencing at a time."""
 
 
 class AirflowServer:
@@ -45,7 +47,7 @@ class AirflowServer:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-            "AIRFLOW__CORE__PARALLELISM": "16",
+            "AIRFLOW__CORE__PARALLELISM": str(max(16, 2 * SCENES)),  # a task and its retry at a time
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self.port}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",

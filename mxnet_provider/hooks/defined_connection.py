@@ -1,0 +1,66 @@
+"""Whether a connection that Airflow calls undefined really is, or Airflow only could not be asked.
+
+Airflow says "isn't defined" as well where its own API server or database did not answer. For `kubernetes_default` its
+hook goes on with the pod's service account or kubectl's configuration then, which may lead to another cluster, where
+no job of ours is found. So Airflow is asked once more, in a way in which it tells the two apart.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+
+class AirflowUnreachableError(ConnectionError):
+    """Airflow did not say whether there is such a connection: as transient as an outage of the API server."""
+
+
+def require_undefined(conn_id: str) -> None:
+    """Return if Airflow stores no such connection, or an empty one.
+
+    Raises:
+        AirflowUnreachableError: there is one, or may be.
+    """
+    if (supervisor := _supervisor()) is not None:
+        with _errors_as_outage(conn_id):
+            answer = supervisor.send(_question(conn_id))
+        _judge(conn_id, answer)
+
+
+async def require_undefined_async(conn_id: str) -> None:
+    """As `require_undefined`, on an event loop."""
+    if (supervisor := _supervisor()) is not None:
+        with _errors_as_outage(conn_id):
+            answer = await supervisor.asend(_question(conn_id))
+        _judge(conn_id, answer)
+
+
+def _supervisor() -> Any:
+    """The process that asks Airflow for this one; None in one that has none, such as a command's."""
+    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - only where something is amiss
+
+    return getattr(task_runner, "SUPERVISOR_COMMS", None)
+
+
+def _question(conn_id: str) -> Any:
+    from airflow.sdk.execution_time.comms import GetConnection  # noqa: PLC0415
+
+    return GetConnection(conn_id=conn_id)
+
+
+@contextlib.contextmanager
+def _errors_as_outage(conn_id: str) -> Iterator[None]:
+    """The supervisor's errors are raised, all but CONNECTION_NOT_FOUND, which is an answer."""
+    try:
+        yield
+    except Exception as e:
+        raise AirflowUnreachableError(f"Airflow does not say what its connection {conn_id!r} is: {e}") from e
+
+
+def _judge(conn_id: str, answer: Any) -> None:
+    from airflow.sdk.exceptions import ErrorType  # noqa: PLC0415
+
+    error = getattr(answer, "error", None)
+    if error == ErrorType.CONNECTION_NOT_FOUND or (error is None and not getattr(answer, "extra", None)):
+        return  # there is none, or one with nothing in it, which comes to the same
+    said = "it is there now" if error is None else f"it answers {error.value}"
+    raise AirflowUnreachableError(f"Airflow does not say what its connection {conn_id!r} is: {said}")
