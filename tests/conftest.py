@@ -2,6 +2,8 @@
 
 pytest_plugins = [
     "pytester",
+    "stale_wheel",
+    "left_overs",
     "tiers",
     "skips",
     "shared_folders",

@@ -12,6 +12,7 @@ from argo_fixtures import node_of, one_runner, outputs_of
 from cluster_fixtures import DIGITS, DIGITS_IMAGE
 from images_fixtures import SHARED_HOME
 from jobs import waits_for
+from left_overs import folder_prefix
 
 from mxnet_argo import MXJobSpec
 from mxnet_operator.kube.client import Client
@@ -32,7 +33,7 @@ TRAIN = Path(__file__).parents[2] / "argo" / "examples" / "train.yaml"
 @contextlib.asynccontextmanager
 async def kubelet(server):
     """Our kubelet as a node of the cluster; it has the image of examples/digits."""
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder:
         home = Path(folder)
         (SHARED_HOME / "images").mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "images").symlink_to(SHARED_HOME / "images")

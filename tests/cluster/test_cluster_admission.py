@@ -25,6 +25,7 @@ from deployment import (
     user_name,
 )
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
 from older_jobs import kind_of_form, older_job
 from waiting import SECONDS
 
@@ -43,7 +44,7 @@ OVERLAY = "legacy"
 @pytest.fixture(scope="module")
 def server():
     paths = programs_or_skip(CONTROL_PLANE)
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name, control_plane(paths, Path(name), []) as running:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as name, control_plane(paths, Path(name), []) as running:
         yield running
 
 

@@ -11,6 +11,7 @@ from controller_fixtures import PODS, SERVICES, World
 from deployment import MANIFESTS, Administrator, rendered, started, user_name
 from fake_nodes import EXIT_CODE, NODES, fake_node
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
 from older_jobs import FORMS, kind_of_form, older_job, pod_template
 from waiting import SECONDS
 
@@ -27,7 +28,7 @@ LEGACY_CRDS = ("crd/mxjobs.fioravanzo.org", "crd/mxjobs.mxnet.mlkube.io")
 def server():
     """A control plane on which nothing of ours is installed yet."""
     paths = programs_or_skip(CONTROL_PLANE)
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name, control_plane(paths, Path(name), []) as running:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as name, control_plane(paths, Path(name), []) as running:
         yield running
 
 

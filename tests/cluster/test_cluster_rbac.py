@@ -24,6 +24,7 @@ from deployment import (
     user_name,
 )
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
 from older_jobs import kind_of_form, older_job
 
 from mxnet_operator.api import names
@@ -53,7 +54,7 @@ def server():
     It streams no lists, as servers before 1.32: there the controller needs `list` besides `watch`.
     """
     paths = programs_or_skip(CONTROL_PLANE)
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as name:
         flags = {"enable_admission_plugins": ADMISSION, "feature_gates": "WatchList=false"}
         with control_plane(paths, Path(name), [], **flags) as running:
             yield running

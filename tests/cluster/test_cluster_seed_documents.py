@@ -16,6 +16,7 @@ from control_plane_fixtures import real_api
 from deployment import MANIFESTS, Administrator, rendered, started
 from fake_nodes import EXIT_CODE, FATES, RUNS_FOR, fake_node, fake_nodes
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
 from seed_jobs import ALL, CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, TRAIN, TUNE
 from waiting import SECONDS
 
@@ -90,7 +91,7 @@ async def wait_for(ask, job, path, value):
 async def installed():
     """A control plane on which the documents' commands, with our files, have installed CRDs and operator."""
     paths = programs_or_skip(CONTROL_PLANE)
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name, control_plane(paths, Path(name), []) as server:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as name, control_plane(paths, Path(name), []) as server:
         ask = Administrator(server)
         for file in ("crd", "rbac", "deployment"):
             await ask("create", "-f", MANIFESTS / "base" / f"{file}.yaml")

@@ -17,6 +17,7 @@ from controller_fixtures import JOBS, PODS, SERVICES, RecordingClient, World, su
 from fake_nodes import EXIT_CODE, NODES, ending, fake_node
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
 from training_operator import MXJOB_WEBHOOK, WEBHOOK, WEBHOOKS, its_crd, its_webhooks, training_operator
 from waiting import SECONDS
 
@@ -136,7 +137,7 @@ def running_or_over(pods, names, count):
 async def cluster():
     paths = programs_or_skip([*CONTROL_PLANE, "training-operator"])
     with (
-        tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder,
+        tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder,
         control_plane(paths, Path(folder), [its_crd()]) as server,
     ):
         async with (

@@ -10,6 +10,7 @@ import pytest
 from control_plane import control_plane
 from control_plane_fixtures import real_api
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from left_overs import folder_prefix
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.api.kinds import ALL, FIORAVANZO, MLKUBE, kind_of
@@ -48,7 +49,7 @@ def server():
     """A control plane that serves every kind; those of the overlay `legacy` would change what others' kubectl says."""
     paths = programs_or_skip(CONTROL_PLANE)
     crds = definitions() + legacy_definitions()
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as name, control_plane(paths, Path(name), crds) as running:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as name, control_plane(paths, Path(name), crds) as running:
         yield running
 
 

@@ -3,16 +3,17 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from left_overs import mark
 from waiting import SECONDS
 
 from mxnet_operator.build.fail_fast import HOOK
+from mxnet_operator.local.control_plane.programs import held_port
 
 NAMESPACE = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork"]
 WAIT = "import threading; print('up', flush=True); threading.Event().wait()"
@@ -30,7 +31,7 @@ def namespaces():
 def first_process(python: Path | str, script: str, **env: str) -> Iterator["subprocess.Popen[str]"]:
     """A script as process 1 of a namespace, with the hook, once it has said `up`: the process that waits for it."""
     command = [*NAMESPACE, "--kill-child", str(python), "-u", "-c", script]
-    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOOK), "DMLC_ROLE": "worker", **env}
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOOK), "DMLC_ROLE": "worker", **mark(), **env}
     with subprocess.Popen(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -56,13 +57,15 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 @pytest.mark.parametrize("role", ["scheduler", "server", "worker"])
 def test_a_blocked_mxnet_process_ends_on_sigterm(mxnet_python, role):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    gang = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": port, "DMLC_NUM_SERVER": "1", "DMLC_NUM_WORKER": "1"}
     # MXNet loads its library, and then the others of the gang never come.
     script = "print('up'); import mxnet; mxnet.kv.create('dist_sync')"
-    with first_process(mxnet_python, script, DMLC_ROLE=role, PS_VERBOSE="1", **gang) as process:
+    gang = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_NUM_SERVER": "1", "DMLC_NUM_WORKER": "1", "PS_VERBOSE": "1"}
+    with (
+        held_port() as port,
+        first_process(
+            mxnet_python, script, DMLC_ROLE=role, DMLC_PS_ROOT_PORT=str(port.getsockname()[1]), **gang
+        ) as process,
+    ):
         assert any("Bind to" in line for line in process.stdout), "it never got as far as ps-lite"
         terminate(process)
         assert ended(process)[0] == 143

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,8 @@ from airflow_patience import eventually
 from airflow_runs import Run
 from postgres import Database
 from waiting import SECONDS
+
+from mxnet_operator.local.control_plane.programs import held_port
 
 PARTS = {
     "api-server": ("api-server",),
@@ -38,7 +39,8 @@ class AirflowServer:
     def __init__(self, home: Path, dags: Path, database: Database, **environment: str) -> None:
         self.home = home
         self.database = database
-        self.port = _free_port()
+        self._held = held_port()
+        self.port: int = self._held.getsockname()[1]
         own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.environment = {
             **own,
@@ -123,6 +125,7 @@ class AirflowServer:
                 os.killpg(process.pid, signal.SIGTERM)
         for part in list(self._processes):
             self.stop(part)
+        self._held.close()
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run an `airflow` command that must end with this code; what it printed."""
@@ -220,9 +223,3 @@ def airflow_server(home: Path, dags: Path, database: Database, **environment: st
         yield server
     finally:
         server.stop_all()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-    return port

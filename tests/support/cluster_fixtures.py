@@ -19,6 +19,7 @@ import pytest
 import tenacity
 from images_fixtures import SHARED_HOME
 from kubectl import kubectl
+from left_overs import folder_prefix
 from waiting import SECONDS
 
 from mxnet_operator.local.home import ClusterFiles, cluster_files
@@ -145,7 +146,7 @@ def eventually(check: Callable[[], Any]) -> Any:
 @contextlib.contextmanager
 def new_home() -> Iterator[LocalCluster]:
     """A home without a cluster; one that runs there at the end is stopped, and nothing of it may be left."""
-    with tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder:
         home = Path(folder).resolve()
         (SHARED_HOME / "images").mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "images").symlink_to(SHARED_HOME / "images")

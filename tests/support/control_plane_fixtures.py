@@ -26,6 +26,7 @@ from kubernetes_programs import (
     programs,
     programs_or_skip,
 )
+from left_overs import folder_prefix
 from progress import say
 from waiting import SECONDS
 
@@ -57,7 +58,7 @@ def our_kubernetes() -> Iterator[Server]:
     """A real Kubernetes API that serves our CRDs, until the context ends."""
     paths = programs_or_skip(CONTROL_PLANE)
     with (
-        tempfile.TemporaryDirectory(prefix="mxjob-test-") as folder,
+        tempfile.TemporaryDirectory(prefix=folder_prefix()) as folder,
         control_plane(paths, Path(folder), definitions()) as server,
     ):
         yield server

@@ -31,7 +31,7 @@ _VERSION = {"gitVersion": "v1.36.3", "gitMajor": 1, "gitMinor": 36}
 class Module:
     """A go.mod of ours with one family of programs: their dependencies agree.
 
-    `completed` names a module whose published source lacks a file, and where that of ours belongs in it.
+    `completed` names a module whose published source lacks a file or has another one, and where ours belongs in it.
     """
 
     name: str
@@ -53,7 +53,8 @@ class Module:
 
 KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
 KWOK = Module("kwok")
-TRAINING_OPERATOR = Module("training-operator")
+_PEER = "github.com/kubeflow/training-operator"
+TRAINING_OPERATOR = Module("training-operator", completed=(_PEER, "pkg/cert/cert.go"))
 _ARGO = "github.com/argoproj/argo-workflows/v3"
 ARGO = Module("argo", completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go"))
 PACKAGES = {
@@ -63,7 +64,7 @@ PACKAGES = {
     "kube-scheduler": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kubectl": (KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
     "kwok": (KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
-    "training-operator": (TRAINING_OPERATOR, "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
+    "training-operator": (TRAINING_OPERATOR, f"{_PEER}/cmd/training-operator.v1"),
     "workflow-controller": (ARGO, f"{_ARGO}/cmd/workflow-controller"),
     "argoexec": (ARGO, f"{_ARGO}/cmd/argoexec"),
     "argo-rerun": (ARGO, "./rerun"),
@@ -139,6 +140,7 @@ def _completed_source(module: Module, path: str, missing_file: str, folder: Path
     shutil.copytree(_download(module, path), folder / "source", copy_function=shutil.copyfile)
     target = folder / "source" / missing_file
     target.parent.chmod(0o755)  # Go's module cache is read-only
+    target.unlink(missing_ok=True)
     shutil.copyfile(module.folder / target.name, target)
     for name in ("go.mod", "go.sum"):
         shutil.copyfile(module.folder / name, folder / name)

@@ -11,14 +11,15 @@ import yaml
 from control_plane import Server
 from kubernetes_programs import programs_or_skip, source_of
 
-from mxnet_operator.local.control_plane.programs import Programs, free_port
+from mxnet_operator.local.control_plane.programs import Programs
 
 NAMESPACE = "kubeflow"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 WEBHOOK = "validator.training-operator.kubeflow.org"
 MXJOB_WEBHOOK = "validator.mxjob.training-operator.kubeflow.org"
-# compiled in: without files there, which are its webhooks' certificate, the program doesn't start
-_CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
+# Below the folder for temporary files: without files there, its webhooks' certificate, the program doesn't start. Its
+# release has /tmp compiled in, the same for all runs of a machine: ours is built with one line of tests/tools changed.
+_CERTIFICATES = Path("k8s-webhook-server/serving-certs")
 
 
 @functools.cache
@@ -56,33 +57,24 @@ def training_operator(server: Server) -> Iterator[None]:
     webhooks = its_webhooks()
     others = [each for each in webhooks["webhooks"] if each["name"] != MXJOB_WEBHOOK]
     server.ask("POST", WEBHOOKS, webhooks | {"webhooks": others})
-    programs = Programs(programs_or_skip(["training-operator"]), server.folder)
-    with _certificates():
-        programs.start(
-            "training-operator",
-            kubeconfig=server.kubeconfig(),
-            enable_scheme="mxjob",
-            metrics_bind_address="0",
-            health_probe_bind_address="0",
-            webhook_server_port=free_port(),
-        )
-        try:
-            yield
-            for program in programs.started:
-                program.check()
-        finally:
-            programs.stop()
-
-
-@contextlib.contextmanager
-def _certificates() -> Iterator[None]:
+    paths = programs_or_skip(["training-operator"])
+    programs = Programs(paths, server.folder, {"TMPDIR": str(server.folder)})
     certificate = trustme.CA().issue_cert("localhost")
-    _CERTIFICATES.mkdir(parents=True, exist_ok=True)
-    files = {"tls.crt": certificate.cert_chain_pems[0], "tls.key": certificate.private_key_pem}
-    for name, content in files.items():
-        content.write_to_path(_CERTIFICATES / name)
+    certificates = server.folder / _CERTIFICATES
+    certificates.mkdir(parents=True)
+    certificate.cert_chain_pems[0].write_to_path(certificates / "tls.crt")
+    certificate.private_key_pem.write_to_path(certificates / "tls.key")
+    programs.start(
+        "training-operator",
+        kubeconfig=server.kubeconfig(),
+        enable_scheme="mxjob",
+        metrics_bind_address="0",
+        health_probe_bind_address="0",
+        webhook_server_port=programs.port(),
+    )
     try:
         yield
+        for program in programs.started:
+            program.check()
     finally:
-        for name in files:
-            (_CERTIFICATES / name).unlink(missing_ok=True)
+        programs.stop()

@@ -14,7 +14,7 @@ import trustme
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.control_plane.binaries import find_programs
 from mxnet_operator.local.control_plane.plane import ControlPlane
-from mxnet_operator.local.control_plane.programs import Programs, free_port
+from mxnet_operator.local.control_plane.programs import Programs
 from mxnet_operator.local.control_plane.server import (
     ADMINISTRATORS,
     CONTROLLER_MANAGER,
@@ -58,7 +58,7 @@ async def kubernetes(
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
         authority = trustme.CA(organization_name="mxjob local cluster")
-        port = free_port(port)
+        port = programs.port(port)
         starting = asyncio.to_thread(_start, programs, authority, files, port, crds)
         await _unless(stop, programs, asyncio.create_task(starting))
         ids = tuple(each.process.pid for each in programs.started)

@@ -59,6 +59,13 @@ class Programs:
     started: list[Program] = field(default_factory=list)
     aborted: threading.Event = field(default_factory=threading.Event)
     """Set from any thread, it ends every `wait`."""
+    ports: list[socket.socket] = field(default_factory=list)
+
+    def port(self, wanted: int = 0) -> int:
+        """The port of 127.0.0.1 that is wanted if nobody has it, else any: kept for a program until `stop`."""
+        self.ports.append(held_port(wanted))
+        port: int = self.ports[-1].getsockname()[1]
+        return port
 
     def start(self, name: str, **flags: object) -> Program:
         """Start a program with `--flag=value` for each flag, in a session of its own: no terminal's signal ends it."""
@@ -101,15 +108,21 @@ class Programs:
         """Stop everything, the last started first, and wait until it is gone. Blocks."""
         for program in reversed(self.started):
             program.stop()
+        while self.ports:
+            self.ports.pop().close()
 
 
-def free_port(wanted: int = 0) -> int:
-    """The port of 127.0.0.1 that is wanted if nothing listens on it, else any such."""
-    with socket.socket() as held:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of its last holder don't count
-        try:
-            held.bind(("127.0.0.1", wanted))
-        except OSError:
-            held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
+def held_port(wanted: int = 0) -> socket.socket:
+    """A socket that has the port of 127.0.0.1 that is wanted, if nobody else has it, or any other one.
+
+    As long as it is open, nobody is given the port by chance, but a program that listens as servers do, with
+    SO_REUSEADDR, can listen on it. So there is no moment between the choice and that program's start in which another
+    program could take it.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of its last holder don't count either
+    try:
+        held.bind(("127.0.0.1", wanted))
+    except OSError:
+        held.bind(("127.0.0.1", 0))
+    return held

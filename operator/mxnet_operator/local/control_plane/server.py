@@ -14,7 +14,7 @@ from typing import Any
 
 import trustme
 
-from mxnet_operator.local.control_plane.programs import Programs, free_port
+from mxnet_operator.local.control_plane.programs import Programs
 from mxnet_operator.local.home import write_private
 from mxnet_operator.local.kubeconfig import kubeconfig
 
@@ -69,7 +69,7 @@ def start_api_server(
     Raises:
         ProgramError, AbortedError: see `Programs.wait`.
     """
-    folder, port = programs.folder, port or free_port()
+    folder, port = programs.folder, port or programs.port()
     ca = folder / "ca.pem"
     authority.cert_pem.write_to_path(ca)
     for name in ("server", "client", "accounts"):
