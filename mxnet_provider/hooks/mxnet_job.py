@@ -20,6 +20,7 @@ from mxnet_provider.api_errors import is_transient, reason
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.job_ref import JobRef
+from mxnet_provider.outage import Outage
 from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.replicas import is_owned
 from mxnet_provider.verdict import Verdict, verdict
@@ -307,6 +308,7 @@ class MXNetJobHook(KubernetesHook):
         api_outage_tolerance: float = 600,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
         stop: threading.Event | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> tuple[Verdict, dict[str, Any] | None] | None:
         """Wait until the job need not be waited for any more.
 
@@ -317,6 +319,7 @@ class MXNetJobHook(KubernetesHook):
             api_outage_tolerance: For how many seconds the API server may be away.
             observe: Called with the job after every look at it.
             stop: Ends the waiting when set; then None is returned.
+            clock: Seconds, monotonic, for outages.
 
         Returns:
             The verdict and the job as it was then.
@@ -325,20 +328,19 @@ class MXNetJobHook(KubernetesHook):
             MXNetJobUnreachableError: The API server was away for too long.
         """
         stop = stop or threading.Event()
-        answered = time.monotonic()
+        outage = Outage(api_outage_tolerance, clock)
         while not stop.is_set():
             try:
                 current = self.get_job(ref)
             except Exception as e:
                 if not is_transient(e):
                     raise
-                away = time.monotonic() - answered
-                if away > api_outage_tolerance:
-                    raise MXNetJobUnreachableError(f"The API server has been away for {away:.0f} s: {e}") from e
+                if outage.lasts_too_long():
+                    raise MXNetJobUnreachableError(f"The API server has been away for {outage.away:.0f} s: {e}") from e
                 self.log.warning("The API server can't be reached, and it is waited for: %s", e)
                 pause = with_jitter(poll_interval)
             else:
-                answered = time.monotonic()
+                outage.answered()
                 if current is not None and current["metadata"]["uid"] == ref.uid:
                     observe(current)
                 found = verdict(current, ref.uid, now=time.time(), startup_timeout=startup_timeout)

@@ -17,6 +17,7 @@ from mxnet_provider.holder import Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.metrics import Metrics
 from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.outage import Outage
 from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.state_log import StateLog
 from mxnet_provider.summary import summary
@@ -215,8 +216,8 @@ class MXNetJobTrigger(BaseTrigger):
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Event:
         metrics = Metrics(self.stats_tags, self.log.warning)
         logs = self._logs(hook, metrics)
-        patience = _Patience(self.api_outage_tolerance)
-        seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "patience": patience}
+        outage = Outage(self.api_outage_tolerance)
+        seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "outage": outage}
         while True:
             try:
                 job = await hook.get_job(self.ref)
@@ -225,14 +226,14 @@ class MXNetJobTrigger(BaseTrigger):
                     await self._keep(hook, job)
                 pods = await self._pods(hook) if found is not None and _is_over(found) else []
             except Exception as e:
-                status = patience.lost(e)
+                status = _given_up(e, outage)
                 if status is not None:
                     return self._event(Verdict(status, message(e), "Unreachable"), **seen)
-                if patience.failures == 1:
+                if outage.failures == 1:
                     self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
-                pause = with_jitter(min(self.poll_interval * 2**patience.failures, self._longest_pause))
+                pause = with_jitter(min(self.poll_interval * 2**outage.failures, self._longest_pause))
             else:
-                patience.answered()
+                outage.answered()
                 if job is not None and job["metadata"]["uid"] == self.ref.uid:
                     self._told.look(job, self.log)
                     await (logs.drain(pods) if pods else logs.look(job))
@@ -285,7 +286,7 @@ class MXNetJobTrigger(BaseTrigger):
         *,
         logs: ReplicaLogPoller,
         metrics: Metrics,
-        patience: "_Patience",
+        outage: Outage,
         job: Mapping[str, Any] | None = None,
         pods: Sequence[replicas.Pod] = (),
     ) -> Event:
@@ -300,7 +301,7 @@ class MXNetJobTrigger(BaseTrigger):
             failed_replicas=replicas.failures(pods),
             logs_shown=sorted(logs.complete),
             log_cursors=logs.cursors(),
-            outage_s=round(patience.longest, 1),
+            outage_s=round(outage.longest, 1),
             summary=summary(job, pods, result_of=self.result_of) if job is not None and over else None,
             metrics=metrics.history(),
         )
@@ -310,26 +311,10 @@ def _is_over(found: Verdict) -> bool:
     return found.status in ("succeeded", "failed")
 
 
-class _Patience:
-    """For how long the API server has been away, and for how long that is borne."""
-
-    def __init__(self, tolerance: float) -> None:
-        self.failures = 0
-        self.longest = 0.0
-        self._tolerance = tolerance
-        self._last_answer = time.monotonic()
-
-    def answered(self) -> None:
-        self.failures = 0
-        self._last_answer = time.monotonic()
-
-    def lost(self, e: Exception) -> Status | None:
-        """Why to give up after this error; None to try again. Raises it where it is no answer of an API server."""
-        if not is_transient(e):
-            if refusal(e) is None:
-                raise e
-            return "refused"
-        self.failures += 1
-        away = time.monotonic() - self._last_answer
-        self.longest = max(self.longest, away)
-        return "error" if away > self._tolerance else None
+def _given_up(e: Exception, outage: Outage) -> Status | None:
+    """Why to give up after this error; None to try again. Raises it where it is no answer of an API server."""
+    if not is_transient(e):
+        if refusal(e) is None:
+            raise e
+        return "refused"
+    return "error" if outage.lasts_too_long() else None

@@ -1,7 +1,6 @@
 """The trigger that waits until an MXJob of a given name is in one of some states; it owns nothing and ends nothing."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from mxnet_operator.api import names
 from mxnet_provider.api_errors import is_transient, message, refusal
 from mxnet_provider.job_ref import JobRef
 from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.outage import Outage
 from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.sight import Sight, settled
 from mxnet_provider.state_log import StateLog
@@ -90,7 +90,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         yield TriggerEvent(sight.payload())  # type: ignore[no-untyped-call]
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Sight:
-        answered = time.monotonic()
+        outage = Outage(self.api_outage_tolerance)
         while True:
             try:
                 job = await hook.get_job(self.ref)
@@ -99,12 +99,12 @@ class MXNetJobStateTrigger(BaseTrigger):
                     if refusal(e) is None:
                         raise
                     return Sight(status="refused", message=message(e))
-                if time.monotonic() - answered > self.api_outage_tolerance:
+                if outage.lasts_too_long():
                     return Sight(status="error", message=message(e))
                 self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
                 pause = with_jitter(self.poll_interval)
             else:
-                answered = time.monotonic()
+                outage.answered()
                 sight = settled(
                     job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
                 )

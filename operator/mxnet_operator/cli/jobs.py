@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -36,21 +37,28 @@ class Patience:
 
     Args:
         seconds: since its last answer.
+        clock: Seconds, monotonic.
+        sleep: Waits for so many seconds.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._seconds, self._clock, self._sleep = seconds, clock, sleep
         self.answered()
 
     def answered(self) -> None:
         """The server is there."""
-        self._since, self._pause = asyncio.get_running_loop().time(), 0.5
+        self._since, self._pause = self._clock(), 0.5
 
     async def bear(self, error: Exception) -> None:
         """Pause before the server is asked again; raises the error instead where that has gone on for too long."""
-        if asyncio.get_running_loop().time() - self._since > self._seconds:
+        if self._clock() - self._since > self._seconds:
             raise error
-        await asyncio.sleep(self._pause)
+        await self._sleep(self._pause)
         self._pause = min(self._pause * 2, 8.0)
 
 

@@ -304,3 +304,25 @@ def test_no_two_processes_of_a_host_have_one_identity():
 
 def test_the_clock_never_goes_back():
     assert boot_clock() <= boot_clock()
+
+
+@pytest.mark.parametrize("took", [0, 10, 39])
+async def test_a_term_is_counted_from_the_sending_of_its_renewal_not_from_the_answer(tmp_path, took):
+    """What took long to come back may have been stored at once: from there on others count."""
+    async with election(tmp_path) as e:
+        client = await SometimesAway(e._credentials).__aenter__()
+        send, begun = client.create, e.clock.now
+
+        async def slowly(path, *args, **kwargs):
+            stored = await send(path, *args, **kwargs)
+            e.clock.now += took
+            return stored
+
+        client.create = slowly
+        candidate = Candidate(client, "a", e.clock, TIMES)
+        e._candidates.append(candidate)
+        await soon(candidate.leading)
+        e.clock.now = begun + TIMES.renew_deadline - 0.1
+        assert candidate.elector.leads
+        e.clock.now = begun + TIMES.renew_deadline
+        assert not candidate.elector.leads

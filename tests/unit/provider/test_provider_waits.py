@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -216,3 +217,29 @@ def test_a_sensor_in_a_worker_tells_with_each_poke_what_is_new(monkeypatch: pyte
         assert not sensor.poke({})
         told.append(timeline.told_at)
     assert told == [None, 60.0, 60.0]
+
+
+def queued(created: str, *conditions: dict[str, Any]) -> dict[str, Any]:
+    """A job that has not started."""
+    return {"metadata": {"uid": "u", "creationTimestamp": created}, "status": {"conditions": list(conditions)}}
+
+
+SUSPENDED = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}
+RESUMED = {"type": "Suspended", "status": "False", "lastTransitionTime": "2026-01-01T00:20:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("job", "at", "over"),
+    [
+        (queued("2026-01-01T00:00:00Z"), "2026-01-01T00:09:59Z", False),
+        (queued("2026-01-01T00:00:00Z"), "2026-01-01T00:10:00Z", True),
+        (queued("2026-01-01T00:00:00Z", SUSPENDED), "2026-01-02T00:00:00Z", False),
+        (queued("2026-01-01T00:00:00Z", RESUMED), "2026-01-01T00:20:01Z", False),
+        (queued("2026-01-01T00:00:00Z", RESUMED), "2026-01-01T00:29:59Z", False),
+        (queued("2026-01-01T00:00:00Z", RESUMED), "2026-01-01T00:30:00Z", True),
+    ],
+    ids=["in time", "too late", "in a queue", "just admitted", "in time after the queue", "too late after the queue"],
+)
+def test_time_in_a_queue_does_not_count_towards_the_start(job: dict[str, Any], at: str, over: bool) -> None:
+    found = verdict(job, "u", now=datetime.fromisoformat(at).timestamp(), startup_timeout=600)
+    assert (found is not None and found.status == "startup_timeout") is over

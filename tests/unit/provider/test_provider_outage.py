@@ -1,0 +1,130 @@
+"""An outage counts from the API server's last answer, wherever a job is waited for: worker, trigger and sensor."""
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from mxnet_provider.exceptions import MXNetJobUnreachableError
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job_ref import JobRef
+from mxnet_provider.outage import Outage
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
+from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
+
+REF = JobRef(name="digits", namespace="default", uid="u")
+RUNNING = {
+    "metadata": {"name": "digits", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "status": {"conditions": [{"type": "Running", "status": "True"}]},
+}
+DONE = {**RUNNING, "status": {"conditions": [{"type": "Succeeded", "status": "True", "message": "done"}]}}
+ANSWER, AWAY, END = "answer", "away", "end"
+LOOKS: dict[str, tuple[list[tuple[float, str]], bool]] = {
+    # (seconds that pass before the look, what comes of it) ..., whether it is borne
+    "as long as may be": ([(0, ANSWER), (600, AWAY), (0, END)], True),
+    "longer": ([(0, ANSWER), (601, AWAY), (0, END)], False),
+    "long, an answer, and long again": ([(0, ANSWER), (599, AWAY), (0, ANSWER), (599, AWAY), (0, END)], True),
+    "a blip of a job that is an hour old": ([(1800, ANSWER), (1800, ANSWER), (1, AWAY), (0, END)], True),
+    "in pieces": ([(0, ANSWER), (300, AWAY), (300, AWAY), (1, AWAY), (0, END)], False),
+    "from the start": ([(300, AWAY), (301, AWAY), (0, END)], False),
+}
+each_outage = pytest.mark.parametrize(("looks", "borne"), LOOKS.values(), ids=LOOKS)
+
+
+class Server:
+    """An API server that answers as it is told, and the clock by which it does."""
+
+    def __init__(self, looks: list[tuple[float, str]]) -> None:
+        self.now = 0.0
+        self._looks = iter(looks)
+        self.pauses: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def look(self) -> dict[str, Any]:
+        seconds, what = next(self._looks)
+        self.now += seconds
+        if what == AWAY:
+            raise ApiException(status=503, reason="away")
+        return DONE if what == END else RUNNING
+
+    async def get_job(self, _ref: JobRef) -> dict[str, Any]:
+        return self.look()
+
+    async def replica_pods(self, _ref: JobRef) -> list[dict[str, Any]]:
+        return []
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+
+@pytest.fixture
+def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> Server:
+    made = Server(looks)
+    monkeypatch.setattr("mxnet_provider.outage.time", SimpleNamespace(monotonic=made.clock))
+    for module in ("mxnet_job", "mxnet_job_state"):
+        monkeypatch.setattr(f"mxnet_provider.triggers.{module}.asyncio", SimpleNamespace(sleep=made.sleep))
+    return made
+
+
+@each_outage
+def test_the_clock_is_set_back_by_each_answer(looks: list[tuple[float, str]], borne: bool) -> None:
+    now = 0.0
+    outage = Outage(600, lambda: now)
+    given_up = False
+    for seconds, what in looks:
+        now += seconds
+        if what == AWAY:
+            given_up |= outage.lasts_too_long()
+        else:
+            outage.answered()
+            assert outage.failures == 0
+    assert given_up is not borne
+
+
+class Never(threading.Event):
+    """An event for which nobody has to wait."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return False
+
+
+@each_outage
+def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
+    hook = MXNetJobHook()
+    hook.get_job = lambda ref: server.look()  # type: ignore[method-assign]
+    if borne:
+        found = hook.wait(REF, poll_interval=1, api_outage_tolerance=600, stop=Never(), clock=server.clock)
+        assert found is not None
+        assert found[0].status == "succeeded"
+    else:
+        with pytest.raises(MXNetJobUnreachableError, match="away for 601 s"):
+            hook.wait(REF, poll_interval=1, api_outage_tolerance=600, stop=Never(), clock=server.clock)
+
+
+@each_outage
+def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
+    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, api_outage_tolerance=600)
+    event = asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    assert event.status == ("succeeded" if borne else "error")
+
+
+@each_outage
+def test_a_deferred_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
+    trigger = MXNetJobStateTrigger(
+        name="digits", namespace="default", target_states=["Succeeded"], api_outage_tolerance=600
+    )
+    sight = asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    assert (sight.status == "error") is not borne
+
+
+@pytest.mark.parametrize("looks", [[(0, ANSWER), *[(1, AWAY)] * 6, (0, ANSWER), (1, AWAY), (0, END)]])
+def test_a_trigger_asks_a_sick_server_less_and_less_often(server: Server) -> None:
+    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, poll_interval=10)
+    asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    wanted = [10, 20, 40, 60, 60, 60, 60, 10, 20]  # give or take a fifth
+    assert [0.8 * each <= pause <= 1.2 * each for each, pause in zip(wanted, server.pauses, strict=True)] == [True] * 9
