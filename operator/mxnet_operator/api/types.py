@@ -327,6 +327,11 @@ class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
+    @property
+    def key(self) -> str:
+        """How caches and queues name the object: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
 
 class MXJob(ApiStruct, frozen=True, kw_only=True):
     """MXJob is an MXNet training or a TVM tuning with all of its processes."""

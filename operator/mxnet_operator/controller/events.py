@@ -95,4 +95,4 @@ class EventRecorder:
 
 
 def _about(job: ObjectMeta) -> dict[str, Any]:
-    return {"job": f"{job.namespace}/{job.name}", "uid": job.uid}
+    return {"job": job.key, "uid": job.uid}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
+from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.build.environment import has_mx_config
 from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
@@ -31,6 +31,7 @@ from mxnet_operator.plan.actions import (
     SuspendJob,
 )
 from mxnet_operator.plan.refusal import Refused
+from mxnet_operator.plan.taken_names import Found, Holder, holder_of_name
 
 _NO_HOOK: Final = "FailFastHookMissing"
 _REMEDY: Final = (
@@ -87,7 +88,6 @@ class Executor:
         self._client = client
         self._writes = writes
         self._turns = turns or Turns()
-        self._kind = kind
         job = resource_of(kind)
         self._resources: dict[type, Resource] = {DeleteJob: job, SuspendJob: job}
         self._resources |= {action: kind.resource for kind in children for action in kind.end}
@@ -125,7 +125,7 @@ class Executor:
             outcome.tell(_NO_HOOK, f"{wanting}: the template names no command to put the hook before. {_REMEDY}")
             return False
         try:
-            async with self._turns.turn(_key(job)):
+            async with self._turns.turn(job.metadata.key):
                 problem = await provide_hook(self._client, job.metadata.namespace)
         except KubeError as error:
             outcome.error = error
@@ -137,7 +137,7 @@ class Executor:
     async def _create(
         self, job: MXJob, action: CreatePod | CreateChild, outcome: Outcome, *, has_hook: bool = False
     ) -> None:
-        async with self._turns.turn(_key(job)):
+        async with self._turns.turn(job.metadata.key):
             if outcome.error is not None:  # What refused one pod (a quota, a bad template) will refuse the next.
                 return
             kind = self._kinds[type(action)]
@@ -145,10 +145,10 @@ class Executor:
             warnings: list[str] = []
             try:
                 stored = await self._client.create(resource.path(job.metadata.namespace), manifest, warnings=warnings)
-                self._writes.record(_key(job), resource, stored)
+                self._writes.record(job.metadata.key, resource, stored)
             except ApiError as error:
                 if error.code == 409 and error.reason == "AlreadyExists":
-                    await self._check_existing(job, resource, manifest, outcome)
+                    await self._check_existing(job, action, resource, manifest, outcome)
                 else:
                     _note_failed_create(manifest, error, outcome)
             except KubeError as error:
@@ -156,78 +156,88 @@ class Executor:
             for text in warnings:
                 outcome.tell("ServerWarning", f"{manifest['kind']}: {text}")
 
-    async def _check_existing(self, job: MXJob, resource: Resource, manifest: dict[str, Any], outcome: Outcome) -> None:
-        """Take what has the name already as ours only if it is: this job's, of this attempt, and not on its way out."""
+    async def _check_existing(
+        self,
+        job: MXJob,
+        action: CreatePod | CreateChild,
+        resource: Resource,
+        manifest: dict[str, Any],
+        outcome: Outcome,
+    ) -> None:
+        """Do with what has the name already as `plan` judges: take it for ours, wait for it to go, or tell the user."""
         name = manifest["metadata"]["name"]
         try:
-            found = (await self._client.get(resource.path(job.metadata.namespace, name)))["metadata"]
+            metadata = (await self._client.get(resource.path(job.metadata.namespace, name)))["metadata"]
         except KubeError as error:
             outcome.error = outcome.error or error
             return
-        owner: dict[str, Any] = next((o for o in found.get("ownerReferences") or () if o.get("controller")), {})
-        wanted, has = (_attempt(metadata) for metadata in (manifest["metadata"], found))
-        is_ours, is_going = owner.get("uid") == job.metadata.uid, "deletionTimestamp" in found
-        if is_ours and wanted == has and not is_going:
-            found = await self._with_labels(job, resource, manifest["metadata"], found, outcome)
-            self._writes.record(_key(job), resource, {"metadata": found})
+        found = _found(metadata)
+        holder = holder_of_name(job, _attempt(manifest["metadata"]), found)
+        if holder is Holder.THE_JOB:
+            self._writes.record(job.metadata.key, resource, {"metadata": metadata})
+            if isinstance(action, CreatePod) and not found.is_watched:
+                labels = RestoreLabels(name, metadata["uid"], action.type, action.index, action.attempt)
+                if not await self._request(job, labels, outcome):
+                    outcome.error = outcome.error or ApiError(404, "NotFound", f'{resource} "{name}" has gone')
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
-        # What a deleted job of the same name had will be gone soon; about all else the user must decide.
-        owner_kind = kind_of(owner.get("apiVersion", ""), owner.get("kind", ""))
-        is_left_over = (owner_kind, owner.get("name")) == (self._kind, job.metadata.name)
-        if not is_ours and not is_going and not is_left_over:
+        if holder is Holder.ANOTHER:
             message = (
                 f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or name the'
                 " job otherwise"
             )
             outcome.refuse(Refused(kind=manifest["kind"], name=name, message=message))
 
-    async def _with_labels(
-        self, job: MXJob, resource: Resource, wanted: dict[str, Any], found: dict[str, Any], outcome: Outcome
-    ) -> dict[str, Any]:
-        """The metadata of a child that is not in the caches, once it has the labels again by which it is watched."""
-        labels = found.get("labels") or {}
-        is_watched = labels.get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
-        if is_watched or names.REPLICA_ANNOTATION not in (found.get("annotations") or {}):
-            return found
-        body = {"metadata": {"uid": found["uid"], "labels": wanted["labels"]}}
-        try:
-            stored = await self._client.patch(resource.path(job.metadata.namespace, wanted["name"]), body)
-        except KubeError as error:
-            outcome.error = outcome.error or error
-            return found
-        metadata: dict[str, Any] = stored["metadata"]
-        return metadata
-
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
-        """Stop or delete a child, or the job; gone, or another one by now (409 on its uid), is as good.
+        async with self._turns.turn(job.metadata.key):
+            await self._request(job, action, outcome)
 
-        A job that has changed since the version that an action names is left as it is, which is an error.
+    async def _request(self, job: MXJob, action: _Ending, outcome: Outcome) -> bool:
+        """Stop, change or delete a child, or the job; gone, or another one by now (409 on its uid), is as good.
+
+        A job that has changed since the version that an action names is left as it is, which is an error. Returns
+        whether the object was still there.
         """
         resource = self._resources[type(action)]
         path = resource.path(job.metadata.namespace, action.name)
         version = action.resource_version if isinstance(action, DeleteJob | SuspendJob) else ""
-        async with self._turns.turn(_key(job)):
-            try:
-                if isinstance(action, StopPod):
-                    body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
-                    stored = await self._client.patch(path, body)
-                elif isinstance(action, RestoreLabels):
-                    labels = pod_labels(job, action.type, action.index, action.attempt)
-                    stored = await self._client.patch(path, {"metadata": {"uid": action.uid, "labels": labels}})
-                elif isinstance(action, SuspendJob):
-                    stored = await self._client.patch(path, _suspension(action))
-                else:
-                    stored = await self._client.delete(path, _only(action))
-            except ApiError as error:
-                has_changed = error.code == 409 and bool(version)
-                if error.code not in {404, 409} or has_changed:
-                    outcome.error = outcome.error or error
-            except KubeError as error:
-                outcome.error = outcome.error or error
+        try:
+            if isinstance(action, StopPod):
+                body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
+                stored = await self._client.patch(path, body)
+            elif isinstance(action, RestoreLabels):
+                labels = pod_labels(job, action.type, action.index, action.attempt)
+                stored = await self._client.patch(path, {"metadata": {"uid": action.uid, "labels": labels}})
+            elif isinstance(action, SuspendJob):
+                stored = await self._client.patch(path, _suspension(action))
             else:
-                if stored.get("kind") != "Status":
-                    self._writes.record(_key(job), resource, stored)
+                stored = await self._client.delete(path, _only(action))
+        except ApiError as error:
+            has_changed = error.code == 409 and bool(version)
+            if error.code not in {404, 409} or has_changed:
+                outcome.error = outcome.error or error
+        except KubeError as error:
+            outcome.error = outcome.error or error
+        else:
+            if stored.get("kind") != "Status":
+                self._writes.record(job.metadata.key, resource, stored)
+            return True
+        return False
+
+
+def _found(metadata: dict[str, Any]) -> Found:
+    """The facts of an object that has the name of a child that was to be created."""
+    owner: dict[str, Any] = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), {})
+    is_labelled = (metadata.get("labels") or {}).get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
+    return Found(
+        owner_api_version=owner.get("apiVersion", ""),
+        owner_kind=owner.get("kind", ""),
+        owner_name=owner.get("name", ""),
+        owner_uid=owner.get("uid", ""),
+        attempt=_attempt(metadata),
+        deleting="deletionTimestamp" in metadata,
+        is_watched=is_labelled or names.REPLICA_ANNOTATION not in (metadata.get("annotations") or {}),
+    )
 
 
 def _attempt(metadata: dict[str, Any]) -> str:
@@ -268,7 +278,3 @@ def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outc
     if not error.is_transient and error.code != 404 and not namespace_is_going:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         outcome.refuse(Refused(kind=kind, name=name, code=error.code, reason=error.reason, message=error.message))
-
-
-def _key(job: MXJob) -> str:
-    return f"{job.metadata.namespace}/{job.metadata.name}"

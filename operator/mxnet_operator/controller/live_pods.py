@@ -5,45 +5,27 @@ would seem to be gone, a sound attempt be torn down, or the next one begun besid
 """
 
 import asyncio
-from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.observe import Child, project_pod
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.plan import Plan, PodView
-from mxnet_operator.plan.actions import CreatePod
+from mxnet_operator.plan import PodView
 
 IN_FLIGHT: Final = 32
 """Pods of one job that are asked for at once."""
-_JUST_ENDED: Final = timedelta(minutes=1)
-_STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})
 
 
 def lags_behind(pods: Indexer[Child[PodView]], job: MXJob) -> bool:
     """Whether the cache of pods is older than this job: versions of all resources are of one sequence."""
     version = job.metadata.resource_version
     return version.isdecimal() and pods.resource_version < int(version)
-
-
-def relies_on_absence(job: MXJob, decided: Plan) -> bool:
-    """Whether a plan would be wrong if the job had pods that weren't observed."""
-    if any(isinstance(action, CreatePod) and action.attempt > 0 for action in decided.actions):
-        return True
-    status = decided.status
-    return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
-
-
-def has_just_ended(job: MXJob, now: datetime) -> bool:
-    """Whether a job's clean-up begins: a pod that lost its label as the verdict was written would be missed by it."""
-    ended = job.status.completion_time
-    return conditions.is_terminal(job.status) and ended is not None and abs(now - ended) < _JUST_ENDED
 
 
 async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:

@@ -15,13 +15,7 @@ from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.live_pods import (
-    has_just_ended,
-    lags_behind,
-    live_pods,
-    relies_on_absence,
-    unwatched_pods,
-)
+from mxnet_operator.controller.live_pods import lags_behind, live_pods, unwatched_pods
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import JobRecord
@@ -39,12 +33,14 @@ from mxnet_operator.plan import (
     Plan,
     Policy,
     creation_refused,
+    has_just_ended,
     nodes_in_doubt,
     plan,
     refuse,
+    relies_on_absence,
     with_attempt_created,
 )
-from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, StopPod, SuspendJob
+from mxnet_operator.plan.actions import CreatePod, DeleteJob, SuspendJob
 
 LOOK_AGAIN: Final = timedelta(seconds=1)
 """When the caches lag behind our writes; their next event brings the job back earlier."""
@@ -150,10 +146,10 @@ class Reconciler:
             await self._conclude(read, decided)
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
-        observed, decided = await self._decide(read.job, over, self._leases.left(key, read.job))
-        return await self._carry_out(read, read.job, observed, decided, on_long)
+        decided = await self._decide(read.job, over, self._leases.left(key, read.job))
+        return await self._carry_out(read, read.job, decided, on_long)
 
-    async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> tuple[Observed, Plan]:
+    async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
         observed = msgspec.structs.replace(
             self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
@@ -161,7 +157,7 @@ class Reconciler:
         if lags_behind(self._children.pods, job) and relies_on_absence(job, decided):
             observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
             decided = await self._plan(job, observed)
-        key = f"{job.metadata.namespace}/{job.metadata.name}"
+        key = job.metadata.key
         is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
         if decided.job is not None and (relies_on_absence(job, decided) or is_new_end):
             unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
@@ -170,7 +166,7 @@ class Reconciler:
                 decided = await self._plan(job, observed)
         if is_new_end:
             self._ended[key] = job.metadata.uid
-        return observed, decided
+        return decided
 
     async def _plan(self, job: MXJob, observed: Observed) -> Plan:
         now = self._now()
@@ -179,10 +175,9 @@ class Reconciler:
         return plan(job, observed, now, self._policy)
 
     async def _carry_out(
-        self, read: JobRead, job: MXJob, observed: Observed, decided: Plan, on_long: Callable[[], None]
+        self, read: JobRead, job: MXJob, decided: Plan, on_long: Callable[[], None]
     ) -> timedelta | None:
-        left = read.form.has_phases and self._has_pods_left(job, observed, decided)
-        started = decided.job
+        started, left = decided.job, decided.pods_left
         if not decided.actions or started is None:
             await self._conclude(read, decided, pods_left=left)
             return decided.requeue_after
@@ -205,13 +200,6 @@ class Reconciler:
             raise outcome.error
         return decided.requeue_after
 
-    def _has_pods_left(self, job: MXJob, observed: Observed, decided: Plan) -> bool:
-        """Whether pods of a job that is over, or is now, are still to go."""
-        if decided.status is not None and conditions.is_terminal(decided.status):
-            decided = plan(msgspec.structs.replace(job, status=decided.status), observed, self._now(), self._policy)
-        acts = any(isinstance(action, (DeletePod, StopPod)) for action in decided.actions)
-        return acts or any(pod.deleting for pod in observed.owned_by(job.metadata.uid).pods)
-
     async def _conclude(self, read: JobRead, decided: Plan, *, pods_left: bool = False) -> None:
         """Write the status, if it is new and the job still as it was when decided about; then tell the Events."""
         job, status = read.metadata, decided.status
@@ -230,7 +218,7 @@ class Reconciler:
     async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
         stored = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)
-        self._writes.record(f"{job.namespace}/{job.name}", self._resource, stored)
+        self._writes.record(job.key, self._resource, stored)
 
 
 def ends_job(decided: Plan) -> bool:

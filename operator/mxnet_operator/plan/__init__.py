@@ -1,5 +1,6 @@
 """What to do next with a job: pure functions of the job, what is observed, and the time; one file per policy."""
 
+from mxnet_operator.plan.absence import has_just_ended, relies_on_absence
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
@@ -24,11 +25,13 @@ __all__ = [
     "ServiceView",
     "creation_refused",
     "goes_with_workflow",
+    "has_just_ended",
     "kept_lease",
     "nodes_in_doubt",
     "plan",
     "reconcile_failed",
     "reconciled",
     "refuse",
+    "relies_on_absence",
     "with_attempt_created",
 ]

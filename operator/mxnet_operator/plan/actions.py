@@ -111,8 +111,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     job: MXJob | None = None
     """The job that was decided about: with its defaults, and as it was started. None for one that can't be run.
 
-    No part of what is asked for: two plans that differ in nothing else are equal.
+    Neither this nor `pods_left` is part of what is asked for: two plans that differ in nothing else are equal.
     """
+    pods_left: bool = False
+    """Whether pods that are to go, by this plan or the clean-up after its verdict, are still there."""
 
     def __eq__(self, other: object) -> bool:
         """Whether another plan asks for the same."""

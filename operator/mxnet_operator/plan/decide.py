@@ -8,7 +8,7 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Action, DeleteJob, Event, Plan
+from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
 from mxnet_operator.plan.attempt import outgoing
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.children import missing_children
@@ -61,8 +61,10 @@ def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT
     """
     specified = with_defaults(job)
     read = _Read(job, specified, as_started(specified))
-    decided = _decide(read, observed.owned_by(job.metadata.uid), now.replace(microsecond=0), policy)
-    return msgspec.structs.replace(decided, job=read.effective)
+    observed, now = observed.owned_by(job.metadata.uid), now.replace(microsecond=0)
+    decided = _decide(read, observed, now, policy)
+    left = _has_pods_left(read.effective, observed, decided, now)
+    return msgspec.structs.replace(decided, job=read.effective, pods_left=left)
 
 
 def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
@@ -139,6 +141,16 @@ def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
     return Plan(actions=clean_up(job, observed), status=_with_state(job.status), requeue_after=left)
+
+
+def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:
+    """Whether pods of a job that is over, or is by this plan, are still to go."""
+    actions = decided.actions
+    if decided.status is not None and conditions.is_terminal(decided.status):
+        actions = _finished(msgspec.structs.replace(job, status=decided.status), observed, now).actions
+    return any(isinstance(action, DeletePod | StopPod) for action in actions) or any(
+        pod.deleting for pod in observed.pods
+    )
 
 
 def _with_state(status: MXJobStatus) -> MXJobStatus | None:

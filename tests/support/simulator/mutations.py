@@ -230,9 +230,9 @@ MUTATIONS = (
     ),
     Mutation(
         "take a stranger's pod for ours",
-        "controller/executor.py",
-        'is_ours, is_going = owner.get("uid") == job.metadata.uid,',
-        "is_ours, is_going = True,",
+        "plan/taken_names.py",
+        "is_ours = found.owner_uid == job.metadata.uid",
+        "is_ours = True",
     ),
     Mutation(
         "take a refused creation for done",
