@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.follow_logs import waiting_for
-
-_STOPPED: Final = (137, 143)
-"""Exit codes of SIGKILL and SIGTERM."""
+from mxnet_operator.cli.times import moment
+from mxnet_operator.views.pods import cause_order, end_of, status_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class ReplicaState:
     finished: str
     why: str
     """Why it waits, or what it said at its end."""
+    reason: str = ""
+    """Why its container ended, in the kubelet's word."""
 
     @property
     def has_failed(self) -> bool:
@@ -49,10 +50,13 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
     container = next((one for one in containers if one.get("name") == names.CONTAINER), {})
     state = container.get("state") or {}
     running, ended, waiting = (state.get(key) or {} for key in ("running", "terminated", "waiting"))
+    end = end_of(status_of(pod))
+    if end is not None and end.init_container:  # The kubelet still says PodInitializing of the mxnet container.
+        ended = _terminated(pod, end.init_container)
     phase = status.get("phase") or "Pending"
     in_words = (
         (metadata.get("deletionTimestamp") and "Terminating")
-        or ended.get("reason")
+        or (f"Init:{ended.get('reason') or 'Error'}" if end is not None and end.init_container else ended.get("reason"))
         or (running and "Running")
         or waiting.get("reason")
         or status.get("reason")
@@ -73,13 +77,21 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         or "",
         finished=ended.get("finishedAt") or "",
         why=waiting_for(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
+        reason=ended.get("reason") or "",
     )
 
 
 def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
     """The replica whose failure was the cause: the others of its gang are stopped within the same second."""
     failed = (state for state in states if state.has_failed)
-    return min(failed, key=lambda state: (state.finished, state.exit_code in _STOPPED), default=None)
+    return min(failed, key=lambda one: cause_order(moment(one.finished), one.exit_code, one.reason), default=None)
+
+
+def _terminated(pod: dict[str, Any], init_container: str) -> dict[str, Any]:
+    """How an init container ended, as the server says it."""
+    statuses = pod["status"]["initContainerStatuses"]
+    ended: dict[str, Any] = next(one["state"]["terminated"] for one in statuses if one["name"] == init_container)
+    return ended
 
 
 def in_order(states: list[ReplicaState]) -> list[ReplicaState]:

@@ -2,7 +2,7 @@
 
 import sys
 import zlib
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final, Generic, TypeVar
 
@@ -15,12 +15,10 @@ from mxnet_operator.api.status_size import shortened
 from mxnet_operator.controller.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildView, PodView, ServiceView
-from mxnet_operator.plan.observed import Phase
+from mxnet_operator.views.pods import Condition, PodStatus, Time, Wire, end_of, main_state, waiting_of
 
 V = TypeVar("V")
 C = TypeVar("C", bound=ChildView)
-
-Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
@@ -53,11 +51,7 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
         return zlib.decompress(self.body) if self.body is not None and self.body[:1] != b"{" else self.body
 
 
-class _Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the shapes below: absent fields take their defaults, unknown ones are skipped."""
-
-
-class _Owner(_Wire, frozen=True):
+class _Owner(Wire, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -69,7 +63,7 @@ class _Annotations(msgspec.Struct, frozen=True, gc=False):
     replica: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.REPLICA_ANNOTATION)
 
 
-class _Meta(_Wire, frozen=True):
+class _Meta(Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -82,76 +76,27 @@ class _Meta(_Wire, frozen=True):
     finalizers: list[str] | None = None
 
 
-class _Terminated(_Wire, frozen=True):
-    exit_code: int = 0
-    reason: str = ""
-    message: str = ""
-    started_at: Time | None = None
-    finished_at: Time | None = None
-
-
-class _Running(_Wire, frozen=True):
-    started_at: Time | None = None
-
-
-class _Waiting(_Wire, frozen=True):
-    reason: str = ""
-    message: str = ""
-
-
-class _State(_Wire, frozen=True):
-    terminated: _Terminated | None = None
-    running: _Running | None = None
-    waiting: _Waiting | None = None
-
-
-class _ContainerStatus(_Wire, frozen=True):
-    name: str = ""
-    state: _State | None = None
-
-
-class _Condition(_Wire, frozen=True):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: Time | None = None
-
-
-class _PodSpec(_Wire, frozen=True):
+class _PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
     active_deadline_seconds: int | None = None
 
 
-class _PodStatus(_Wire, frozen=True):
-    phase: Phase = "Pending"
-    reason: str = ""
-    message: str = ""
-    container_statuses: list[_ContainerStatus] | None = None
-    init_container_statuses: list[_ContainerStatus] | None = None
-    conditions: list[_Condition] | None = None
-
-
-class _Pod(_Wire, frozen=True):
+class _Pod(Wire, frozen=True):
     metadata: _Meta
     spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
+    status: PodStatus = PodStatus()
 
 
-class _Object(_Wire, frozen=True):
+class _Object(Wire, frozen=True):
     metadata: _Meta
 
 
 _pods: Final = msgspec.json.Decoder(_Pod)
 _objects: Final = msgspec.json.Decoder(_Object)
-_NOTHING: Final = _State()
-_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _STOP: Final = 1
 """The spec.activeDeadlineSeconds by which the controller stops a pod."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons for which containers wait while all goes well."""
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
@@ -208,12 +153,9 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     replica_type = names.canonical_type(written_type)
     if job is None or replica_type is None or not index.isdecimal() or not attempt.isdecimal():
         return None
-    containers = status.container_statuses or ()
-    state = next((c.state for c in containers if c.name == names.CONTAINER and c.state), _NOTHING)
-    ended, running, init_container = state.terminated, state.running, ""
-    if ended is None and status.phase == "Failed":
-        init_container, ended = _failed_init(status)
-    waiter, waiting = _waiting(status)
+    running, end = main_state(status).running, end_of(status)
+    ended, init_container = (end.how, end.init_container) if end is not None else (None, "")
+    waiter, waiting = waiting_of(status)
     true = {condition.type: condition for condition in status.conditions or () if condition.status == "True"}
     scheduled, disrupted = true.get("PodScheduled"), true.get("DisruptionTarget")
     waits = (c.message or c.reason for c in status.conditions or () if (c.type, c.status) == ("PodScheduled", "False"))
@@ -268,39 +210,12 @@ def _is_labelled(labels: dict[str, str], replica_type: str, index: str, attempt:
     )
 
 
-def _failed_init(status: _PodStatus) -> tuple[str, _Terminated | None]:
-    """The init container whose failure ended the pod, and how it ended.
-
-    Sidecars among them are stopped after it, and come before it in the list.
-    """
-    ends = [
-        (one.state.terminated, one.name)
-        for one in status.init_container_statuses or ()
-        if one.state and one.state.terminated
-    ]
-    failed = [(ended, name) for ended, name in reversed(ends) if ended.exit_code]
-    if not failed:
-        return "", None
-    ended, name = min(failed, key=lambda one: (one[0].finished_at is None, one[0].finished_at or _EPOCH))
-    return name, ended
-
-
-def _ended_without_container(status: _PodStatus) -> datetime | None:
+def _ended_without_container(status: PodStatus) -> datetime | None:
     """When a pod ended that tells of no container: its containers are no longer ready since then."""
     if status.phase not in ("Succeeded", "Failed"):
         return None
     ends = (c.last_transition_time for c in status.conditions or () if (c.type, c.status) == ("Ready", "False"))
     return next(ends, None)
-
-
-def _waiting(status: _PodStatus) -> tuple[str, _Waiting]:
-    """The container that keeps the pod from starting, and why: the first with something wrong, else `mxnet`."""
-    containers = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
-    waiting = {one.name: one.state.waiting for one in containers if one.state and one.state.waiting}
-    wrong = ((name, why) for name, why in waiting.items() if why.reason not in _ORDINARY_WAITS)
-    return next(
-        wrong, (names.CONTAINER if names.CONTAINER in waiting else "", waiting.get(names.CONTAINER, _Waiting()))
-    )
 
 
 def _deleted_at(meta: _Meta) -> datetime | None:
@@ -310,7 +225,7 @@ def _deleted_at(meta: _Meta) -> datetime | None:
     return after(meta.deletion_timestamp, -(meta.deletion_grace_period_seconds or 0))
 
 
-def _taken_at(meta: _Meta, disrupted: _Condition | None) -> datetime | None:
+def _taken_at(meta: _Meta, disrupted: Condition | None) -> datetime | None:
     """When the pod was asked to go, by a deletion or a disruption."""
     asked = (_deleted_at(meta), disrupted.last_transition_time if disrupted is not None else None)
     return min((time for time in asked if time is not None), default=None)

@@ -11,6 +11,7 @@ import msgspec
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
+from mxnet_operator.views.pods import cause_order
 
 _MAX_LINES = 20
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -41,7 +42,14 @@ def failure_of(job: MXJob, failed: tuple[Replica, ...]) -> Failure:
 
 def first_of(failed: tuple[Replica, ...]) -> Replica:
     """The one that failed first: the others may have followed from it."""
-    return min(failed, key=ended_at)
+    return min(failed, key=_cause_order)
+
+
+def _cause_order(replica: Replica) -> tuple[datetime, bool]:
+    pod = replica.pod
+    if pod is None or replica.outcome is Outcome.LOST:
+        return ended_at(replica), False
+    return cause_order(pod.ended_at, pod.exit_code, pod.reason)
 
 
 def ended_at(replica: Replica) -> datetime:

@@ -7,8 +7,7 @@ import msgspec
 
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.services import SERVICES
-
-Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+from mxnet_operator.views.pods import Phase
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
