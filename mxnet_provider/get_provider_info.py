@@ -50,7 +50,7 @@ def _modules(*names: str) -> list[dict[str, Any]]:
 def _template(what: str, example: str) -> dict[str, Any]:
     return {
         "description": f"{what}, with the fields `{{name}}`, `{{namespace}}` and `{{uid}}`; no link where it is empty.",
-        "version_added": "0.2.0",
+        "version_added": "0.1.0",
         "type": "string",
         "example": example,
         "default": "",
