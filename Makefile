@@ -68,7 +68,8 @@ lint: $(VENV)/.installed ## Style, types, and the direction of imports.
 	@PYTHONPATH=operator:argo:. $(BIN)/lint-imports >.lint-imports.log || { cat .lint-imports.log; exit 1; }
 
 .PHONY: install
-install: $(VENV)/.installed ## Install the project and its tools into .venv.
+install: $(VENV)/.installed ## Install the project and its tools into .venv, and a hook that checks commit messages.
+	@tools/install_hooks.sh
 
 .PHONY: format
 format: $(VENV)/.installed ## Format the code and mend what can be mended.

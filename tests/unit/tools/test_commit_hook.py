@@ -1,0 +1,214 @@
+"""The commit-msg hook: what `make install` puts where git looks for it, and which messages it lets pass."""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+GOOD, BAD = "plan: reject Workers that exit early", "Fixed stuff."
+
+
+@pytest.fixture(scope="module")
+def mistakes():
+    return runpy.run_path(str(ROOT / "tools" / "commit_message.py"))["mistakes"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        GOOD,
+        "cli, provider: take unknown fields on request\n\nWhy, in the body, however long a line of it may be: "
+        + "x" * 90,
+        "plan: " + "ä" * 30 + " " + "ö" * 35,
+        "kube: HTTP answers are read once",
+        "tests: `make lint` runs once\n",
+        "build/fail_fast: wrap it",
+        "\n\nplan: add a rule\n# Please enter the commit message\n#\n# On branch main\n",
+        f"plan: add a rule\n# {'-' * 24} >8 {'-' * 24}\ndiff --git a/x b/x\nFixed stuff.\n",
+        "Merge branch 'main' into x",
+        'Revert "plan: add a rule"',
+        "fixup! plan: add a rule",
+        "",
+        "# nothing but comments\n",
+    ],
+)
+def test_a_message_that_passes(mistakes, message):
+    assert mistakes(message) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (BAD, "not 'area: verb object'"),
+        ("plan add a rule", "not 'area: verb object'"),
+        ("plan:add a rule", "not 'area: verb object'"),
+        ("Plan: add a rule", "not 'area: verb object'"),
+        ("plan: Add a rule", "begins in lower case"),
+        ("plan: add", "a verb and an object"),
+        ("plan: add a rule.", "without a full stop"),
+        ("plan: add " + "x" * 63, "has 73 characters"),
+        ("plan: add a rule\nand another", "after the subject is empty"),
+    ],
+)
+def test_a_message_that_is_rejected(mistakes, message, says):
+    (mistake,) = mistakes(message)
+    assert says in mistake
+
+
+class Checkout:
+    """A clone in a folder of its own, with what the hook needs of the project and a user's own git configuration."""
+
+    def __init__(self, path: Path, home: Path) -> None:
+        self.path, self.home = path, home
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") and name != "CI"}
+        identity = {
+            f"GIT_{who}_{what}": f"{who}@example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        }
+        self.environment = {**kept, **identity, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+
+    def git(self, *arguments, check=True):
+        return self.run("git", *arguments, check=check)
+
+    def run(self, *command, check=True, **environment):
+        done = subprocess.run(
+            command, cwd=self.path, env=self.environment | environment, capture_output=True, text=True, check=False
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    def install(self):
+        return self.run("tools/install_hooks.sh").stdout
+
+    def takes(self, message, **environment):
+        """Whether a commit with this message is made."""
+        command = ("git", "commit", "--allow-empty", "-q", "-m", message)
+        return self.run(*command, check=False, **environment).returncode == 0
+
+    def with_python(self):
+        """With something that stands for the .venv of `make install`."""
+        (self.path / ".venv" / "bin").mkdir(parents=True)
+        (self.path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+        return self
+
+
+@pytest.fixture
+def clone(tmp_path):
+    checkout = Checkout(tmp_path / "clone", tmp_path)
+    shutil.copytree(ROOT / "tools", checkout.path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    checkout.git("init", "-q", "-b", "main")
+    checkout.git("add", "tools")
+    checkout.git("commit", "-q", "-m", "Begun before there was a hook")
+    return checkout.with_python()
+
+
+def test_in_a_clone_a_bad_message_is_rejected_and_a_good_one_taken(clone):
+    assert clone.takes(BAD)
+    assert clone.install() == ""
+    assert not clone.takes(BAD)
+    assert clone.takes(GOOD)
+    assert clone.install() == ""
+    assert not clone.takes(BAD)
+
+
+def test_no_verify_and_ci_pass(clone):
+    clone.install()
+    clone.git("commit", "--allow-empty", "--no-verify", "-m", BAD)
+    assert clone.takes(BAD, CI="true")
+
+
+def test_where_a_template_left_out_the_folder_of_hooks(clone):
+    shutil.rmtree(clone.path / ".git" / "hooks", ignore_errors=True)
+    clone.install()
+    assert not clone.takes(BAD)
+
+
+def test_in_a_worktree_its_own_check_runs(clone, tmp_path):
+    clone.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    other = Checkout(tmp_path / "other", tmp_path).with_python()
+    other.install()
+    assert not other.takes(BAD)
+    assert not clone.takes(BAD)
+    (other.path / "tools" / "commit_message.py").unlink()
+    assert other.takes(BAD)
+    assert not clone.takes(BAD)
+
+
+def test_a_checkout_without_its_python_commits_as_before(clone):
+    clone.install()
+    shutil.rmtree(clone.path / ".venv")
+    assert clone.takes(BAD)
+
+
+@pytest.mark.parametrize("scope", ["--local", "--global"])
+def test_hooks_that_a_user_keeps_elsewhere_are_left_alone(clone, tmp_path, scope):
+    elsewhere = tmp_path / "my-hooks"
+    elsewhere.mkdir()
+    clone.git("config", scope, "core.hooksPath", str(elsewhere))
+    assert "core.hooksPath is set" in clone.install()
+    assert list(elsewhere.iterdir()) == []
+    assert not (clone.path / ".git" / "hooks" / "commit-msg").exists()
+    assert clone.takes(BAD)
+
+
+@pytest.mark.parametrize("is_link", [False, True], ids=["file", "broken link"])
+def test_a_hook_of_another_hand_is_left_alone(clone, is_link):
+    hook = clone.path / ".git" / "hooks" / "commit-msg"
+    hook.parent.mkdir(exist_ok=True)
+    if is_link:
+        hook.symlink_to("/nonexistent/commit-msg")
+    else:
+        hook.write_text("#!/bin/sh\nexit 0\n")
+        hook.chmod(0o755)
+    assert "is not ours" in clone.install()
+    assert hook.is_symlink() == is_link
+    assert clone.takes(BAD)
+
+
+def test_without_a_repository_nothing_happens(clone, tmp_path):
+    shutil.rmtree(clone.path / ".git")
+    before = sorted(tmp_path.rglob("*"))
+    clone.environment["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
+    assert clone.install() == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_in_a_folder_of_somebody_elses_repository_nothing_is_installed(clone, tmp_path):
+    """As an archive of the project that is unpacked there, or a copy that is vendored."""
+    outer = Checkout(tmp_path, tmp_path)
+    shutil.rmtree(clone.path / ".git")
+    outer.git("init", "-q", "-b", "main")
+    assert clone.install() == ""
+    assert not (tmp_path / ".git" / "hooks" / "commit-msg").exists()
+
+
+def test_where_no_hook_can_be_written_installation_goes_on(clone):
+    shutil.rmtree(clone.path / ".git" / "hooks", ignore_errors=True)
+    (clone.path / ".git" / "hooks").write_text("")
+    assert "can't be written" in clone.install()
+    assert clone.takes(BAD)
+
+
+def test_make_install_installs_it():
+    recipe = (ROOT / "Makefile").read_text().partition("\ninstall:")[2].partition("\n.PHONY")[0]
+    assert "\t@tools/install_hooks.sh\n" in f"{recipe}\n"
+
+
+def test_pre_commit_checks_what_make_lint_checks():
+    recipe = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n.PHONY")[0]
+    linted = {
+        re.sub(r" --(?:quiet|no-error-summary)\b", "", command).strip()
+        for command in re.findall(r"\$\(BIN\)/([^>|\n]+)", recipe)
+    }
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    entries = {hook["entry"].partition(".venv/bin/")[2] for hook in hooks if "stages" not in hook}
+    assert len(linted) == 4
+    assert entries == linted
+    (message,) = [hook["entry"] for hook in hooks if hook.get("stages") == ["commit-msg"]]
+    assert message == ".venv/bin/python tools/commit_message.py"
