@@ -1,0 +1,127 @@
+"""The workflows for a public host: pinned, with few rights, and with nothing of their own that .ci/run lacks."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+PINNED = re.compile(r"^[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+USES = re.compile(r"^\s*(?:- )?uses: (.+)$", re.MULTILINE)
+HOST = re.compile(r"\b(?:[\w-]+\.)+(?:io|com|org|dev|net)\b")
+"""A host: where images and packages go is for variables of the repository to say."""
+ABSOLUTE = re.compile(r"(?<![\w.*}~$/])/(?:work|home|root|usr|opt|tmp|var)\b")
+
+
+def read(path: Path):
+    """A workflow; its key `on` is True to YAML 1.1."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def steps(path: Path):
+    return [step for job in read(path)["jobs"].values() for step in job["steps"]]
+
+
+def commands(path: Path) -> str:
+    return "\n".join(step["run"] for step in steps(path) if "run" in step)
+
+
+def loose_ends(text: str) -> list[str]:
+    """What no workflow may have: actions that are not pinned, hosts, paths of a machine, expressions in a shell."""
+    found = [f"not pinned: {each}" for each in USES.findall(text) if not PINNED.match(each.strip())]
+    without_comments = re.sub(r"#.*", "", text)
+    found += [f"host: {each}" for each in HOST.findall(without_comments)]
+    found += [f"path: {each}" for each in ABSOLUTE.findall(without_comments)]
+    for step in [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]:
+        found += [f"expression in a shell: {each}" for each in re.findall(r"\$\{\{.*?\}\}", step.get("run", ""))]
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_pins_its_actions_and_names_no_host_and_no_machines_path(path):
+    assert loose_ends(path.read_text(encoding="utf-8")) == []
+
+
+STEPS = "jobs:\n  a:\n    steps:\n"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "uses: actions/checkout@v4",
+        "uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683",
+        "run: docker push registry.example.com/mxnet-operator",
+        "run: cp dist/x /home/runner/x",
+        "run: echo ${{ github.event.issue.title }}",
+    ],
+)
+def test_a_loose_end_is_found(step):
+    assert len(loose_ends(f"{STEPS}      - {step}\n")) == 1
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_may_only_read_unless_a_job_needs_more(path):
+    workflow = read(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    more = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
+    assert set(more) <= {"publish"}
+    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+
+
+def test_ci_runs_what_everybody_runs():
+    workflow = read(GITHUB / "workflows" / "ci.yml")
+    assert set(workflow[True]) == {"push", "pull_request"}
+    first, *_ = commands(GITHUB / "workflows" / "ci.yml").splitlines()
+    assert first.split()[-1] == ".ci/run"
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_ci_has_the_oldest_python_that_the_project_supports():
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    for path in WORKFLOWS:
+        versions = [step["with"]["python-version"] for step in steps(path) if "python-version" in step.get("with", {})]
+        assert versions == [needed]
+
+
+def test_a_release_has_wheel_and_archive_image_bill_of_materials_and_notes():
+    path = GITHUB / "workflows" / "release.yml"
+    assert read(path)[True]["push"]["tags"] == ["v*"]
+    done = commands(path)
+    for command in (
+        "tools/release_notes.py",
+        "hatchling build -d dist",
+        "make sbom SBOM=dist/sbom.cdx.json",
+        "docker build -f operator/Dockerfile",
+        "docker save",
+        "gh release create",
+    ):
+        assert command in done, command
+    assert read(path)["jobs"]["publish"]["needs"] == "build"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_what_a_workflow_runs_of_the_project_is_there(path):
+    words = {word for line in commands(path).splitlines() for word in shlex.split(line, comments=True)}
+    named = {word for word in words if word.startswith((".ci/", "tools/", "operator/"))}
+    assert named
+    assert [each for each in named if not (ROOT / each).exists()] == []
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)", commands(path))) <= targets
+
+
+@pytest.mark.parametrize("path", sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.name)
+def test_an_issue_form_has_what_the_host_asks_of_it(path):
+    form = read(path)
+    if path.name == "config.yml":
+        assert set(form) == {"blank_issues_enabled"}
+        return
+    assert {"name", "description", "body"} <= set(form)
+    identified = [field["id"] for field in form["body"] if field["type"] != "markdown"]
+    assert len(set(identified)) == len(identified)
+    assert all(field["type"] in {"markdown", "textarea", "input", "dropdown", "checkboxes"} for field in form["body"])
+    assert all("label" in field["attributes"] for field in form["body"] if field["type"] != "markdown")
