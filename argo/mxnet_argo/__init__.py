@@ -1,6 +1,6 @@
 """Argo workflows with MXJobs in them, as Hera classes: a step that is one job, its clean-up, sweeps and pipelines."""
 
-from mxnet_argo.cleanup import delete_jobs_on_exit
+from mxnet_argo.cleanup import delete_jobs_on_exit, exit_handler
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.pipelines import sweep, tune_then_train
 from mxnet_argo.reference import mxjob_ref
@@ -15,6 +15,7 @@ __all__ = [
     "Value",
     "data",
     "delete_jobs_on_exit",
+    "exit_handler",
     "expression",
     "integer",
     "mxjob_ref",

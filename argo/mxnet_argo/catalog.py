@@ -33,8 +33,8 @@ _BACKOFF_LIMIT = Parameter(name="backoff-limit", default="6", description="failu
 _DEADLINE = Parameter(name="deadline", default="86400", description="seconds for which the job may be active")
 _DELETE_WITH_WORKFLOW = Parameter(
     name="delete-with-workflow",
-    default="false",
-    description="true: jobs go with a workflow that is terminated, if the controller may read workflows",
+    default="true",
+    description="true: the controller deletes unfinished jobs of a workflow that is over or terminated",
 )
 _TUNING = (
     Parameter(name="tune-image", description="the image of tracker, servers and tuner"),

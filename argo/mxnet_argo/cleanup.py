@@ -1,41 +1,51 @@
 """What happens to a run's jobs when the run ends badly: an exit handler deletes them.
 
 Owner references delete jobs with their Workflow object, which stays after a stop, a failure or a time-out. `terminate`
-runs no exit handler at all: then a job runs until its own deadline, or until the workflow is deleted.
+runs no exit handler at all: then the controller deletes the job, if it may read workflows (`delete_with_workflow`).
 """
 
 from typing import Final
 
-from hera.workflows import Parameter, Resource, Step, Steps, Workflow
+from hera.workflows import Parameter, Resource, RetryStrategy, Step, Steps, Suspend, Workflow
+from hera.workflows.models import Backoff, ContinueOn
+from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
 
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL
 from mxnet_operator.api import names
+from mxnet_operator.api.conditions import FAILED, SUCCEEDED
 
 EXIT_HANDLER: Final = "mxjob-cleanup"
 _DELETE: Final = "mxjob-delete"
+_KEEP: Final = "mxjob-keep"
+KEEP_FAILED: Final = "keep-failed-for"
+"""The argument that says how long jobs are kept, where whoever submits a workflow may choose what happens to them."""
 
 
 def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> None:
     """Give a workflow (or WorkflowTemplate, or CronWorkflow) the exit handler.
 
-    It deletes the MXJobs of this run unless the run succeeded; so `argo retry` of a failed step makes a new job.
+    Unless the run succeeded, it deletes the run's MXJobs that did not succeed; so `argo retry` of a failed step makes a
+    new job.
 
     Args:
         workflow: with all its templates.
-        choice: the name of an argument that the workflow gets, `delete` unless whoever submits it says `keep`.
+        choice: the name of an argument that the workflow gets, `delete` unless whoever submits it says `keep`; and it
+            gets `keep-failed-for`, how long the exit handler waits before it deletes, in Argo's notation (`30m`).
 
     Raises:
-        ValueError: the workflow has an exit handler already: call the template `mxjob-cleanup` from it. Or two of its
-            templates have one name, of which Argo would run one for both.
+        ValueError: the workflow has an exit handler already: add `exit_handler()` to its templates, and a step with the
+            template `mxjob-cleanup` to that handler. Or two of its templates have one name, of which Argo would run one
+            for both.
     """
     if workflow.on_exit is not None:
-        raise ValueError(f"the workflow has an exit handler already: add a step with the template {EXIT_HANDLER} to it")
+        raise ValueError(
+            "the workflow has an exit handler already: add mxnet_argo.exit_handler() to its templates, and a step with"
+            f" the template {EXIT_HANDLER} to the handler that it has"
+        )
     given = [str(getattr(each, "name", "")) for each in workflow.templates]
     if twice := sorted({name for name in given if given.count(name) > 1}):
         raise ValueError(f"two templates are named {twice[0]!r}: give each a name of its own")
-    # Within `with workflow:` Hera has added them by itself.
-    when = "{{workflow.status}} != Succeeded"
     if choice is not None:
         workflow.arguments = [
             *as_list(workflow.arguments),
@@ -45,29 +55,67 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
                 enum=["delete", "keep"],
                 description="what becomes of the jobs of a run that did not succeed",
             ),
+            Parameter(
+                name=KEEP_FAILED,
+                value="0",
+                description="how long the run waits before it deletes them, in Argo's notation (30m); the run goes on",
+            ),
         ]
-        when += f" && {{{{workflow.parameters.{choice}}}}} != keep"
-    workflow.templates.extend(
-        each for each in exit_handler(when) if not any(each is known for known in workflow.templates)
-    )
+    made = exit_handler(choice)
+    # Within `with workflow:` Hera has added them by itself.
+    workflow.templates.extend(each for each in made if not any(each is known for known in workflow.templates))
     workflow.on_exit = EXIT_HANDLER
 
 
-def exit_handler(when: str) -> list[Steps | Resource]:
-    """The templates of the exit handler, which does something when this condition of Argo's holds."""
+def exit_handler(choice: str | None = None) -> list[Steps | Suspend | Resource]:
+    """The templates of the exit handler, `mxjob-cleanup` first, for a workflow with a handler of its own.
+
+    `choice` is the argument by which `keep` can be said, if there is one. A workflow that is retried with `-p` has no
+    arguments but those and what it was submitted with: so the handler does without them.
+    """
     delete = Resource(
         name=_DELETE,
+        inputs=[Parameter(name="which")],
         action="delete",
         flags=[
             f"{names.PLURAL}.{names.GROUP}",
             "--selector",
             f"{WORKFLOW_UID_LABEL}={{{{workflow.uid}}}}",
+            "--field-selector",
+            "{{inputs.parameters.which}}",
             "--wait=false",
         ],
+        # A pod of Argo's may be killed like any other; what it does can be done twice.
+        retry_strategy=RetryStrategy(
+            limit=5, retry_policy="Always", backoff=Backoff(duration="2s", factor=IntOrString(root=2))
+        ),
     )
+    ended = "workflow.status != 'Succeeded'"
+    if choice is None:
+        with Steps(name=EXIT_HANDLER) as steps:
+            Step(name="delete", template=_DELETE, when=f"{{{{={ended}}}}}", arguments=_which(SUCCEEDED))
+        return [steps, delete]
+    ended += f" && (workflow.parameters['{choice}'] ?? 'delete') != 'keep'"
+    kept = f"(workflow.parameters['{KEEP_FAILED}'] ?? '0')"
+    keep = Suspend(name=_KEEP, inputs=[Parameter(name="duration")], duration="{{inputs.parameters.duration}}")
+    waits = f"{{{{={ended} && {kept} != '0'}}}}"
     with Steps(name=EXIT_HANDLER) as steps:
-        Step(name="delete", template=_DELETE, when=when)
-    return [steps, delete]
+        Step(name="delete-unfinished", template=_DELETE, when=waits, arguments=_which(SUCCEEDED, FAILED))
+        # A workflow that is stopped, or terminated, while it waits has waited long enough.
+        Step(
+            name="keep",
+            template=_KEEP,
+            when=waits,
+            arguments={"duration": f"{{{{={kept}}}}}"},
+            continue_on=ContinueOn(failed=True, error=True),
+        )
+        Step(name="delete", template=_DELETE, when=f"{{{{={ended}}}}}", arguments=_which(SUCCEEDED))
+    return [steps, keep, delete]
+
+
+def _which(*kept: str) -> dict[str, str]:
+    """The argument by which jobs are deleted that are in none of these states."""
+    return {"which": ",".join(f"status.state!={state}" for state in kept)}
 
 
 __all__ = ["EXIT_HANDLER", "delete_jobs_on_exit", "exit_handler"]

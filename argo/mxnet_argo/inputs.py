@@ -1,17 +1,33 @@
 """The parameters among what Hera takes as inputs or arguments: one or many, in many forms."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hera.workflows import Parameter
+from hera.workflows.models import Inputs
+from hera.workflows.models import Parameter as ModelParameter
 
 
 def parameters(given: Any) -> dict[str, Parameter]:
-    """Parameters by name; of Hera's other forms (mappings, artifacts) there are none here."""
-    if given is None:
-        return {}
-    each = [given] if isinstance(given, Parameter) else given if isinstance(given, Iterable) else []
-    return {str(one.name): one for one in each if isinstance(one, Parameter)}
+    """Parameters by name, of every form that Hera takes: one or a list of parameters, mappings of values by name."""
+    if isinstance(given, Inputs):
+        given = given.parameters
+    found: dict[str, Parameter] = {}
+    for each in as_list(given):
+        if isinstance(each, Mapping):
+            found.update({name: _with_default(name, value) for name, value in each.items()})
+        elif isinstance(each, Parameter):
+            found[str(each.name)] = each
+        elif isinstance(each, ModelParameter):
+            default = each.default if each.default is not None else each.value
+            found[str(each.name)] = _with_default(str(each.name), default, each.description)
+    return found
+
+
+def _with_default(name: str, value: Any, description: str | None = None) -> Parameter:
+    if value is None:
+        return Parameter(name=name, description=description)
+    return Parameter(name=name, description=description, default=value)
 
 
 def as_input(parameter: Parameter) -> Parameter:

@@ -1,7 +1,8 @@
-"""The name of a step's MXJob: the same for every attempt at the step, and for no other step, item or run.
+"""The name of a step's MXJob: the same for every attempt at the step, and for no other step, item, run or arguments.
 
 Argo's `node.name` is that of the retried node, without the attempt's number, and has the item of a fan-out in it; the
-workflow's uid makes another run's jobs others (`docs/facts/argo.md`, retries).
+workflow's uid makes another run's jobs others (`docs/facts/argo.md`, retries). The workflow's arguments, as they were
+written, change with `argo retry -p` only; the step's own inputs are evaluated again for each attempt, and may differ.
 """
 
 import re
@@ -21,7 +22,8 @@ def job_name(prefix: str) -> Value:
         ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
     """
     check_prefix(prefix)
-    return f"{prefix}-" + word(f'sprig.trunc({DIGEST}, sprig.sha256sum(workflow.uid + "/" + node.name))')
+    what = 'workflow.uid + "/" + node.name + "/" + toJson(workflow.parameters.json)'
+    return f"{prefix}-" + word(f"sprig.trunc({DIGEST}, sprig.sha256sum({what}))")
 
 
 def check_prefix(prefix: str) -> None:
@@ -29,7 +31,7 @@ def check_prefix(prefix: str) -> None:
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
-            " ending with a letter or digit"
+            " ending with a letter or digit. Give one as prefix"
         )
 
 

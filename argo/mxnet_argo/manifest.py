@@ -39,13 +39,22 @@ def render(manifest: Mapping[str, Any]) -> str:
 
 
 def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str]) -> dict[str, Any]:
-    """The manifest as it would be with these texts for parameters, and examples for what isn't among them."""
+    """The manifest as it would be with these texts for parameters, and examples for what isn't among them.
+
+    Raises:
+        ValueError: a text isn't what its place takes.
+    """
 
     def sample(value: Value | str) -> Any:
         if isinstance(value, str):
             return value
-        known = [samples[name] for name in value.parameters if name in samples]
-        return value.kind.parse(known[0] if known else value.kind.example)
+        known = [name for name in sorted(value.parameters) if name in samples]
+        if not known:
+            return value.kind.parse(value.kind.example)
+        try:
+            return value.kind.parse(samples[known[0]])
+        except ValueError as error:
+            raise ValueError(f"input {known[0]}: {error}") from error
 
     result: dict[str, Any] = json.loads(json.dumps(_mapped(manifest, sample)))
     return result

@@ -4,27 +4,68 @@ Argo finds out about a missing or misspelt argument of a templateRef only when t
 """
 
 import difflib
+import functools
 import json
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from contextvars import Context
+from dataclasses import dataclass
+from typing import Any, Literal, overload
 
-from hera.workflows import Step, Task, WorkflowTemplate
+from hera.workflows import Parameter, Step, Task, WorkflowTemplate
 from hera.workflows.models import TemplateRef
 
 from mxnet_argo.catalog import CATALOG
 from mxnet_argo.inputs import parameters
+from mxnet_argo.runner import MXJobRunner
+from mxnet_argo.step import MXJobStep
+from mxnet_argo.template_job import TemplateJob
 
-# Made here, outside of any `with workflow:`, in which Hera would add their parts to that workflow.
-_ENTRIES: Final = {
-    name: (workflow.entrypoint, parameters(workflow.arguments))
-    for name, make in CATALOG.items()
-    for workflow in (make(WorkflowTemplate),)
-}
+
+@dataclass(frozen=True)
+class _Entry:
+    """What a shipped WorkflowTemplate takes."""
+
+    template: str
+    inputs: Mapping[str, Parameter]
+    jobs: tuple[TemplateJob, ...]
+
+
+@functools.cache
+def _entry(name: str) -> _Entry:
+    # In a context of its own: Hera would add the parts to a `with workflow:` around the call.
+    workflow = Context().run(CATALOG[name], WorkflowTemplate)
+    jobs = (TemplateJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
+    return _Entry(str(workflow.entrypoint), parameters(workflow.arguments), tuple(jobs))
+
+
+@overload
+def mxjob_ref(
+    name: str,
+    template: str,
+    arguments: Mapping[str, Any],
+    *,
+    kind: Literal["task"] = "task",
+    cluster_scope: bool = False,
+    **options: Any,
+) -> Task: ...
+
+
+@overload
+def mxjob_ref(
+    name: str,
+    template: str,
+    arguments: Mapping[str, Any],
+    *,
+    kind: Literal["step"],
+    cluster_scope: bool = False,
+    **options: Any,
+) -> Step: ...
 
 
 def mxjob_ref(
     name: str,
     template: str,
-    arguments: dict[str, Any],
+    arguments: Mapping[str, Any],
     *,
     kind: Literal["task", "step"] = "task",
     cluster_scope: bool = False,
@@ -41,18 +82,24 @@ def mxjob_ref(
         options: further fields of Hera's Task or Step.
 
     Raises:
-        ValueError: there is no such template, or an argument is missing or unknown.
+        ValueError: there is no such template, or an argument is missing, unknown, or not what its place takes.
     """
     if template not in CATALOG:
         raise ValueError(f"{name}: there is no template {template!r}: {_instead(template, list(CATALOG))}")
-    entrypoint, inputs = _ENTRIES[template]
-    if unknown := sorted(set(arguments) - set(inputs)):
-        raise ValueError(f"{name}: {template} takes no {unknown[0]!r}: {_instead(unknown[0], list(inputs))}")
-    if missing := [key for key, each in inputs.items() if key not in arguments and not isinstance(each.value, str)]:
-        raise ValueError(f"{name}: {template} needs {', '.join(map(repr, missing))}")
+    entry = _entry(template)
+    if unknown := sorted(set(arguments) - set(entry.inputs)):
+        raise ValueError(f"{name}: {template} takes no {unknown[0]!r}: {_instead(unknown[0], list(entry.inputs))}")
     given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+    needed = (key for key, each in entry.inputs.items() if not isinstance(each.value, str))
+    if missing := [key for key in needed if key not in given]:
+        raise ValueError(f"{name}: {template} needs {', '.join(map(repr, missing))}")
+    for job in entry.jobs:
+        try:
+            job.check({key: text for key, text in given.items() if key in parameters(job.inputs)})
+        except ValueError as error:
+            raise ValueError(f"{name}: {template}: {error}") from error
     made = Task if kind == "task" else Step
-    reference = TemplateRef(name=template, template=entrypoint, cluster_scope=cluster_scope or None)
+    reference = TemplateRef(name=template, template=entry.template, cluster_scope=cluster_scope or None)
     return made(name=name, template_ref=reference, arguments=given, **options)
 
 

@@ -5,6 +5,19 @@ from hera.workflows.models import Backoff
 from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
 
 
+def refuse_retry_strategy(template: str, given: object) -> None:
+    """Refuse a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
+
+    Raises:
+        ValueError: with what tries a training again.
+    """
+    if given is not None:
+        raise ValueError(
+            f"{template}: leave retry_strategy out: another attempt would find the same failed job. To train again"
+            " after failures is the job's: backoffLimit and restartPolicy; what Argo retries here is who waits for it"
+        )
+
+
 def retry_unless(final: str) -> RetryStrategy:
     """Ten more attempts, unless this Argo expression says that another would end the same way.
 
@@ -17,4 +30,4 @@ def retry_unless(final: str) -> RetryStrategy:
     )
 
 
-__all__ = ["retry_unless"]
+__all__ = ["refuse_retry_strategy", "retry_unless"]

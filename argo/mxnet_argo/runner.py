@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hera.workflows import Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
-from hera.workflows.models import Capabilities, SeccompProfile, SecurityContext, ValueFrom
+from hera.workflows.models import Capabilities, Inputs, SeccompProfile, SecurityContext, ValueFrom
 
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
-from mxnet_argo.retries import retry_unless
+from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.step import OUTPUTS
 from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
@@ -43,10 +43,10 @@ class MXJobRunner(Container):
         manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
-            activeDeadlineSeconds that stands.
+            activeDeadlineSeconds that stands. None: a day.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             runner has as long again. None: no limit.
-        delete_with_workflow: as a step's: for what no runner hears of, between two attempts.
+        delete_with_workflow: as a step's: for what no runner hears of, between two attempts. It does, unless False.
         options: further ones of `mxjob run`: `["--replica", "server-0"]`.
         service_account_name: an account with the rights of `mxjob-runner` in argo/templates/rbac.yaml, which it is by
             default, whatever the workflow runs as.
@@ -58,16 +58,16 @@ class MXJobRunner(Container):
     spec: MXJobSpec | None = None
     manifest: Mapping[str, Any] | None = None
     prefix: str | None = None
-    deadline: int | Value = 24 * 3600
-    delete_with_workflow: bool | Value = False
+    deadline: int | Value | None = None
+    delete_with_workflow: bool | Value | None = None
     options: Sequence[str] = ()
     service_account_name: str | None = RUNNER_ACCOUNT
 
     def __post_init__(self) -> None:
-        """Build the manifest and the command, and check them."""
+        """Build the command and check what is given; the manifest is built with the template."""
         self._refuse_what_breaks_the_step()  # before Hera gives it an image of Python's
         super().__post_init__()  # type: ignore[no-untyped-call]
-        job = TemplateJob.of(self)
+        self._manifest()  # what is wrong is told where it is written
         self.command = ["mxjob", "run"]
         self.args = [
             *("--filename", _MANIFEST),
@@ -78,20 +78,27 @@ class MXJobRunner(Container):
             *("--message-file", "/dev/termination-log"),
             *self.options,
         ]
-        text = job.text(job.given())
-        self.inputs = [
-            *as_list(self.inputs),
-            RawArtifact(name="mxjob", path=_MANIFEST, data=text, archive=NoneArchiveStrategy()),
-        ]
         self.outputs = [*as_list(self.outputs), *map(_output, OUTPUTS)]
         self.env = [*as_list(self.env), FieldEnv(name="POD_NAME", field_path="metadata.name")]
         # A volume, so that they outlive the container, and nothing else has to be writable.
         self.volumes = [*as_list(self.volumes), EmptyDirVolume(name="mxjob-outputs", mount_path=_OUTPUTS)]
         self.security_context = self.security_context or _restricted()
+        refuse_retry_strategy(str(self.name), self.retry_strategy)
         codes = [str(code) for code in FINAL_CODES]
-        self.retry_strategy = self.retry_strategy or retry_unless(
+        self.retry_strategy = retry_unless(
             f"lastRetry.exitCode in {codes} or lastRetry.message matches '{FINAL_MESSAGES}'"
         )
+
+    def _manifest(self) -> str:
+        job = TemplateJob.of(self)
+        return job.text(job.given())
+
+    def _build_inputs(self) -> Inputs:
+        """The template's inputs, and the manifest as a file."""
+        inputs = super()._build_inputs() or Inputs()
+        file = RawArtifact(name="mxjob", path=_MANIFEST, data=self._manifest(), archive=NoneArchiveStrategy())
+        inputs.artifacts = [*(inputs.artifacts or []), file._build_artifact()]
+        return inputs
 
     def _refuse_what_breaks_the_step(self) -> None:
         if not self.image:

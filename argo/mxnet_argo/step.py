@@ -10,13 +10,13 @@ from hera.workflows.models import ValueFrom
 from mxnet_argo.conditions import FAILED, SUCCEEDED, check_condition
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import MXJobSpec
-from mxnet_argo.retries import retry_unless
+from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
 
 FINAL_MESSAGES: Final = (
-    "failure condition|has been deleted|failed to parse|exceeded its deadline|longer than the specified deadline"
-    "|is forbidden|is invalid|Apply failed with"
+    "failure condition|has been deleted|failed to parse|error parsing|exceeded its deadline"
+    "|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
 )
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
 deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name."""
@@ -46,13 +46,12 @@ class MXJobStep(Resource):
         manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
-            activeDeadlineSeconds that stands. A workflow that is terminated leaves its job running until then, but for
-            `delete_with_workflow`.
+            activeDeadlineSeconds that stands. None: a day.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             poller has as long again. None: no limit.
-        delete_with_workflow: have the controller delete the job once the workflow is over or being shut down, for
-            which it must be allowed to read workflows (operator/manifests/components/argo). True, or `text(...)` of an
-            input that is "true".
+        delete_with_workflow: have the controller delete the unfinished job once the workflow is over or being shut
+            down, `argo terminate` included. It does, unless this is False, or `text(...)` of an input that says no
+            "true".
 
     Raises:
         ValueError: what Argo or the API server would refuse only once the workflow runs.
@@ -60,16 +59,22 @@ class MXJobStep(Resource):
 
     action: str = "apply"
     spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | str | None = None  # type: ignore[assignment]
+    manifest: Mapping[str, Any] | None = None  # type: ignore[assignment]
     prefix: str | None = None
-    deadline: int | Value = 24 * 3600
-    delete_with_workflow: bool | Value = False
+    deadline: int | Value | None = None
+    delete_with_workflow: bool | Value | None = None
     success_condition: str | None = SUCCEEDED
     failure_condition: str | None = FAILED
 
     def __post_init__(self) -> None:
-        """Build the manifest and check it."""
+        """Check what is given; the manifest is built with the template, from what the fields say then."""
         super().__post_init__()
+        self._build_manifest()  # what is wrong is told where it is written
+        refuse_retry_strategy(str(self.name), self.retry_strategy)
+        self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
+        self.outputs = [*as_list(self.outputs), *_outputs()]
+
+    def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
         job = TemplateJob.of(self)
         given = job.given()
@@ -78,9 +83,7 @@ class MXJobStep(Resource):
                 f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
                 " again, and would undo what a queue, or somebody, has done with it since"
             )
-        self.manifest = job.text(given)
-        self.retry_strategy = self.retry_strategy or retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
-        self.outputs = [*as_list(self.outputs), *_outputs()]
+        return job.text(given)
 
     def _refuse_what_breaks_the_step(self) -> None:
         if self.action != "apply":

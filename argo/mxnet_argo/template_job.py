@@ -12,8 +12,10 @@ from mxnet_argo.manifest import leaves, render, sampled
 from mxnet_argo.values import Value
 from mxnet_operator.api import names
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
-from mxnet_operator.api.validation import template_errors, unknown_fields, validate
+from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
 
+DEADLINE: Final = 24 * 3600
+"""Seconds for which a job may be active, where nothing is said."""
 SHORTEST_TTL: Final = 300
 """Seconds that a finished job must stay, for a poller that was restarted to read how it ended."""
 _LOAD: Final = "mxnet_operator.api.manifest_text.load() reads one as kubectl does"
@@ -51,9 +53,9 @@ class TemplateJob:
             spec=template.spec,
             manifest=template.manifest,
             prefix=template.prefix,
-            deadline=template.deadline,
+            deadline=DEADLINE if template.deadline is None else template.deadline,
             timeout=template.timeout,
-            delete_with_workflow=template.delete_with_workflow,
+            delete_with_workflow=template.delete_with_workflow is None or template.delete_with_workflow,
             inputs=template.inputs,
         )
 
@@ -74,6 +76,14 @@ class TemplateJob:
             metadata["annotations"] = {**(metadata.get("annotations") or {}), **own}
         self._check(given)
         return given
+
+    def check(self, arguments: Mapping[str, str]) -> None:
+        """Check the job that it would be with these texts for inputs; what has tags of Argo's in it is left to Argo.
+
+        Raises:
+            ValueError: an argument isn't what its place takes, with its name.
+        """
+        self._sample(self.given(), arguments)
 
     def text(self, given: Mapping[str, Any]) -> str:
         """The whole manifest as YAML with Argo's tags in it."""
@@ -115,23 +125,35 @@ class TemplateJob:
         used = {name for _, leaf in leaves(given) if isinstance(leaf, Value) for name in leaf.parameters}
         if missing := sorted(used - set(declared)):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
-        samples = {name: each.default for name, each in declared.items() if isinstance(each.default, str)}
-        try:
-            sample = job_manifest(sampled(given, samples), example_name(self._prefix))
-        except ValueError as error:
-            raise ValueError(
-                f"{self.template}: the default of an input is not what its place takes: {error}"
-            ) from error
-        del sample["metadata"]["labels"], sample["metadata"]["ownerReferences"]
-        problems = [*(validate(sample) or template_errors(sample)), *unknown_fields(sample)]
-        if problems:
-            raise ValueError(f"{self.template}: {'; '.join(problem.message for problem in problems)}")
+        sample = self._sample(given, {})
         ttl = sample["spec"]["runPolicy"].get("ttlSecondsAfterFinished")
         if ttl is not None and ttl < SHORTEST_TTL:
             raise ValueError(
                 f"{self.template}: ttlSecondsAfterFinished {ttl}: the job could be gone before the step has read how"
                 f" it ended; {SHORTEST_TTL} at least"
             )
+
+    def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        """The job as it would be with these arguments, the inputs' defaults, and examples for what has neither."""
+        declared = parameters(self.inputs)
+        defaults = {name: each.default for name, each in declared.items() if isinstance(each.default, str)}
+        texts = {name: text for name, text in {**defaults, **arguments}.items() if "{{" not in text}
+        try:
+            sample = job_manifest(sampled(given, texts), example_name(self._prefix))
+        except ValueError as error:
+            raise ValueError(f"{self.template}: {error}") from error
+        del sample["metadata"]["labels"], sample["metadata"]["ownerReferences"]
+        problems = [*(validate(sample) or template_errors(sample)), *unknown_fields(sample)]
+        if problems:
+            by = {path: sorted(leaf.parameters) for path, leaf in leaves(given) if isinstance(leaf, Value)}
+            raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
+        return sample
+
+
+def _named(problem: FieldError, inputs: Mapping[str, list[str]]) -> str:
+    """A mistake, with the input that the value comes from."""
+    of = next((names for path, names in inputs.items() if problem.path.startswith(path) and names), [])
+    return f"input {', '.join(of)}: {problem.message}" if of else problem.message
 
 
 __all__ = ["TemplateJob"]

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
@@ -53,7 +53,29 @@ class Kind:
 
 
 def _parse_integer(text: str) -> int:
+    if not re.fullmatch(_WHOLE, text):
+        raise ValueError(f"{text!r} is not a whole number")
     return int(text)
+
+
+def _parse_number(text: str) -> float:
+    if not re.fullmatch(_DECIMAL, text):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not JSON: {error}") from error
+    if value is None:
+        raise ValueError("null has no value: leave the parameter out")
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is Python's, not JSON's")
 
 
 def _json(expression: str) -> str:
@@ -62,12 +84,27 @@ def _json(expression: str) -> str:
     return rf'sprig.replace("$", "\\u0024", {braces})'
 
 
+def _if_matching(expression: str, pattern: str, then: str) -> str:
+    """`then` where the text is such a number, else the text itself: the API server names the field that has it."""
+    return f"({expression}) matches '{pattern}' ? ({then}) : ({_json(expression)})"
+
+
+# Argo retries a step whose tag it can't evaluate, or drops the value (sprig.fromJson gives nil). So what can't be read
+# stays text, which the CRD's types reject at once, with the field's path.
+_WHOLE: Final = "^[+-]?[0-9]{1,18}$"
+_DECIMAL: Final = "^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
+
 _TEXT = Kind("text", _json, str, "x")
 _WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
-_INTEGER = Kind("integer", lambda expression: f"asInt({expression})", _parse_integer, "1")
-_NUMBER = Kind("number", lambda expression: f"asFloat({expression})", float, "1")
-_AS_IT_IS = Kind("integer", str, lambda text: min(_parse_integer(text), 1), "1")
-_DATA = Kind("JSON", lambda expression: _json(f"sprig.fromJson({expression})"), json.loads, '["x"]')
+_INTEGER = Kind("integer", lambda x: _if_matching(x, _WHOLE, f"asInt({x})"), _parse_integer, "1")
+_NUMBER = Kind("number", lambda x: _if_matching(x, _DECIMAL, f"asFloat({x})"), _parse_number, "1")
+_ONE_IF_ANY = Kind(
+    "integer",
+    lambda x: _if_matching(x, _WHOLE, f"asInt({x}) > 0 ? 1 : 0"),
+    lambda text: min(_parse_integer(text), 1),
+    "1",
+)
+_DATA = Kind("JSON", lambda x: _json(f"sprig.fromJson({x}) ?? {x}"), _parse_json, '["x"]')
 
 
 def text(parameter: str) -> Value:
@@ -103,7 +140,7 @@ def word(source: str) -> Value:
 def one_if_any(count: int | Value) -> int | Value:
     """1 where a count is not 0: whoever has servers needs a scheduler."""
     if isinstance(count, Value):
-        return Value(f"{count.kind.encode(count.expression)} > 0 ? 1 : 0", _AS_IT_IS)
+        return Value(count.expression, _ONE_IF_ANY)
     return min(count, 1)
 
 

@@ -17,8 +17,8 @@ async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
 
-async def test_a_workflow_that_is_terminated_leaves_its_job_until_it_is_deleted(argo):
-    name = await argo.submit(one_training(deadline=3600))
+async def test_a_terminated_workflow_leaves_a_job_that_does_not_go_with_it_until_it_is_deleted(argo):
+    name = await argo.submit(one_training(deadline=3600, delete_with_workflow=False))
     job = await argo.job(name)
     await argo.shut_down(name, "Terminate")
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
@@ -29,8 +29,8 @@ async def test_a_workflow_that_is_terminated_leaves_its_job_until_it_is_deleted(
     await argo.no_jobs(name)
 
 
-async def test_a_job_that_goes_with_its_workflow_is_deleted_when_that_is_terminated(argo):
-    name = await argo.submit(one_training(delete_with_workflow=True))
+async def test_a_workflow_that_is_terminated_takes_its_job_along(argo):
+    name = await argo.submit(one_training())
     job = await argo.job(name)
     await argo.shut_down(name, "Terminate")
     await argo.no_jobs(name)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from argo_fixtures import COMMAND, node_of, outputs_of, uids
+from argo_fixtures import COMMAND, by_template, node_of, outputs_of, uids
 from hera.workflows import DAG, Workflow
 
 from mxnet_argo import mxjob_ref
@@ -16,17 +16,6 @@ pytestmark = [
 TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]
 DIVERGES = TRIALS[7]
 PARALLELISM = 4
-
-
-def by_template(name, *, cluster=False, **parameters):
-    """A workflow by a template that `kubectl apply -k` has made, of argo/templates or of its folder `cluster`."""
-    given = [{"name": key.replace("_", "-"), "value": value} for key, value in parameters.items()]
-    return {
-        "apiVersion": "argoproj.io/v1alpha1",
-        "kind": "Workflow",
-        "metadata": {"generateName": f"{name}-"},
-        "spec": {"workflowTemplateRef": {"name": name, "clusterScope": cluster}, "arguments": {"parameters": given}},
-    }
 
 
 def variables(job, replica_type):

@@ -198,6 +198,14 @@ async def a_large_job_whose_lease_runs_out(world):
     await world.state("leased", "Suspended")
 
 
+async def a_job_of_a_workflow(world):
+    """It asks whether that is over, though there is no Argo."""
+    await world.submit(job_of_workflow("argos", "0"))
+    await world.eventually(PODS, lambda pods: "argos-worker-0" in pods)
+    (await world.api.delete(f"{JOBS}/argos")).ok()
+    await gone(world, PODS, "argos-worker-0")
+
+
 async def a_job_of_a_kind(world, form):
     """An older form's: its kind has no more rights than its jobs take. It is larger than what is kept in memory."""
     manifest = older_job(form, form)
@@ -229,6 +237,7 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_job_that_is_cleaned_up(world)
         await a_job_whose_pod_does_not_go(world)
         await a_large_job_whose_lease_runs_out(world)
+        await a_job_of_a_workflow(world)
         for form in OLDER_FORMS[overlay]:
             await a_job_of_a_kind(world, form)
 
@@ -247,64 +256,91 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         assert {request.namespace for request in requests} == {one(objects, "ServiceAccount")["metadata"]["namespace"]}
 
 
-WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows"
-WORKFLOW_CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "workflows.argoproj.io"},
-    "spec": {
-        "group": "argoproj.io",
-        "names": {"kind": "Workflow", "listKind": "WorkflowList", "plural": "workflows", "singular": "workflow"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+ARGO = "/apis/argoproj.io/v1alpha1/namespaces/default"
+REPORTED = "workflows.argoproj.io/report-outputs-completed"
+ARGO_KINDS = {"workflows": "Workflow", "workflowtaskresults": "WorkflowTaskResult"}
 
 
-async def test_with_the_component_for_argo_the_controller_may_read_workflows_and_without_it_says_so(
+def definition(plural, kind):
+    """A CRD of Argo's, without its schema."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names_ = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.argoproj.io"},
+        "spec": {"group": "argoproj.io", "names": names_, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+async def test_with_the_component_for_argo_dead_pollers_results_are_completed_and_without_it_it_is_said(
     server, installed, world, ask, tmp_path
 ):
-    """No Argo: a workflow that is shut down is one whose spec says so."""
+    """No Argo: a workflow is shut down if its spec says so, and a poller is a pod as Argo 4.1.2 leaves it."""
     objects = await installed("standalone")
     component = MANIFESTS / "components" / "argo"
     rights = component / "rbac.yaml"
-    crd = tmp_path / "crd.json"
-    crd.write_text(json.dumps(WORKFLOW_CRD))
-    await ask("create", "-f", crd)
-    await ask("wait", "--for=condition=Established", "--timeout=60s", "crd/workflows.argoproj.io")
+    crds = tmp_path / "crds.json"
+    crds.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [definition(*each) for each in ARGO_KINDS.items()]})
+    )
+    await ask("create", "-f", crds)
+    await ask(
+        "wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS)
+    )
     with started(server, objects, tmp_path):
-        await goes_with_a_workflow(world, "first")
-        forbidden = await world.event("WorkflowForbidden")
+        await goes_with_a_workflow(world, "shut-down", {"shutdown": "Terminate"})
+        told = await world.event("WorkflowOver")
+        assert told["involvedObject"]["name"] == "shut-down"
+        await gone(world, JOBS, "shut-down")
+
+        await its_poller_is_dead(world, "first")
+        forbidden = await world.event("PollerForbidden")
         assert "cannot get resource" in forbidden["message"]
         await ask("apply", "-f", rights)
         as_controller = f"--as={user_name(objects)}"
-        assert "yes" in await ask("auth", "can-i", "get", "workflows.argoproj.io/second", as_controller)
-        await goes_with_a_workflow(world, "second")
-        told = await world.event("WorkflowOver")
+        assert "yes" in await ask("auth", "can-i", "patch", "workflowtaskresults.argoproj.io/second", as_controller)
+        await its_poller_is_dead(world, "second")
+        told = await world.event("PollerReplaced")
         assert told["involvedObject"]["name"] == "second"
-        await gone(world, JOBS, "second")
-    assert "first" in await world.names(JOBS)
+        results = (await world.api.get(f"{ARGO}/workflowtaskresults")).ok()["items"]
+        assert {each["metadata"]["name"]: each["metadata"]["labels"][REPORTED] for each in results} == {
+            "first-node": "false",
+            "second-node": "true",
+        }
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
-    assert asked == {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
-    await ask("delete", "-f", rights, "-f", crd, "--timeout=60s")
+    assert asked - {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
+    await ask("delete", "-f", rights, "-f", crds, "--timeout=60s")
 
 
-async def goes_with_a_workflow(world, name):
-    """A workflow that is shut down, and its job of the same name."""
-    workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": name}}
-    made = (await world.api.post(WORKFLOWS, {**workflow, "spec": {"shutdown": "Terminate"}})).ok()
+async def goes_with_a_workflow(world, name, spec):
+    """A workflow, and its job of the same name."""
+    workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": name}, "spec": spec}
+    made = (await world.api.post(f"{ARGO}/workflows", workflow)).ok()
+    await world.submit(job_of_workflow(name, made["metadata"]["uid"]))
+
+
+def job_of_workflow(name, uid):
     job = submitted(make_mxjob(name).worker(1))
-    owner = {"apiVersion": made["apiVersion"], "kind": "Workflow", "name": name, "uid": made["metadata"]["uid"]}
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": name, "uid": uid}
     job["metadata"]["ownerReferences"] = [owner]
     job["metadata"]["annotations"] = {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"}
-    await world.submit(job)
+    job["metadata"]["labels"] = {"workflows.argoproj.io/workflow": name}
+    return job
+
+
+async def its_poller_is_dead(world, name):
+    """A workflow that runs, whose step's pod was killed, and the result that Argo then waits for."""
+    node, pod = f"{name}-node", f"{name}-poller"
+    result = {"metadata": {"name": node, "labels": {REPORTED: "false"}}}
+    kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTaskResult"}
+    (await world.api.post(f"{ARGO}/workflowtaskresults", {**kind, **result})).ok()
+    labels = {"workflows.argoproj.io/workflow": name, "workflows.argoproj.io/completed": "false"}
+    metadata = {"name": pod, "labels": labels, "annotations": {"workflows.argoproj.io/node-id": node}}
+    (await world.api.post(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": "i"}]}})).ok()
+    (await world.api.merge(f"{PODS}/{pod}/status", {"status": {"phase": "Failed"}})).ok()
+    await goes_with_a_workflow(world, name, {})
 
 
 async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(

@@ -63,6 +63,19 @@ def test_a_job_that_ended_meanwhile_is_reported_as_it_ended(local_cluster, write
     assert files(tmp_path / "out")["state"] == "Failed"
 
 
+def test_a_finished_job_of_other_replicas_is_not_taken_for_this_runs(local_cluster, write, tmp_path):
+    """Its result would be told as that of replicas that never ran."""
+    run = ("run", "--adopt", RUN, "--output-dir", str(tmp_path / "out"), "-f")
+    assert local_cluster.mxjob(*run, write(job_of("adopt-other", "print('lr=0.1')"))).returncode == 0
+
+    done = local_cluster.mxjob(*run, write(job_of("adopt-other", "print('lr=0.7')")))
+
+    assert done.returncode == 3, done.stderr
+    assert "the job adopt-other is finished (Succeeded), and had other replicas than this manifest" in done.stderr
+    assert "mxjob delete adopt-other" in done.stderr
+    assert local_cluster.mxjob(*run, write(job_of("adopt-other", "print('lr=0.1')"))).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("labels", "said"),
     [({RUN: "2"}, f"its label {RUN} is '2', not '1'"), ({}, f"its label {RUN} is None, not '1'")],

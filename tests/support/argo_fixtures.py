@@ -269,12 +269,15 @@ class Argo:
         (command,) = (int(child) for of_thread in children for child in of_thread)
         os.kill(command, signal.SIGKILL)
 
-    async def rerun(self, how, workflow):
-        """What `argo retry` and `argo resubmit` do; the name of the workflow that runs then."""
+    async def rerun(self, how, workflow, *parameters, successful=""):
+        """What `argo retry` and `argo resubmit` do, with `-p NAME=VALUE`; the name of the workflow that runs then.
+
+        `successful` selects nodes that are run again although they succeeded: `templateName=train`.
+        """
         found = (await self.api.get(self.path("workflows", workflow))).ok()
         program = programs_or_skip(["argo-rerun"])["argo-rerun"]
         process = await asyncio.create_subprocess_exec(
-            program, how, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            program, how, successful, *parameters, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
         out, _ = await process.communicate(json.dumps(found).encode())
         assert process.returncode == 0
@@ -355,14 +358,26 @@ def one_training(**fields):
 
 
 def one_runner(*, cleanup=True, **fields):
-    """The same by a runner."""
+    """The same by a runner; without clean-up nobody else deletes its job."""
     spec = MXJobSpec(image="i", command=COMMAND, servers=0)
     with Workflow(generate_name="runner-", entrypoint="train", service_account_name="mxjob-workflow") as made:
-        step = MXJobRunner(**{"name": "train", "image": "mxjob:test", "spec": spec, **fields})
+        given = {"name": "train", "image": "mxjob:test", "spec": spec, "delete_with_workflow": cleanup, **fields}
+        step = MXJobRunner(**given)
     step.retry_strategy.backoff.duration = "1s"
     if cleanup:
         delete_jobs_on_exit(made)
     return made
+
+
+def by_template(name, *, cluster=False, **parameters):
+    """A workflow by a template that `kubectl apply -k` has made, of argo/templates or of its folder `cluster`."""
+    given = [{"name": key.replace("_", "-"), "value": value} for key, value in parameters.items()]
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"generateName": f"{name}-"},
+        "spec": {"workflowTemplateRef": {"name": name, "clusterScope": cluster}, "arguments": {"parameters": given}},
+    }
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

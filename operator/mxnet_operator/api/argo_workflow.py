@@ -23,8 +23,17 @@ def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
         return "is being deleted"
     if shutdown := workflow["spec"].get("shutdown"):
         return f"is being shut down ({shutdown})"
-    phase = (workflow.get("status") or {}).get("phase")
-    return f"is over ({phase})" if phase in _ENDED else ""
+    return f"is over ({phase_of(workflow)})" if has_ended(workflow) else ""
+
+
+def has_ended(workflow: Mapping[str, Any]) -> bool:
+    """Whether nothing of a workflow runs any more, its exit handler included."""
+    return phase_of(workflow) in _ENDED
+
+
+def phase_of(workflow: Mapping[str, Any]) -> str:
+    """What a workflow says of itself; empty before Argo has seen it."""
+    return (workflow.get("status") or {}).get("phase") or ""
 
 
 def _owners(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -48,6 +48,8 @@ def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:
                     "served": True,
                     "storage": version == kind.stored,
                     "subresources": {"status": {}},
+                    # Of all versions alike the API server would make one for the CRD, and then miss a schema for it.
+                    **({"selectableFields": [{"jsonPath": ".status.state"}]} if version == kind.stored else {}),
                     "additionalPrinterColumns": [dict(column) for column in _COLUMNS],
                     "schema": {"openAPIV3Schema": version_schema(kind, version)},
                 }

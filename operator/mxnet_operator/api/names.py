@@ -45,6 +45,8 @@ REPLICA_ANNOTATION: Final = "mxjob.kubeflow.org/replica"
 """Which replica a pod is and of which attempt, as `Worker/1/0`: what its labels said when it was created."""
 DELETE_WITH_WORKFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/delete-with-workflow"
 """Where it is "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
+REPLICAS_DIGEST_ANNOTATION: Final = "mxjob.kubeflow.org/replicas-digest"
+"""Of the replicas that `mxjob run --adopt` asked for: a finished job of others isn't the one that is asked for."""
 
 HOLDER_ANNOTATION: Final = "mxjob.kubeflow.org/holder"
 """Who waits for the job, and alone may end it: its fencing token."""

@@ -1,7 +1,11 @@
 """The job of a manifest on a server: made, or found again where an earlier run of the same command has made it."""
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.cli.connection import Target
 from mxnet_operator.cli.errors import CommandError, Exit
@@ -66,15 +70,17 @@ async def create_or_adopt(
 ) -> Job:
     """Make the job, or find it, where one of its name is there that has the manifest's value of `label` and owners.
 
-    One that is being deleted, whosever it is, counts as gone, and is waited for. Goes on through absences of the
+    One that is being deleted, whosever it is, counts as gone, and is waited for. One that is finished and was made from
+    other replicas is refused: its result would be taken for theirs. Goes on through absences of the
     server, also where it doesn't say whether it has made the job: it is asked again, by the same name.
 
     Raises:
-        CommandError: a job of the name is there that isn't this run's.
+        CommandError: a job of the name is there that isn't this run's, or ended with other replicas.
         ApiError, ApiUnavailable: the server refuses, or stayed away for longer than `patience` (seconds).
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
+    manifest = _with_digest(manifest)
     with_server = Patience(patience)
     while True:
         try:
@@ -93,6 +99,8 @@ async def create_or_adopt(
                 continue
             if not is_own(found, manifest, label):
                 raise _foreign(found, manifest, label)
+            if job_state(found) in TERMINAL and _digest(found) not in {None, _digest(manifest)}:
+                raise _of_other_replicas(found)
             say(f"{found['kind']} {found['metadata']['name']} is there already and this run's: following it")
             return found
         except (ApiUnavailable, ApiError) as error:
@@ -163,6 +171,30 @@ def _foreign(job: Job, manifest: Job, label: str) -> CommandError:
         hint="it was left as it is. Delete it, or give this job another name",
         code=Exit.API,
     )
+
+
+def _of_other_replicas(job: Job) -> CommandError:
+    name = job["metadata"]["name"]
+    return CommandError(
+        f"the job {name} is finished ({job_state(job)}), and had other replicas than this manifest: how it ended says"
+        " nothing about these",
+        hint=f"delete it, and the same command makes another: mxjob delete {name}",
+        code=Exit.API,
+    )
+
+
+def _with_digest(manifest: Job) -> Job:
+    """The manifest with a mark of the replicas that it asks for; the server's copy may differ by what webhooks add."""
+    asked = json.dumps(in_v1_words(manifest)["spec"].get("mxReplicaSpecs"), sort_keys=True)
+    digest = hashlib.sha256(asked.encode()).hexdigest()[:16]
+    metadata = manifest["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), names.REPLICAS_DIGEST_ANNOTATION: digest}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _digest(job: Job) -> str | None:
+    annotations: dict[str, str] = job["metadata"].get("annotations") or {}
+    return annotations.get(names.REPLICAS_DIGEST_ANNOTATION)
 
 
 def _labels(job: Job) -> dict[str, str]:

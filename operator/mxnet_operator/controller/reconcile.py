@@ -20,6 +20,7 @@ from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.observe import JobRecord
 from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.pollers import Pollers
 from mxnet_operator.controller.reading import JobRead, Reader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.resources import resource_of
@@ -84,6 +85,7 @@ class Reconciler:
         self._policy = policy or Policy()
         self._ended: dict[str, str] = {}  # By job, the uid of the one whose pods were asked for by name at its end.
         self._workflows = Workflows(client, self._recorder, now)
+        self._pollers = Pollers(client, self._recorder, self._workflows, now)
         self._leases = leases or Leases()
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now)
 
@@ -147,7 +149,9 @@ class Reconciler:
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
-        return await self._carry_out(read, read.job, decided, on_long)
+        again = await self._carry_out(read, read.job, decided, on_long)
+        at_pollers = await self._pollers.look(read.job)
+        return min((each for each in (again, at_pollers) if each is not None), default=None)
 
     async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
         observed = msgspec.structs.replace(

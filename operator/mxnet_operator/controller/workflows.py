@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.argo_workflow import owner, why_over
+from mxnet_operator.api.argo_workflow import has_ended, owner, why_over
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.kube.answers import Metadata, Shape
@@ -86,11 +86,19 @@ class Workflows:
         self._asked[key] = _Asked(job.metadata.uid, self._now() + wait)
         return ""
 
+    async def is_over(self, namespace: str, name: str) -> bool:
+        """Whether a workflow has ended.
+
+        Raises:
+            KubeError: nobody says; one that isn't there included.
+        """
+        return has_ended(await self._client.get(WORKFLOWS.path(namespace, name), shape=_Workflow))
+
 
 def _forbidden(name: str, error: ApiError) -> Event:
     return Event(
         "Warning",
         "WorkflowForbidden",
         f"The job can't go with its workflow {name}, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} asks: {error.message}."
-        " Install operator/manifests/components/argo, which lets the controller read workflows",
+        " Give the controller's role `get` on workflows of argoproj.io, as operator/manifests/base/rbac.yaml does",
     )

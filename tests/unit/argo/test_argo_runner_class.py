@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hera.workflows import Parameter
+from hera.workflows import Parameter, RetryStrategy
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, text
 from mxnet_argo.runner import FINAL_CODES
@@ -27,7 +27,7 @@ def test_its_job_is_the_one_that_a_step_would_make() -> None:
     inputs = [Parameter(name="lr")]
     spec = MXJobSpec(image="a", command=["python"], args=["--lr=" + text("lr")])
     (artifact,) = template(spec=spec, inputs=inputs)["inputs"]["artifacts"]
-    assert artifact["raw"]["data"] == MXJobStep(name="train", spec=spec, inputs=inputs).manifest
+    assert artifact["raw"]["data"] == MXJobStep(name="train", spec=spec, inputs=inputs)._build_manifest()
 
 
 def test_the_manifest_is_a_file_of_the_command_which_is_told_whose_it_is() -> None:
@@ -109,6 +109,7 @@ def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
         ({"timeout": "60"}, "Argo can't read '60'"),
         ({"active_deadline_seconds": 5}, "would end the runner once, not the step"),
         ({"spec": None}, "give either spec or manifest"),
+        ({"retry_strategy": RetryStrategy(limit=2)}, "find the same failed job. .*backoffLimit"),
         ({"manifest": MANIFEST}, "give either spec or manifest"),
         ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
         ({"spec": MXJobSpec(image="{{x}}", command=["a"])}, "use mxnet_argo.text"),

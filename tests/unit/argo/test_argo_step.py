@@ -5,10 +5,24 @@ from typing import Any
 
 import pytest
 import yaml
-from hera.workflows import Parameter, Task, Workflow, WorkflowTemplate
+from hera.shared import global_config
+from hera.workflows import DAG, Parameter, RetryStrategy, Step, Steps, Task, Workflow, WorkflowTemplate, models
 from hera.workflows.models import Artifact, ManifestFrom
 
-from mxnet_argo import MXJobSpec, MXJobStep, data, delete_jobs_on_exit, integer, mxjob_ref, number, sweep, text
+from mxnet_argo import (
+    MXJobRunner,
+    MXJobSpec,
+    MXJobStep,
+    data,
+    delete_jobs_on_exit,
+    exit_handler,
+    integer,
+    mxjob_ref,
+    number,
+    reference,
+    sweep,
+    text,
+)
 from mxnet_argo.conditions import check_condition
 
 COMMAND = ["python", "train.py"]
@@ -26,8 +40,8 @@ def step(**fields: Any) -> MXJobStep:
 
 def manifest_of(made: MXJobStep) -> dict[str, Any]:
     """The manifest as YAML reads it, with the tags as text."""
-    assert isinstance(made.manifest, str)
-    quoted = made.manifest.replace('"', "`").replace("'", "`").replace("{{=", "'{{=").replace("}}", "}}'")
+    plain = made._build_manifest().replace("'true'", "true")
+    quoted = plain.replace('"', "`").replace("'", "`").replace("{{=", "'{{=").replace("}}", "}}'")
     loaded: dict[str, Any] = yaml.safe_load(quoted)
     return loaded
 
@@ -44,7 +58,8 @@ def with_policy(**policy: Any) -> MXJobStep:
 class TestManifest:
     def test_the_name_is_the_same_for_each_attempt_and_no_other_run_has_it(self) -> None:
         name = manifest_of(step())["metadata"]["name"]
-        assert name == "{{=toJson(`train-` + sprig.trunc(12, sprig.sha256sum(workflow.uid + `/` + node.name)))}}"
+        what = "workflow.uid + `/` + node.name + `/` + toJson(workflow.parameters.json)"
+        assert name == f"{{{{=toJson(`train-` + sprig.trunc(12, sprig.sha256sum({what})))}}}}"
 
     def test_job_and_pods_are_labelled_for_clean_up_and_argo_logs(self) -> None:
         manifest = manifest_of(step())
@@ -54,15 +69,27 @@ class TestManifest:
                 "workflows.argoproj.io/workflow": "{{=toJson(workflow.name)}}"
             }
 
-    def test_a_job_goes_with_its_workflow_only_where_that_is_asked_for(self) -> None:
+    def test_a_job_goes_with_its_workflow_unless_told_otherwise(self) -> None:
         asked = "mxjob.kubeflow.org/delete-with-workflow: 'true'"
         ours = {"metadata": {"annotations": {"ours": "1"}}, "spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
-        given = step(spec=None, manifest=ours, delete_with_workflow=True)
-        assert "annotations" not in str(step().manifest)
-        assert asked in str(step(delete_with_workflow=True).manifest)
-        assert asked in str(given.manifest)
-        assert "ours: '1'" in str(given.manifest)
+        given = step(spec=None, manifest=ours)
+        assert asked in step()._build_manifest()
+        assert "annotations" not in step(delete_with_workflow=False)._build_manifest()
+        assert asked in given._build_manifest()
+        assert "ours: '1'" in given._build_manifest()
         assert ours["metadata"] == {"annotations": {"ours": "1"}}
+
+    def test_heras_defaults_for_a_class_hold_for_steps_and_runners(self) -> None:
+        try:
+            for made in (MXJobStep, MXJobRunner):
+                global_config.set_class_defaults(made, deadline=600, delete_with_workflow=False)
+            runner = MXJobRunner(name="run", image="i", spec=MXJobSpec(image="a", command=COMMAND))
+            for text_ in (step()._build_manifest(), str(runner._build_template())):
+                assert "activeDeadlineSeconds: 600" in text_
+                assert "delete-with-workflow" not in text_
+            assert "activeDeadlineSeconds: 60\n" in step(deadline=60)._build_manifest()
+        finally:
+            global_config.reset()
 
     def test_it_is_applied_owned_waited_for_and_retried_by_argos_own_means(self) -> None:
         template = step()._build_template().model_dump(by_alias=True, exclude_none=True)
@@ -91,7 +118,7 @@ class TestManifest:
         """A queue's label on the poller's pod would have the queue hold the poller back as well."""
         labelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, **MANIFEST}
         made = MXJobStep(name="queued", manifest=labelled)
-        assert "queue-name: gpu" in str(made.manifest)
+        assert "queue-name: gpu" in made._build_manifest()
         assert made._build_template().metadata is None
 
     def test_inputs_are_filled_in_as_json_never_as_text(self) -> None:
@@ -105,19 +132,23 @@ class TestManifest:
         )
         worker = manifest_of(step(inputs=inputs, spec=spec))["spec"]["mxReplicaSpecs"]["Worker"]
         (container,) = worker["template"]["spec"]["containers"]
-        assert worker["replicas"] == "{{=asInt(inputs.parameters.workers)}}"
-        assert container["args"] == as_json("sprig.fromJson(inputs.parameters.args)")
+        workers = "inputs.parameters.workers"
+        text_else = as_json(workers).removeprefix("{{=")
+        assert worker["replicas"] == (
+            f"{{{{=({workers}) matches `^[+-]?[0-9]{{1,18}}$` ? (asInt({workers})) : ({text_else[:-2]})}}}}"
+        )
+        assert container["args"] == as_json("sprig.fromJson(inputs.parameters.args) ?? inputs.parameters.args")
         assert container["env"] == [{"name": "LR", "value": as_json("inputs.parameters[`learning-rate`]")}]
 
     def test_text_is_joined_within_the_expression(self) -> None:
         inputs = [Parameter(name="lr")]
         spec = MXJobSpec(image="a", command=COMMAND, args=["--lr=" + text("lr") + ' "quoted"'])
-        made = step(inputs=inputs, spec=spec).manifest
-        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\"")))}}' in str(made)
+        made = step(inputs=inputs, spec=spec)._build_manifest()
+        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\"")))}}' in made
 
     def test_what_the_kubelet_would_take_for_a_variable_of_argos_pod_stands_there_as_an_escape(self) -> None:
         spec = MXJobSpec(image="a", command=["sh", "-c", "echo $$ $(ARGO_POD_NAME) é"])
-        made = str(step(spec=spec).manifest)
+        made = step(spec=spec)._build_manifest()
         assert r'"echo \u0024\u0024 \u0024(ARGO_POD_NAME) é"' in made
         assert "$" not in made
 
@@ -148,6 +179,7 @@ class TestRefusals:
             ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
             ({"prefix": "a" * 60}, "at most"),
             ({"spec": None}, "give either spec or manifest"),
+            ({"retry_strategy": RetryStrategy(limit=2)}, "find the same failed job. .*backoffLimit"),
             ({"manifest": MANIFEST}, "give either spec or manifest"),
         ],
         ids=lambda value: str(value)[:40],
@@ -187,7 +219,7 @@ class TestRefusals:
         spec = MXJobSpec(image="a", command=COMMAND, workers=integer("workers"))
         with pytest.raises(ValueError, match="the manifest uses workers: declare it in inputs"):
             step(spec=spec)
-        with pytest.raises(ValueError, match="the default of an input is not what its place takes"):
+        with pytest.raises(ValueError, match="train: input workers: 'many' is not a whole number"):
             step(spec=spec, inputs=[Parameter(name="workers", default="many")])
 
     def test_only_text_can_be_joined(self) -> None:
@@ -233,6 +265,74 @@ class TestConditions:
             check_condition("success_condition", condition)
 
 
+WRONG = {
+    "command": ("python train.py", "input command: 'python train.py' is not JSON"),
+    "args": ('"--epochs 20"', "input args: .*args: Invalid value: .string.: .* must be of type array"),
+    "env": ('[{"name": "A", "value": 1}]', "input env: .*value"),
+    "resources": ("{'limits': {}}", "input resources: .* is not JSON"),
+    "workers": ("two", "input workers: 'two' is not a whole number"),
+    "servers": (-1, "input servers: .*replicas: .*should be greater than or equal to 0"),
+    "deadline": (-5, "input deadline: .*activeDeadlineSeconds"),
+    "backoff-limit": ("1.5", "input backoff-limit: '1.5' is not a whole number"),
+}
+GIVEN = {"image": "a", "command": ["python"]}
+
+
+class TestArguments:
+    @pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner"])
+    @pytest.mark.parametrize("name", list(WRONG))
+    def test_what_a_template_cannot_read_is_refused_with_the_name_of_the_input(self, template: str, name: str) -> None:
+        value, words = WRONG[name]
+        with pytest.raises(ValueError, match=f"^mine: {template}: (train|run): {words}"):
+            mxjob_ref("mine", template, {**GIVEN, name: value})
+
+    def test_a_pipelines_arguments_are_checked_by_the_job_that_takes_them(self) -> None:
+        given = {**GIVEN, "tune-image": "a", "tune-command": ["python"]}
+        with pytest.raises(ValueError, match="mxjob-tune-then-train: tune: input tune-servers: 'x' is not a whole"):
+            mxjob_ref("mine", "mxjob-tune-then-train", {**given, "tune-servers": "x"})
+        with pytest.raises(ValueError, match="mxjob-sweep: train: input workers"):
+            mxjob_ref("mine", "mxjob-sweep", {**GIVEN, "trials": [1], "workers": 0.5})
+
+    def test_what_has_tags_in_it_is_left_to_argo(self) -> None:
+        task = mxjob_ref("mine", "mxjob-train", {**GIVEN, "workers": "{{inputs.parameters.n}}"})
+        assert task.arguments["workers"] == "{{inputs.parameters.n}}"  # type: ignore[index,call-overload]
+
+    def test_a_reference_adds_nothing_to_the_workflow_around_it(self) -> None:
+        reference._entry.cache_clear()
+        with Workflow(name="w", entrypoint="both") as workflow, DAG(name="both"):
+            mxjob_ref("mine", "mxjob-sweep", {**GIVEN, "trials": [1]})
+        assert [each.name for each in workflow.templates] == ["both"]
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            {"lr": "0.1"},
+            [{"lr": "0.1"}],
+            Parameter(name="lr", default="0.1"),
+            [models.Parameter(name="lr", default="0.1")],
+            models.Inputs(parameters=[models.Parameter(name="lr")]),
+        ],
+        ids=["mapping", "list of mappings", "parameter", "model", "model of all"],
+    )
+    def test_inputs_may_be_given_in_each_of_heras_forms(self, inputs: Any) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, env={"LR": text("lr")})
+        for made in (step(inputs=inputs, spec=spec), MXJobRunner(name="r", image="i", inputs=inputs, spec=spec)):
+            built = made._build_template()
+            assert built.inputs is not None
+            assert [each.name for each in built.inputs.parameters or []] == ["lr"]
+
+    def test_what_is_said_of_a_step_later_holds_for_its_job(self) -> None:
+        made = step()
+        made.timeout = "1h"
+        made.inputs = {"lr": "0.1"}
+        made.spec = MXJobSpec(image="a", command=COMMAND, args=[text("lr")])
+        assert "activeDeadlineSeconds: 3600" in made._build_manifest()
+        assert "inputs.parameters.lr" in made._build_manifest()
+        made.spec = MXJobSpec(image="a", command=COMMAND, args=[text("epochs")])
+        with pytest.raises(ValueError, match="the manifest uses epochs"):
+            made._build_manifest()
+
+
 class TestWorkflows:
     def test_jobs_are_deleted_on_exit_unless_the_run_succeeded(self) -> None:
         with Workflow(name="w", entrypoint="train") as workflow:
@@ -241,18 +341,38 @@ class TestWorkflows:
         spec = workflow.to_dict()["spec"]
         assert spec["onExit"] == "mxjob-cleanup"
         handler, delete = spec["templates"][1:]
-        assert handler["steps"][0][0]["when"] == "{{workflow.status}} != Succeeded"
+        ((only,),) = handler["steps"]
+        assert only["when"] == "{{=workflow.status != 'Succeeded'}}"
+        assert only["arguments"]["parameters"] == [{"name": "which", "value": "status.state!=Succeeded"}]
         assert "mxjob.kubeflow.org/workflow-uid={{workflow.uid}}" in delete["resource"]["flags"]
+        assert delete["retryStrategy"]["retryPolicy"] == "Always"
 
     def test_whoever_submits_a_workflow_may_choose_whether_they_are(self) -> None:
         with Workflow(name="w", entrypoint="train", arguments=Parameter(name="lr", value="1")) as workflow:
             step()
         delete_jobs_on_exit(workflow, choice="on-failure")
         spec = workflow.to_dict()["spec"]
-        when = "{{workflow.status}} != Succeeded && {{workflow.parameters.on-failure}} != keep"
-        assert spec["templates"][1]["steps"][0][0]["when"] == when
-        lr, choice = spec["arguments"]["parameters"]
+        ended = "workflow.status != 'Succeeded' && (workflow.parameters['on-failure'] ?? 'delete') != 'keep'"
+        waits = f"{{{{={ended} && (workflow.parameters['keep-failed-for'] ?? '0') != '0'}}}}"
+        steps = {each["name"]: each for (each,) in spec["templates"][1]["steps"]}
+        assert {name: each["when"] for name, each in steps.items()} == {
+            "delete-unfinished": waits,
+            "keep": waits,
+            "delete": f"{{{{={ended}}}}}",
+        }
+        assert steps["keep"]["continueOn"] == {"error": True, "failed": True}
+        lr, choice, kept = spec["arguments"]["parameters"]
         assert (lr["name"], choice["name"], choice["value"]) == ("lr", "on-failure", "delete")
+        assert (kept["name"], kept["value"]) == ("keep-failed-for", "0")
+
+    def test_the_exit_handler_of_a_workflow_that_has_one_is_added_by_hand(self) -> None:
+        with Workflow(name="w", entrypoint="train", on_exit="mine") as workflow:
+            step()
+            exit_handler()
+            with Steps(name="mine"):
+                Step(name="clean-up", template="mxjob-cleanup")
+        made = [each["name"] for each in workflow.to_dict()["spec"]["templates"]]
+        assert sorted(made) == ["mine", "mxjob-cleanup", "mxjob-delete", "train"]
 
     def test_two_templates_of_one_name_are_refused(self) -> None:
         with Workflow(name="w", entrypoint="train") as workflow:
@@ -263,7 +383,7 @@ class TestWorkflows:
 
     def test_an_exit_handler_of_the_users_is_not_replaced(self) -> None:
         workflow = WorkflowTemplate(name="w", entrypoint="train", on_exit="mine")
-        with pytest.raises(ValueError, match="has an exit handler already"):
+        with pytest.raises(ValueError, match=r"add mxnet_argo\.exit_handler\(\) to its templates"):
             delete_jobs_on_exit(workflow)
 
     def test_a_sweep_passes_each_trial_its_values_and_all_of_them_the_rest(self) -> None:
@@ -290,4 +410,7 @@ class TestWorkflows:
 
 
 def test_a_number_is_written_as_one() -> None:
-    assert number("rate").tag == "{{=asFloat(inputs.parameters.rate)}}"
+    assert "? (asFloat(inputs.parameters.rate)) : (" in number("rate").tag
+    assert number("rate").kind.parse("1e-3") == 0.001
+    with pytest.raises(ValueError, match="'NaN' is not a number"):
+        number("rate").kind.parse("NaN")

@@ -103,7 +103,7 @@ async def test_who_may_not_read_workflows_tells_the_jobs_user_what_to_install_an
     ((name, event),) = asker.server.told
     assert (name, event.type, event.reason) == ("digits", "Warning", "WorkflowForbidden")
     assert "workflows.argoproj.io is forbidden" in event.message
-    assert "operator/manifests/components/argo" in event.message
+    assert "operator/manifests/base/rbac.yaml" in event.message
     asker.server.answer = SHUT_DOWN
     assert await asker.look(job(), after=ASK_AGAIN_WHERE_FORBIDDEN) != ""
 

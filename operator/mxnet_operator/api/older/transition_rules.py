@@ -1,11 +1,13 @@
 """What may become of a stored job: numbers of replicas stay, unless the job is suspended, in every form.
 
-A change of form is none of numbers: a job that its user rewrites as v1 is looked at as a new manifest.
+A change of form is none of numbers: a job that its user rewrites as v1 is looked at as a new manifest. A finished job
+of v1 keeps the whole of its replicas' specs: they say what its result is the result of.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from mxnet_operator.api.conditions import TERMINAL
 from mxnet_operator.api.kinds import FIORAVANZO, MLKUBE, MXJOB, MXNETJOB, Kind
 from mxnet_operator.api.older.lists import DEFAULT_TYPE, counts, type_in_cel
 from mxnet_operator.api.older.refusals import SPEC
@@ -84,8 +86,28 @@ def _list(group: str) -> TransitionRule:
     return _stay("replicaSpecs", same, lambda entries: counts(entries, default))
 
 
+def _finished_stays(old: Any, new: Any) -> bool:
+    if (old.get("status") or {}).get("state") not in TERMINAL:
+        return True
+    before, after = (job["spec"].get("mxReplicaSpecs") for job in (old, new))
+    return before is None or after is None or bool(before == after)
+
+
+_FINISHED: Final = TransitionRule(
+    at=(),
+    field=".spec.mxReplicaSpecs",
+    cel=(
+        "!has(oldSelf.status) || !has(oldSelf.status.state) || "
+        f"!(oldSelf.status.state in {sorted(TERMINAL)}) || "
+        "!has(self.spec.mxReplicaSpecs) || !has(oldSelf.spec.mxReplicaSpecs) || "
+        "self.spec.mxReplicaSpecs == oldSelf.spec.mxReplicaSpecs"
+    ),
+    message="the job is finished, and its result is that of the replicas that it had: delete it, or make another job",
+    allows=_finished_stays,
+)
+
 _RULES: Final[Mapping[str, tuple[TransitionRule, ...]]] = {
-    MXJOB.name: (_map("mxReplicaSpecs"), _list(MXJOB.group)),
+    MXJOB.name: (_map("mxReplicaSpecs"), _list(MXJOB.group), _FINISHED),
     MXNETJOB.name: (_map("replicaSpecs"),),
     FIORAVANZO.name: (_list(FIORAVANZO.group),),
     MLKUBE.name: (_list(MLKUBE.group),),

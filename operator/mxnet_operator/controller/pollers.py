@@ -1,0 +1,151 @@
+"""The pods of Argo's that poll for jobs: a killed one can't complete its task result, so that is done for it here.
+
+Argo 4.0.0 to 4.1.2 starts no other poller before the killed one's WorkflowTaskResult says that it is complete, which
+nothing of Argo's ever says of a resource template (`docs/argo.md`, a killed poller). What has ended can't write to it
+any more, so whoever sees that may.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from mxnet_operator.api.conditions import is_terminal
+from mxnet_operator.api.types import MXJob, ObjectMeta
+from mxnet_operator.controller.events import EventRecorder
+from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.kube.answers import Metadata, Shape
+from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.errors import KubeError, WriteFencedError
+from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
+from mxnet_operator.plan.actions import Event
+
+WORKFLOW_LABEL: Final = "workflows.argoproj.io/workflow"
+COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
+NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"
+REPORTED_LABEL: Final = "workflows.argoproj.io/report-outputs-completed"
+LOOK_AGAIN: Final = timedelta(seconds=15)
+LOOK_AGAIN_AT_A_FINISHED_JOB: Final = timedelta(minutes=1)
+LOOK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
+_COMPLETES_BY_ITSELF: Final = frozenset({"wait", "supervisor"})
+"""Containers of Argo's that outlive the main one, for whose pods Argo completes the result."""
+
+log = logging.getLogger(__name__)
+
+
+class _Container(Shape, frozen=True):
+    name: str = ""
+
+
+class _Spec(Shape, frozen=True):
+    containers: list[_Container] | None = None
+
+
+class _Pod(Shape, frozen=True):
+    metadata: Metadata
+    spec: _Spec = _Spec()
+
+
+class _Pods(Shape, frozen=True):
+    items: list[_Pod]
+
+
+class _TaskResult(Shape, frozen=True):
+    metadata: Metadata
+
+
+class Pollers:
+    """Looks after the pollers of workflows with jobs, each workflow no more often than it has to be."""
+
+    def __init__(
+        self, client: Client, recorder: EventRecorder, workflows: Workflows, now: Callable[[], datetime]
+    ) -> None:
+        """`recorder` tells the user of a job what a poller was killed without anyone being allowed to say so."""
+        self._client = client
+        self._recorder = recorder
+        self._workflows = workflows
+        self._now = now
+        self._again: dict[tuple[str, str], datetime] = {}
+
+    async def look(self, job: MXJob) -> timedelta | None:
+        """Complete the results of the dead pollers of the job's workflow; when to look again, None if there is none.
+
+        Nothing that goes wrong here is in the way of the job: it is tried again.
+        """
+        name = (job.metadata.labels or {}).get(WORKFLOW_LABEL)
+        if not name:
+            return None
+        key = (job.metadata.namespace, name)
+        now = self._now()
+        for other in [other for other, again in self._again.items() if again + LOOK_AGAIN_WHERE_FORBIDDEN < now]:
+            del self._again[other]  # of a workflow that has no job any more
+        if (again := self._again.get(key)) is not None and now < again:
+            return again - now
+        wait = LOOK_AGAIN_AT_A_FINISHED_JOB if is_terminal(job.status) else LOOK_AGAIN
+        try:
+            if is_terminal(job.status) and await self._workflows.is_over(job.metadata.namespace, name):
+                return None
+            for pod in await self._dead(key):
+                await self._complete(job.metadata, pod)
+        except WriteFencedError:
+            raise
+        except KubeError as error:
+            log.debug("the pollers of workflow %s: %s", name, error)
+            if isinstance(error, ApiError) and error.code in {403, 404}:
+                wait = LOOK_AGAIN_WHERE_FORBIDDEN
+        self._again[key] = now + wait
+        return wait
+
+    async def _dead(self, key: tuple[str, str]) -> list[_Pod]:
+        """Pods of a workflow that ended badly, and that Argo isn't done with, without a container that tells it so."""
+        namespace, name = key
+        query = {
+            "labelSelector": f"{WORKFLOW_LABEL}={name},{COMPLETED_LABEL}=false",
+            "fieldSelector": "status.phase=Failed",
+        }
+        found = await self._client.get_as(PODS.path(namespace), _Pods, query)
+        return [
+            pod
+            for pod in found.items
+            if NODE_ANNOTATION in (pod.metadata.annotations or {})
+            and not _COMPLETES_BY_ITSELF & {each.name for each in pod.spec.containers or ()}
+        ]
+
+    async def _complete(self, job: ObjectMeta, pod: _Pod) -> None:
+        """Say of a dead poller's result that nothing more comes, where it is said that something does."""
+        node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
+        path = WORKFLOW_TASK_RESULTS.path(job.namespace, node)
+        try:
+            result = await self._client.get_as(path, _TaskResult)
+            if (result.metadata.labels or {}).get(REPORTED_LABEL) != "false":
+                return
+            await self._client.patch(path, {"metadata": {"labels": {REPORTED_LABEL: "true"}}})
+        except ApiError as error:
+            if error.code == 404:
+                return  # Argo deletes the results of a workflow that is over.
+            if error.code == 403:
+                await self._recorder.record(job, _forbidden(pod, error))
+            raise
+        await self._recorder.record(job, _completed(pod))
+
+
+def _completed(pod: _Pod) -> Event:
+    return Event(
+        "Normal",
+        "PollerReplaced",
+        f"The pod {pod.metadata.name}, which waited for the job, has ended without a result: its WorkflowTaskResult was"
+        " marked complete, so that Argo starts the next one",
+    )
+
+
+def _forbidden(pod: _Pod, error: ApiError) -> Event:
+    return Event(
+        "Warning",
+        "PollerForbidden",
+        f"The pod {pod.metadata.name}, which waited for the job, has ended without a result, and Argo 4 starts no other"
+        f" before its WorkflowTaskResult is marked complete: {error.message}. Install"
+        " operator/manifests/components/argo, or do it by hand (docs/argo.md, a killed poller)",
+    )
+
+
+__all__ = ["Pollers"]

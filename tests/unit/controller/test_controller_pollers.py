@@ -1,0 +1,158 @@
+"""A controller before the pods that poll for jobs: it completes the results of the dead, as Argo 4.1.2 leaves them."""
+
+import copy
+from datetime import timedelta
+
+import msgspec
+import pytest
+from builders import NOW, make_mxjob
+from controller_fixtures import submitted
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.controller.pollers import (
+    LOOK_AGAIN,
+    LOOK_AGAIN_AT_A_FINISHED_JOB,
+    LOOK_AGAIN_WHERE_FORBIDDEN,
+    Pollers,
+)
+from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+
+PODS = "/api/v1/namespaces/default/pods"
+WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
+RESULT = "/apis/argoproj.io/v1alpha1/namespaces/default/workflowtaskresults/nightly-1"
+REPORTED = "workflows.argoproj.io/report-outputs-completed"
+COMPLETE = {"metadata": {"labels": {REPORTED: "true"}}}
+QUERY = {
+    "labelSelector": "workflows.argoproj.io/workflow=nightly,workflows.argoproj.io/completed=false",
+    "fieldSelector": "status.phase=Failed",
+}
+
+
+def dead(*containers, annotations=None):
+    """A pod of Argo's that was killed; the server selects it, so that its phase and labels aren't looked at."""
+    given = {"workflows.argoproj.io/node-id": "nightly-1"} if annotations is None else annotations
+    return {
+        "metadata": {"name": "nightly-train-1", "annotations": given},
+        "spec": {"containers": [{"name": name} for name in containers or ("main",)]},
+    }
+
+
+class Server:
+    """An API server with the pods, the result and the workflow that a test gives it; and a recorder."""
+
+    def __init__(self):
+        self.pods = [dead()]
+        self.answers = {RESULT: {"metadata": {"labels": {REPORTED: "false"}}}, WORKFLOW: {"metadata": {}, "spec": {}}}
+        self.asked, self.written, self.told = [], [], []
+
+    async def get_as(self, path, as_a, params=None):
+        if path == PODS:
+            assert params == QUERY
+        return msgspec.convert(await self.get(path), as_a)
+
+    async def get(self, path, shape=None):
+        self.asked.append(path)
+        answer = {"items": self.pods} if path == PODS else self.answers[path]
+        if isinstance(answer, Exception):
+            raise answer
+        return copy.deepcopy(answer)
+
+    async def patch(self, path, body):
+        self.written.append((path, body))
+        self.answers[path] = body
+
+    async def record(self, job, event):
+        self.told.append((job.name, event))
+
+
+class Looker:
+    """Looks at a job at the times that a test says."""
+
+    def __init__(self):
+        self.server = Server()
+        self.now = NOW
+        clock = lambda: self.now  # noqa: E731
+        self.pollers = Pollers(self.server, self.server, Workflows(self.server, self.server, clock), clock)
+
+    async def look(self, manifest=None, after=timedelta(0)):
+        self.now += after
+        return await self.pollers.look(msgspec.convert(manifest or job(), MXJob))
+
+
+def job(state=None, workflow="nightly", name="digits"):
+    manifest = submitted(make_mxjob(name).worker(1))
+    if workflow:
+        manifest["metadata"]["labels"] = {"workflows.argoproj.io/workflow": workflow}
+    if state:
+        manifest["status"] = {"conditions": [{"type": state, "status": "True", "reason": "x", "message": "x"}]}
+    return manifest
+
+
+@pytest.fixture
+def looker():
+    return Looker()
+
+
+async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
+    assert await looker.look() == LOOK_AGAIN
+    assert looker.server.written == [(RESULT, COMPLETE)]
+    ((name, event),) = looker.server.told
+    assert (name, event.reason) == ("digits", "PollerReplaced")
+    await looker.look(after=LOOK_AGAIN)
+    assert len(looker.server.written) == len(looker.server.told) == 1
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [dead("main", "wait"), dead("main", "supervisor"), dead(annotations={})],
+    ids=["Argo's wait", "Argo's supervisor", "no node's"],
+)
+async def test_no_other_pods_result_is_touched(looker, pod):
+    looker.server.pods = [pod]
+    await looker.look()
+    assert looker.server.written == []
+
+
+async def test_a_result_that_is_complete_or_gone_is_left_alone(looker):
+    looker.server.answers[RESULT] = COMPLETE
+    await looker.look()
+    looker.server.answers[RESULT] = ApiError(404, "NotFound", "not found")
+    assert await looker.look(after=LOOK_AGAIN) == LOOK_AGAIN
+    assert looker.server.written == looker.server.told == []
+
+
+async def test_a_workflow_is_looked_at_every_fifteen_seconds_however_many_jobs_it_has(looker):
+    looker.server.pods = []
+    for number in range(5):
+        await looker.look(job(name=f"digits-{number}"))
+    assert looker.server.asked == [PODS]
+    assert await looker.look(after=LOOK_AGAIN / 3) == LOOK_AGAIN * 2 / 3
+
+
+async def test_after_the_jobs_end_its_workflow_is_looked_after_until_that_is_over(looker):
+    """A poller may be killed, and its job succeed before the next one comes."""
+    assert await looker.look(job("Succeeded")) == LOOK_AGAIN_AT_A_FINISHED_JOB
+    assert looker.server.written == [(RESULT, COMPLETE)]
+    looker.server.answers[WORKFLOW] = {"metadata": {}, "spec": {}, "status": {"phase": "Succeeded"}}
+    assert await looker.look(job("Succeeded"), after=LOOK_AGAIN_AT_A_FINISHED_JOB) is None
+
+
+async def test_a_job_of_no_workflow_costs_no_request(looker):
+    assert await looker.look(job(workflow="")) is None
+    assert looker.server.asked == []
+
+
+async def test_who_may_not_complete_it_tells_the_jobs_user_what_to_do_and_asks_seldom(looker):
+    looker.server.answers[RESULT] = ApiError(403, "Forbidden", "workflowtaskresults.argoproj.io is forbidden")
+    assert await looker.look() == LOOK_AGAIN_WHERE_FORBIDDEN
+    ((name, event),) = looker.server.told
+    assert (name, event.type, event.reason) == ("digits", "Warning", "PollerForbidden")
+    assert "workflowtaskresults.argoproj.io is forbidden" in event.message
+    assert "operator/manifests/components/argo" in event.message
+
+
+@pytest.mark.parametrize("path", [RESULT, WORKFLOW])
+async def test_a_server_that_does_not_answer_is_asked_again_and_the_job_goes_on(looker, path):
+    looker.server.answers[path] = ApiUnavailable("no route to host")
+    assert await looker.look(job("Succeeded")) == LOOK_AGAIN_AT_A_FINISHED_JOB
