@@ -13,8 +13,10 @@ LONGEST_MESSAGE: Final = 1024
 """Bytes of a condition's message; of an Event's the API server takes as many characters."""
 LONGEST_STATUS: Final = 32 * 1024
 """Bytes of a status as JSON."""
-_SHORT_MESSAGE: Final = 128
-"""Bytes of each message of a status that would be longer than that."""
+_SHORT_MESSAGES: Final = (128, 64)
+"""Bytes of each message of a status that would be longer than that; in JSON a control character takes six."""
+_SHORT_RESULTS: Final = (LONGEST_MESSAGE, 64)
+"""The same of its result."""
 
 
 def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
@@ -32,7 +34,7 @@ def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
 def says(stored: str, message: str) -> bool:
     """Whether a stored message is this one, whole or shortened."""
     whole = shortened(message)
-    return stored in (whole, shortened(whole, _SHORT_MESSAGE))
+    return stored == whole or any(stored == shortened(whole, limit) for limit in _SHORT_MESSAGES)
 
 
 def within_bounds(status: MXJobStatus) -> MXJobStatus:
@@ -40,15 +42,21 @@ def within_bounds(status: MXJobStatus) -> MXJobStatus:
 
     What a job goes on from (finished replicas, those that are replaced) is never cut.
     """
-    if _fits(status):
-        return status
-    status = msgspec.structs.replace(status, conditions=tuple(map(_short, status.conditions)))
-    return status if _fits(status) else msgspec.structs.replace(status, result=shortened(status.result))
+    result = status.result
+    for message_limit, result_limit in zip(_SHORT_MESSAGES, _SHORT_RESULTS, strict=True):
+        if _fits(status):
+            return status
+        short = tuple(_short(condition, message_limit) for condition in status.conditions)
+        status = msgspec.structs.replace(status, conditions=short)
+        if _fits(status):
+            return status
+        status = msgspec.structs.replace(status, result=shortened(result, result_limit))
+    return status
 
 
 def _fits(status: MXJobStatus) -> bool:
     return len(msgspec.json.encode(status)) <= LONGEST_STATUS
 
 
-def _short(condition: Condition) -> Condition:
-    return msgspec.structs.replace(condition, message=shortened(condition.message, _SHORT_MESSAGE))
+def _short(condition: Condition, limit: int) -> Condition:
+    return msgspec.structs.replace(condition, message=shortened(condition.message, limit))

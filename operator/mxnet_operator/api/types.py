@@ -244,7 +244,8 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(
             description="completedIndexes maps replica types to the indexes of the replicas that have succeeded, such"
-            ' as "0-2,5". Not in training-operator 1.8.1.'
+            ' as "0-2,5", or a hexadecimal number with a bit for each index where that would be longer than 4096 bytes.'
+            " Not in training-operator 1.8.1."
         ),
     ] = {}
     restarts: Annotated[

@@ -1,11 +1,23 @@
-"""Sets of replica indexes as a status stores them, in the notation of a Job's completedIndexes: `0-2,5`."""
+"""Sets of replica indexes as a status stores them: `0-2,5`, the notation of a Job's completedIndexes.
+
+Where that would be longer than LONGEST bytes, the set is a hexadecimal number, `0x27`: bit i is 1 for index i. So what
+a job goes on from has room in a status whatever its size and whichever of its replicas are done (docs/decisions/0050).
+"""
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Final
+
+LONGEST: Final = 4096
+"""Bytes of a set in a Job's notation; as a number the longest set, of 10,000 replicas, has 2,502."""
+_NUMBER: Final = "0x"
 
 
 def parse_indexes(text: str) -> frozenset[int]:
-    """The indexes that the text lists. Raises ValueError for text that isn't in the notation."""
+    """The indexes that the text lists. Raises ValueError for text that is in neither notation."""
+    if text.startswith(_NUMBER):
+        bits = f"{int(text, 16):b}"
+        return frozenset(index for index, bit in enumerate(reversed(bits)) if bit == "1")
     indexes: set[int] = set()
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
@@ -14,7 +26,14 @@ def parse_indexes(text: str) -> frozenset[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """The shortest text for a set of indexes."""
-    runs = groupby(enumerate(sorted(set(indexes))), key=lambda pair: pair[1] - pair[0])
+    """The shortest text for a set of indexes in a Job's notation, or a hexadecimal number where that is too long."""
+    there = sorted(set(indexes))
+    runs = groupby(enumerate(there), key=lambda pair: pair[1] - pair[0])
     spans = ([index for _, index in run] for _, run in runs)
-    return ",".join(str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans)
+    text = ",".join(str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans)
+    if len(text) <= LONGEST:
+        return text
+    bits = bytearray(b"0" * (there[-1] + 1))
+    for index in there:
+        bits[-1 - index] = ord("1")
+    return hex(int(bits.decode(), 2))

@@ -3,12 +3,13 @@
 import msgspec
 import pytest
 from builders import NOW, make_mxjob, make_pod, observe
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mxnet_operator.api import conditions
+from mxnet_operator.api import conditions, replica_types
+from mxnet_operator.api.forms import FORMS, status_to_wire
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
-from mxnet_operator.api.types import MAX_RESULT, MXJobStatus
+from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan import plan
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.restart import MAX_RESTARTING
@@ -19,7 +20,14 @@ TYPES = sorted(
     if name.isupper() and isinstance(value, str) and "REASON" not in name
 )
 """Every condition that a job can have."""
-REPLICAS = 7_500
+MANY = [each.name for each in replica_types.TYPES.values() if not each.is_root]
+"""Replica types of which a job can have more than one."""
+shapes = st.dictionaries(
+    st.sampled_from(MANY),
+    st.tuples(st.integers(1, MAX_REPLICAS), st.integers(1, 9)).map(lambda drawn: range(0, drawn[0], drawn[1])),
+)
+"""Which replicas are done, of jobs of any accepted size: every second one makes the longest list."""
+EVERY_SECOND = dict.fromkeys(MANY, range(0, MAX_REPLICAS, 2))
 texts = st.text(max_size=60).flatmap(lambda text: st.integers(0, 3000).map(lambda times: text * times)) | st.binary(
     max_size=3000
 ).map(lambda data: data.decode("utf-8", "surrogateescape"))
@@ -45,9 +53,10 @@ def test_a_text_is_valid_within_its_limit_and_keeps_both_ends(text, limit):
 @given(
     messages=st.lists(texts, min_size=len(TYPES), max_size=len(TYPES)),
     result=st.text(max_size=MAX_RESULT),
-    step=st.integers(2, 9),
+    done=shapes,
 )
-def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages, result, step):
+@example(messages=["\0" * 3000] * len(TYPES), result="\0" * MAX_RESULT, done=EVERY_SECOND)
+def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages, result, done):
     current = ()
     for condition_type, message in zip(TYPES, messages, strict=True):
         current = conditions.set_condition(current, condition_type, "Reason" * 5, message, NOW)
@@ -55,12 +64,18 @@ def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages,
     status = MXJobStatus(
         conditions=current,
         result=result,
-        completed_indexes={"Worker": format_indexes(range(0, REPLICAS, step))},
+        replica_statuses=dict.fromkeys(
+            done, ReplicaStatus(active=MAX_REPLICAS, succeeded=MAX_REPLICAS, failed=MAX_REPLICAS)
+        ),
+        started_replicas=dict.fromkeys(done, MAX_REPLICAS),
+        completed_indexes={replica_type: format_indexes(indexes) for replica_type, indexes in done.items()},
         restarting_pods=tuple(f"{number:036d}" for number in range(MAX_RESTARTING)),
         start_time=NOW,
     )
     bounded = within_bounds(status)
-    assert len(msgspec.json.encode(bounded)) <= LONGEST_STATUS
+    for form in FORMS:
+        wire = status_to_wire(form, {"metadata": {"uid": "0" * 36}}, bounded)
+        assert len(msgspec.json.encode(wire)) <= LONGEST_STATUS, form.name
     assert (bounded.completed_indexes, bounded.restarting_pods) == (status.completed_indexes, status.restarting_pods)
     assert within_bounds(bounded) == bounded
     told = {condition.type for condition in bounded.conditions}

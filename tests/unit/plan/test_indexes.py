@@ -1,8 +1,13 @@
 """Sets of indexes in the notation of a Job."""
 
-import pytest
+import random
 
-from mxnet_operator.plan.indexes import format_indexes, parse_indexes
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mxnet_operator.api.types import MAX_REPLICAS
+from mxnet_operator.plan.indexes import LONGEST, format_indexes, parse_indexes
 
 
 @pytest.mark.parametrize(("text", "indexes"), [("", set()), ("0", {0}), ("0-2", {0, 1, 2}), ("0,2-3,9", {0, 2, 3, 9})])
@@ -14,3 +19,18 @@ def test_text_and_set_are_the_same_thing(text: str, indexes: set[int]) -> None:
 def test_text_that_is_not_in_the_notation_is_refused() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         parse_indexes("1;2")
+
+
+@given(replicas=st.integers(1, MAX_REPLICAS), done=st.floats(0, 1), step=st.integers(1, 9), seed=st.integers())
+def test_any_set_of_any_job_is_short_and_read_back(replicas: int, done: float, step: int, seed: int) -> None:
+    rng = random.Random(seed)
+    indexes = {index for index in range(0, replicas, step) if rng.random() <= done}
+    text = format_indexes(indexes)
+    assert len(text) <= LONGEST
+    assert parse_indexes(text) == indexes
+
+
+def test_a_set_that_is_long_in_the_notation_of_a_job_is_a_hexadecimal_number() -> None:
+    assert format_indexes(range(0, 1000, 2)).startswith("0,2,4,")
+    assert format_indexes(range(1, MAX_REPLICAS, 2)) == "0x" + "a" * (MAX_REPLICAS // 4)
+    assert parse_indexes("0x27") == {0, 1, 2, 5}
