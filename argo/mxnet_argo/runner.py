@@ -47,6 +47,7 @@ class MXJobRunner(Container):
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             runner has as long again. None: no limit.
         delete_with_workflow: as a step's: for what no runner hears of, between two attempts. It does, unless False.
+        allow_unknown_fields: as a step's; `mxjob run` is asked for the same.
         options: further ones of `mxjob run`: `["--replica", "server-0"]`.
         service_account_name: an account with the rights of `mxjob-runner` in argo/templates/rbac.yaml, which it is by
             default, whatever the workflow runs as.
@@ -60,6 +61,7 @@ class MXJobRunner(Container):
     prefix: str | None = None
     deadline: int | Value | None = None
     delete_with_workflow: bool | Value | None = None
+    allow_unknown_fields: bool = False
     options: Sequence[str] = ()
     service_account_name: str | None = RUNNER_ACCOUNT
 
@@ -72,6 +74,7 @@ class MXJobRunner(Container):
         self.args = [
             *("--filename", _MANIFEST),
             *("--adopt", WORKFLOW_UID_LABEL),
+            *(("--allow-unknown-fields",) if self.allow_unknown_fields else ()),
             *("--workflow", "{{workflow.name}}"),
             *("--patience", _PATIENCE),
             *("--output-dir", _OUTPUTS),

@@ -52,6 +52,8 @@ class MXJobStep(Resource):
         delete_with_workflow: have the controller delete the unfinished job once the workflow is over or being shut
             down, `argo terminate` included. It does, unless this is False, or `text(...)` of an input that says no
             "true".
+        allow_unknown_fields: whether the manifest may have fields that this release doesn't know, of a newer
+            Kubernetes say. If not, they are named before anything is submitted.
 
     Raises:
         ValueError: what Argo or the API server would refuse only once the workflow runs.
@@ -63,6 +65,7 @@ class MXJobStep(Resource):
     prefix: str | None = None
     deadline: int | Value | None = None
     delete_with_workflow: bool | Value | None = None
+    allow_unknown_fields: bool = False
     success_condition: str | None = SUCCEEDED
     failure_condition: str | None = FAILED
 

@@ -34,6 +34,7 @@ class TemplateJob:
         timeout: of the template; a job that may be active for longer than that is of no use to it.
         delete_with_workflow: whether the controller deletes it when the workflow ends; or text of an input, "true".
         inputs: the template's.
+        allow_unknown_fields: whether fields that this release doesn't know are taken.
     """
 
     template: str
@@ -44,6 +45,7 @@ class TemplateJob:
     timeout: str | None
     delete_with_workflow: bool | Value
     inputs: Any
+    allow_unknown_fields: bool = False
 
     @classmethod
     def of(cls, template: Any) -> "TemplateJob":
@@ -57,6 +59,7 @@ class TemplateJob:
             timeout=template.timeout,
             delete_with_workflow=template.delete_with_workflow is None or template.delete_with_workflow,
             inputs=template.inputs,
+            allow_unknown_fields=template.allow_unknown_fields,
         )
 
     def given(self) -> dict[str, Any]:
@@ -139,11 +142,17 @@ class TemplateJob:
         defaults = {name: each.default for name, each in declared.items() if isinstance(each.default, str)}
         texts = {name: text for name, text in {**defaults, **arguments}.items() if "{{" not in text}
         try:
-            sample = job_manifest(sampled(given, texts), example_name(self._prefix))
+            filled = sampled(given, texts)
+            metadata = dict(filled.get("metadata") or {})
+            labels = metadata.pop("labels", None)
+            sample = job_manifest({**filled, "metadata": metadata}, example_name(self._prefix))
         except ValueError as error:
             raise ValueError(f"{self.template}: {error}") from error
-        del sample["metadata"]["labels"], sample["metadata"]["ownerReferences"]
-        problems = [*(validate(sample) or template_errors(sample)), *unknown_fields(sample)]
+        del sample["metadata"]["ownerReferences"]
+        sample["metadata"]["labels"] = labels
+        problems = [*(validate(sample) or template_errors(sample))]
+        if not self.allow_unknown_fields:
+            problems += unknown_fields(sample)
         if problems:
             by = {path: sorted(leaf.parameters) for path, leaf in leaves(given) if isinstance(leaf, Value)}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")

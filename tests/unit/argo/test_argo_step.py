@@ -91,6 +91,25 @@ class TestManifest:
         finally:
             global_config.reset()
 
+    @pytest.mark.parametrize("labels", ["x", ["a"], {"a": 5}, {"a": {}}, {"no good": "x"}, {"a": "x" * 64}])
+    def test_labels_that_are_none_are_rejected_with_their_path(self, labels: Any) -> None:
+        manifest = {"metadata": {"labels": labels}, "spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
+        with pytest.raises(ValueError, match=r"train: metadata\.labels"):
+            step(spec=None, manifest=manifest)
+
+    def test_labels_that_an_input_fills_in_are_taken(self) -> None:
+        labels = {"metadata": {"labels": {"team": text("team")}}}
+        given = step(spec=None, manifest=MANIFEST | labels, inputs=[Parameter(name="team", value="vision")])
+        assert manifest_of(given)["metadata"]["labels"]["team"] == as_json("inputs.parameters.team")
+
+    def test_an_unknown_field_is_rejected_with_what_was_meant_and_taken_on_request(self) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND).to_dict()
+        spec["mxReplicaSpecs"]["Worker"]["template"]["spec"]["restartPolicies"] = "Never"
+        with pytest.raises(ValueError, match=r"restartPolicies.*did you mean restartPolicy"):
+            step(spec=None, manifest={"spec": spec})
+        taken = step(spec=None, manifest={"spec": spec}, allow_unknown_fields=True)
+        assert "restartPolicies: Never" in taken._build_manifest()
+
     def test_it_is_applied_owned_waited_for_and_retried_by_argos_own_means(self) -> None:
         template = step()._build_template().model_dump(by_alias=True, exclude_none=True)
         resource = template["resource"]
