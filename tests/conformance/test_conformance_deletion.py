@@ -70,6 +70,16 @@ async def test_a_finished_pod_goes_at_once(api, namespace):
     assert (await api.get(path)).code == 404
 
 
+async def test_an_owner_in_another_namespace_is_absent(api, namespace):
+    other = (await api.post("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})).ok()["metadata"]["name"]
+    owner = (await api.post(CONFIG_MAPS.format(other), config_map("owner"))).ok()
+    path = CONFIG_MAPS.format(namespace)
+    (await api.post(path, config_map("owned", owner=owner))).ok()
+    await gone(api, f"{path}/owned")
+    assert (await api.get(f"{CONFIG_MAPS.format(other)}/owner")).code == 200
+    (await api.delete(f"/api/v1/namespaces/{other}")).ok()
+
+
 async def test_a_finalizer_holds_an_object_until_it_is_removed(api, namespace):
     path = f"{JOBS.format(namespace)}/a"
     (await api.post(JOBS.format(namespace), mxjob("a", finalizers=["example.org/wait"]))).ok()

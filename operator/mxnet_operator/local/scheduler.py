@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import PODS
@@ -136,7 +137,8 @@ class Scheduler:
             "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": self._node_name},
         }
-        await self._client.create(PODS.path(metadata["namespace"], metadata["name"], "binding"), binding)
+        path = PODS.path(metadata["namespace"], metadata["name"], "binding")
+        await self._client.create(path, binding, shape=AnyObject)
         self._assumed[metadata["uid"]] = {**pod, "spec": {**pod["spec"], "nodeName": self._node_name}}
         message = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {self._node_name}"
         self._events.record(pod, "Normal", "Scheduled", message)

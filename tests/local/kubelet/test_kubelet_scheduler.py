@@ -1,13 +1,19 @@
 """Which pods the node takes, and when."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from kubelet_fixtures import make_pod, running_node
+from apiserver_fixtures import running_server
+from kubelet_fixtures import IMPATIENT, make_pod, running_node
 
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.kube.resources import PODS
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
+from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.quantities import pod_requests, quantity
-from mxnet_operator.local.scheduler import misfit
+from mxnet_operator.local.scheduler import Scheduler, misfit
 
 GPU = "nvidia.com/gpu"
 
@@ -105,3 +111,62 @@ async def test_the_node_says_what_it_has(tmp_path):
         assert found["status"]["allocatable"][GPU] == "3"
         assert found["status"]["allocatable"]["cpu"] == "1.5"
         assert [each["status"] for each in found["status"]["conditions"] if each["type"] == "Ready"] == ["True"]
+
+
+class Ignored:
+    """A recorder of events that nobody reads."""
+
+    def record(self, pod, kind, reason, message):
+        pass
+
+
+async def test_what_was_just_bound_counts_before_the_watch_shows_it(tmp_path):
+    """Or two jobs would have one GPU."""
+    async with running_server(tmp_path) as server, Client(load_credentials(str(server.kubeconfig))) as client:
+        limits = {"resources": {"limits": {GPU: "1"}}}
+        seen = [await client.create(PODS.path("default"), make_pod(n, "true", container=limits)) for n in "abc"]
+        behind = Scheduler(
+            client, "node", {}, allocatable={GPU: "2"}, pods=lambda: seen, changes=None, events=Ignored()
+        )
+        for _ in range(3):
+            assert not await behind._pass(), "a request failed"
+        stored = (await client.list(PODS.path("default")))["items"]
+        assert [pod["spec"].get("nodeName") for pod in stored] == ["node", "node", None]
+
+
+async def test_the_address_of_a_pod_that_is_gone_is_free_again(tmp_path):
+    async with running_node(tmp_path) as node:
+        kubelet = node.kubelet
+        addresses = {kubelet._addresses.take(uid) for uid in ("a", "b")}
+        await kubelet._forget("a", None)
+        assert len(addresses) == 2
+        assert set(kubelet._addresses._taken.values()) == {"b"}
+
+
+@pytest.mark.parametrize(("reset", "pauses"), [(0, {"0.05s"}), (1000, {"0.05s", "0.1s"})])
+async def test_a_run_that_lasted_sets_the_back_off_back(tmp_path, reset, pauses):
+    """The next pause is as long as the first after a run that was long enough, and else twice as long as the last."""
+    found = set()
+
+    def again(pod):
+        for status in pod["status"].get("containerStatuses") or []:
+            if message := (status["state"].get("waiting") or {}).get("message", ""):
+                found.add(message.split()[1])
+            return status["restartCount"] >= 3
+        return False
+
+    async with running_node(tmp_path, timing=replace(IMPATIENT, crash_backoff_reset=reset)) as node:
+        await node.create(make_pod("again", "exit 1", restartPolicy="Always"))
+        await node.until("again", again, "restarted")
+    assert found == pauses
+
+
+async def test_the_reaper_is_told_of_groups_that_run_and_of_those_that_have_ended(tmp_path, monkeypatch):
+    """The number of one that has ended may be another's by the time that the reaper kills."""
+    told = []
+    monkeypatch.setattr(Processes, "_tell", lambda self, line: told.append(line))
+    processes = Processes("cluster")
+    started = processes.spawn(["true"], {}, tmp_path, "container")
+    await started.wait(lambda _: None, 1.0)
+    assert [line[:1] for line in told] == [b"+", b"-"]
+    assert told[0][1:] == told[1][1:]

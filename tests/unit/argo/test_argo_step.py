@@ -1,5 +1,6 @@
 """What an MXJobStep becomes, and what it refuses before a workflow is submitted."""
 
+import re
 from datetime import date
 from typing import Any
 
@@ -24,6 +25,7 @@ from mxnet_argo import (
     text,
 )
 from mxnet_argo.conditions import check_condition
+from mxnet_argo.values import Value, one_if_any
 
 COMMAND = ["python", "train.py"]
 MANIFEST = {
@@ -433,3 +435,42 @@ def test_a_number_is_written_as_one() -> None:
     assert number("rate").kind.parse("1e-3") == 0.001
     with pytest.raises(ValueError, match="'NaN' is not a number"):
         number("rate").kind.parse("NaN")
+
+
+@pytest.mark.parametrize(
+    ("said", "final"),
+    [
+        ("MXJob digits has been deleted while its status was still being checked", True),
+        ("the resource has been deleted", True),
+        ("pod deleted", False),
+        ("OOMKilled (exit code 137)", False),
+        ("The node was low on resource: memory.", False),
+        ('Post "https://10.0.0.1/apis/kubeflow.org/v1": context deadline exceeded', False),
+    ],
+)
+def test_a_poller_s_last_words_say_whether_another_would_end_the_same_way(said: str, final: bool) -> None:
+    strategy = step().retry_strategy
+    assert strategy is not None
+    found = re.fullmatch(r"not \(lastRetry\.message matches '(.*)'\)", str(strategy.expression))
+    assert found is not None
+    assert bool(re.search(found[1], said)) is final
+
+
+def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
+    """Written down here once more: a golden file follows whatever the code says."""
+    strategy = step().retry_strategy
+    assert strategy is not None
+    assert strategy.backoff is not None
+    assert (strategy.limit, strategy.backoff.duration, strategy.backoff.cap) == (10, "5s", "10m")
+
+
+def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_none() -> None:
+    for servers, schedulers in ((0, 0), (1, 1), (2, 1), (8, 1)):
+        spec = MXJobSpec(image="a", command=COMMAND, servers=servers).to_dict()["mxReplicaSpecs"]
+        assert spec.get("Scheduler", {"replicas": 0})["replicas"] == schedulers
+
+
+def test_so_has_one_whose_number_of_servers_the_workflow_gives() -> None:
+    found = one_if_any(integer("servers"))
+    assert isinstance(found, Value)
+    assert " > 0 ? 1 : 0) : (" in found.tag

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+from functools import partial
 
 import pytest
+import tenacity
 from scripted_api import answer, hang_up, make_object, make_status, refuse, scripted_api, stream
 
 from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client
@@ -153,3 +155,24 @@ async def test_an_unreachable_server_is_named_with_the_cause_in_plain_words():
         async with Client(credentials) as client:
             with pytest.raises(ApiUnavailable, match=r"^http://127\.0\.0\.1:1: Connection refused$"):
                 await client.create(PATH, {})
+
+
+@pytest.mark.parametrize(("asked_for", "requests"), [("30", 2), ("31", 1), ("3600", 1), ("31536000", 1)])
+async def test_a_server_that_asks_for_more_than_half_a_minute_is_not_waited_for(monkeypatch, asked_for, requests):
+    """Or it could stall whoever asks, for an hour: the caller has times of its own."""
+    pauses = []
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    monkeypatch.setattr(tenacity, "AsyncRetrying", partial(tenacity.AsyncRetrying, sleep=sleep))
+    overloaded = refuse(429, "TooManyRequests", headers={"Retry-After": asked_for})
+    async with scripted_api(overloaded, answer(POD)) as api, api.client() as client:
+        if requests == 2:
+            assert await client.create(PATH, {}) == POD
+        else:
+            with pytest.raises(ApiError) as caught:
+                await client.create(PATH, {})
+            assert caught.value.retry_after == float(asked_for)
+        assert len(api.asked) == requests
+    assert pauses == [30.0] * (requests - 1)
