@@ -1,11 +1,8 @@
 """Spans of time as Argo takes them: Go's notation."""
 
 import math
-import re
-from typing import Final
 
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+from mxnet_operator.views.durations import seconds_of
 
 
 def seconds(timeout: str | None) -> int | None:
@@ -16,10 +13,10 @@ def seconds(timeout: str | None) -> int | None:
     """
     if timeout is None or "{{" in timeout:
         return None
-    parts = _PART.findall(timeout)
-    if not parts or "".join(number + unit for number, unit in parts) != timeout:
-        raise ValueError(f"timeout: Argo can't read {timeout!r}: write 90s, 30m or 1h30m")
-    return math.ceil(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    try:
+        return math.ceil(seconds_of(timeout, plain=False))
+    except ValueError:
+        raise ValueError(f"timeout: Argo can't read {timeout!r}: write 90s, 30m or 1h30m") from None
 
 
 __all__ = ["seconds"]

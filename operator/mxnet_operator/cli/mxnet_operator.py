@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,13 +13,12 @@ from mxnet_operator.cli.connection import ContextOption, Target
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.terminal import write_line
 from mxnet_operator.cli.version import show_version
+from mxnet_operator.views.durations import seconds_of
 
 _ENV: Final = "MXNET_OPERATOR_"
 _ELECTION: Final = "Leader election"
 _ADDRESSES: Final = "Addresses"
 _LOG: Final = "Log"
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
 
 app = App(
     name="mxnet-operator",
@@ -50,10 +48,10 @@ class LogFormat(StrEnum):
 
 def _seconds(text: str | float) -> float:
     """A duration as the Kubernetes components take it; a number alone is seconds."""
-    found = _DURATION.fullmatch(str(text))
-    if found is None:
-        raise typer.BadParameter(f"{text!r} is no duration: write 15s, 1.5s, 500ms or 1m")
-    return float(found[1]) * _UNITS[found[2]]
+    try:
+        return seconds_of(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 @app.callback()
@@ -215,7 +213,7 @@ def run(  # noqa: PLR0917 - options
     that is away is waited for. Stopping leaves jobs running; the next start takes them up again.
 
     Several may run for one cluster: they elect one that acts. Each flag can be given by the environment variable named
-    with it; a flag goes before its variable. Durations are written 15s, 1.5s, 500ms or 1m.
+    with it; a flag goes before its variable. Durations are written 15s, 500ms, 1.5h or 1h30m.
     """
     with extra_needed("controller"):
         from mxnet_operator.cli import operate  # noqa: PLC0415

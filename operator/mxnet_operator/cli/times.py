@@ -1,20 +1,19 @@
 """Spans of time as people write and read them."""
 
-import re
 from datetime import UTC, datetime
 from typing import Any
 
 from mxnet_operator.api.spans import short
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.views.durations import EXAMPLES, seconds_of
 
 
 def duration(text: str) -> float:
     """Seconds in `90`, `90s`, `10m`, `2h` or `1h30m`."""
-    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text)
-    if not found or not text:
-        raise CommandError(f"{text!r} is no duration", hint="such as 90s, 10m or 1h30m", code=Exit.USAGE)
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return float(hours * 3600 + minutes * 60 + seconds)
+    try:
+        return seconds_of(text)
+    except ValueError:
+        raise CommandError(f"{text!r} is no duration", hint=f"such as {EXAMPLES}", code=Exit.USAGE) from None
 
 
 def moment(text: str | None) -> datetime | None:
