@@ -75,15 +75,21 @@ def _ranked(by: str, order: str, chosen: str) -> str:
     """Argo's expression for the jobs and results of the trials that told the number, or for the one `chosen` of them.
 
     Argo gathers each output of the trials that succeeded in a JSON list: of what the texts say where all of them are
-    JSON, else of the texts.
+    JSON, else of the texts; where none succeeded the outputs are no map. A trial that diverged writes NaN, which is
+    Python's and not JSON's: what can't be read, or has no number there, is no trial to choose.
     """
-    result = "type(told[#]) == 'string' && told[#] startsWith '{' ? fromJSON(told[#]) : told[#]"
+    result = "type(told[#]) == 'string' ? (sprig.fromJson(told[#]) ?? told[#]) : told[#]"
     # The outer braces are those of a predicate; two without a space would be a tag of Argo's.
     trials = f"map(0..len(jobs) - 1, {{ {{'job': jobs[#], 'result': {result}}} }})"
-    ranked = f"sortBy(filter({trials}, type(#.result) == 'map' && '{by}' in #.result), #.result.{by}, '{order}')"
-    outputs = f"tasks.{_TRIAL}.outputs.parameters"
-    lists = f"let jobs = fromJSON({outputs}.job); let told = fromJSON({outputs}.result);"
-    return f"{lists} toJson({chosen}({ranked}))"
+    is_number = f"type(#.result) == 'map' && type(#.result?.{by}) in ['float', 'int']"
+    ranked = f"sortBy(filter({trials}, {is_number}), #.result.{by}, '{order}')"
+    # By way of JSON: Argo compiles with the types of what is there, and a text has no member to ask for.
+    outputs = f"let outputs = fromJSON(toJson(tasks.{_TRIAL}.outputs.parameters));"
+    lists = " ".join(
+        f"let {name} = type(outputs) == 'map' ? fromJSON(outputs.{output}) : [];"
+        for name, output in (("jobs", "job"), ("told", "result"))
+    )
+    return f"{outputs} {lists} len(jobs) == 0 ? '{'null' if chosen else '[]'}' : toJson({chosen}({ranked}))"
 
 
 def tune_then_train(name: str, tune: MXJobStep, train: MXJobStep, *, tuned_input: str) -> DAG:

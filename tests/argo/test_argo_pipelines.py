@@ -15,6 +15,8 @@ pytestmark = [
 
 TRIALS = [{"lr": number / 1000, "note": 'a "quoted" one'} for number in range(1, 21)]
 DIVERGES = TRIALS[7]
+NO_NUMBER = {3: '{"accuracy": NaN}', 4: '{"accuracy": null}', 5: "loss is nan", 6: '{"accuracy": "0.999"}', 8: "[0.5]"}
+"""What trials of these indices leave, in which there is no number to compare."""
 PARALLELISM = 4
 
 
@@ -23,13 +25,14 @@ def variables(job, replica_type):
     return {each["name"]: each["value"] for each in container["env"]}
 
 
-async def test_a_sweep_of_twenty_runs_four_at_a_time_and_chooses_the_best_although_one_fails(argo):
+async def test_a_sweep_of_twenty_chooses_the_best_although_one_fails_and_some_tell_no_number(argo):
     async def end(job):
         trial = json.loads(variables(job, "Worker")["TRIAL"])
         if trial == DIVERGES:
             await argo.end(job, exit_code=1, message="FloatingPointError: diverged")
         else:
-            await argo.end(job, message=json.dumps({"accuracy": 1 - abs(trial["lr"] - 0.013), "trial": trial}))
+            told = json.dumps({"accuracy": 1 - abs(trial["lr"] - 0.013), "trial": trial})
+            await argo.end(job, message=NO_NUMBER.get(TRIALS.index(trial), told))
 
     parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": json.dumps(TRIALS)}
     name = await argo.submit(by_template("mxjob-sweep", **parameters))
@@ -42,7 +45,21 @@ async def test_a_sweep_of_twenty_runs_four_at_a_time_and_chooses_the_best_althou
     outputs = outputs_of(node_of(done, "sweep"))
     assert json.loads(outputs["best"])["result"] == {"accuracy": 1, "trial": TRIALS[12]}
     found = [each["result"]["trial"] for each in json.loads(outputs["results"])]
-    assert sorted(found, key=TRIALS.index) == [trial for trial in TRIALS if trial != DIVERGES]
+    told = [trial for index, trial in enumerate(TRIALS) if trial != DIVERGES and index not in NO_NUMBER]
+    assert sorted(found, key=TRIALS.index) == told
+
+
+async def test_a_sweep_in_which_every_trial_fails_has_no_best(argo):
+    parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[1, 2]"}
+    name = await argo.submit(by_template("mxjob-sweep", **parameters))
+
+    async def end(job):
+        await argo.end(job, exit_code=1)
+
+    await argo.end_each(name, 2, end)
+
+    outputs = outputs_of(node_of(await argo.finished(name), "sweep"))
+    assert outputs == {"best": "null", "results": "[]"}
 
 
 async def test_what_a_tuning_found_reaches_the_training(argo):
