@@ -10,7 +10,7 @@ from hera.workflows.models import Capabilities, Inputs, SeccompProfile, Security
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
-from mxnet_argo.step import OUTPUTS
+from mxnet_argo.step import OUTPUTS, own_outputs
 from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
 
@@ -81,7 +81,7 @@ class MXJobRunner(Container):
             *("--message-file", "/dev/termination-log"),
             *self.options,
         ]
-        self.outputs = [*as_list(self.outputs), *map(_output, OUTPUTS)]
+        self.outputs = [*own_outputs(str(self.name), self.outputs), *map(_output, OUTPUTS)]
         self.env = [*as_list(self.env), FieldEnv(name="POD_NAME", field_path="metadata.name")]
         # A volume, so that they outlive the container, and nothing else has to be writable.
         self.volumes = [*as_list(self.volumes), EmptyDirVolume(name="mxjob-outputs", mount_path=_OUTPUTS)]

@@ -8,7 +8,7 @@ from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
 from mxnet_argo.conditions import FAILED, SUCCEEDED, check_condition
-from mxnet_argo.inputs import as_list
+from mxnet_argo.inputs import as_list, parameters
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.template_job import TemplateJob
@@ -75,7 +75,7 @@ class MXJobStep(Resource):
         self._build_manifest()  # what is wrong is told where it is written
         refuse_retry_strategy(str(self.name), self.retry_strategy)
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
-        self.outputs = [*as_list(self.outputs), *_outputs()]
+        self.outputs = [*own_outputs(str(self.name), self.outputs), *_outputs()]
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
@@ -102,6 +102,17 @@ class MXJobStep(Resource):
             )
         check_condition("success_condition", self.success_condition or "")
         check_condition("failure_condition", self.failure_condition or "")
+
+
+def own_outputs(template: str, given: Any) -> list[Any]:
+    """The outputs that a template is given besides ours.
+
+    Raises:
+        ValueError: one has the name of one of ours.
+    """
+    if taken := [name for name in parameters(given) if name in OUTPUTS]:
+        raise ValueError(f"{template}: output {taken[0]}: the step has one of that name already: give it another")
+    return as_list(given)
 
 
 def _outputs() -> list[Parameter]:

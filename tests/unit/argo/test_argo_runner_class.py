@@ -110,6 +110,7 @@ def test_a_suspended_job_is_taken_since_nobody_applies_it_again() -> None:
         ({"active_deadline_seconds": 5}, "would end the runner once, not the step"),
         ({"spec": None}, "give either spec or manifest"),
         ({"retry_strategy": RetryStrategy(limit=2)}, "find the same failed job. .*backoffLimit"),
+        ({"outputs": [Parameter(name="result")]}, "output result: the step has one of that name already"),
         ({"manifest": MANIFEST}, "give either spec or manifest"),
         ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
         ({"spec": MXJobSpec(image="{{x}}", command=["a"])}, "use mxnet_argo.text"),

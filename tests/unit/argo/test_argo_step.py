@@ -201,6 +201,7 @@ class TestRefusals:
             ({"prefix": "a" * 60}, "at most"),
             ({"spec": None}, "give either spec or manifest"),
             ({"retry_strategy": RetryStrategy(limit=2)}, "find the same failed job. .*backoffLimit"),
+            ({"outputs": [Parameter(name="result")]}, "output result: the step has one of that name already"),
             ({"manifest": MANIFEST}, "give either spec or manifest"),
         ],
         ids=lambda value: str(value)[:40],
