@@ -2,7 +2,7 @@
 
 The CRDs' goes down to DEPTH levels of objects and keeps unknown fields, so that those of newer Kubernetes reach the
 pod; what is deeper is an object of any content, about which the API server speaks when the pod is created. The complete
-one knows every field, and is for whoever can say more than that before a job is sent (decision 0030).
+one knows every field, and is for whoever can say more than that before a job is sent (decision 0025).
 """
 
 import functools

@@ -4,7 +4,7 @@ A member that joins a running gang waits for ever, since its predecessor was cou
 was created, evicted and collected while no controller ran leaves no trace of its own. So the replica that all others
 connect to is created last, when the creation of all others is confirmed: while it has never existed nobody can have
 joined, and whoever is missing is created; once it exists all have existed. That it does is recorded in status, in the
-write that follows, since it may go as well. `docs/decisions/0033-the-root-is-created-last.md`.
+write that follows, since it may go as well. `docs/decisions/0028-the-root-is-created-last.md`.
 """
 
 import msgspec

@@ -1,7 +1,7 @@
 """A pod whose labels were changed: it stays its job's, and gets its labels back.
 
 Without the label that it is watched by, a pod would seem to be gone: its gang would be torn down though it is sound,
-and the next attempt be made beside it. `docs/decisions/0038-changed-labels-are-put-back.md`.
+and the next attempt be made beside it. `docs/decisions/0032-changed-labels-are-put-back.md`.
 """
 
 from datetime import timedelta

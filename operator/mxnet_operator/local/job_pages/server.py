@@ -2,7 +2,7 @@
 
 A browser has no bearer token, and can't be told to trust the cluster's own certificate authority. The uid is random
 (122 bits) and in no process's arguments: another user of the machine can reach the port, but can ask for nothing
-(docs/decisions/0020-a-job-page-is-found-by-its-uid.md).
+(docs/decisions/0017-a-job-page-is-found-by-its-uid.md).
 """
 
 import asyncio
