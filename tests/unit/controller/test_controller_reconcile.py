@@ -2,6 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -25,13 +26,19 @@ class Caches:
     def __init__(self, world):
         self._world = world
         self.now = 100.0
+        self.time = datetime.now(UTC)
         self.jobs, self.children = Indexer(), ChildCaches()
         self.reconciler = self.another_controller()
 
     def another_controller(self):
         """One that remembers no writes: restarted, or a second leader."""
         writes = OwnWrites({MXJOBS: self.jobs, **self.children.by_resource}, lambda: self.now)
-        return Reconciler(self._world.client, self.jobs, self.children, writes)
+        return Reconciler(self._world.client, self.jobs, self.children, writes, now=lambda: self.time)
+
+    async def turn_back_to_the_first_pod(self):
+        """Let it be the second in which the first pod was made, by the API server's clock."""
+        pods = (await self._world.api.get(PODS)).ok()["items"]
+        self.time = min(datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in pods)
 
     async def see(self, cache, path, project):
         whole = (await self._world.api.get(path)).ok()
@@ -67,6 +74,7 @@ async def test_a_job_is_not_looked_at_again_until_the_caches_show_what_was_writt
         assert await caches.reconciler.reconcile("default/digits") == LOOK_AGAIN
         assert len(w.writes) == done
         await caches.see_all()
+        await caches.turn_back_to_the_first_pod()
         assert await caches.reconciler.reconcile("default/digits") == IGNORED_AFTER
         assert len(w.writes) == done
 
