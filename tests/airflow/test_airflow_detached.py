@@ -18,7 +18,7 @@ import structlog.testing
 import yaml
 from api_gateway import gateway_to
 from provider_fixtures import StampedLog, eventually, server_in_thread, staged
-from waiting import SECONDS
+from waiting import SECONDS, until
 
 from mxnet_operator.api import names
 from mxnet_provider.job_ref import JobRef
@@ -237,6 +237,15 @@ def test_it_gives_up_after_the_tolerance(stage, gateway):
     stage.delete(job)
 
 
+def opened(process):
+    """What a process has open, by its folder in /proc; while it starts, also the modules that it reads."""
+    found = set()
+    for each in (process / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has just been closed
+            found.add(str(each.readlink()))
+    return found
+
+
 def test_credentials_are_in_no_command_line_environment_or_file(stage):
     job = stored_job(stage, "1:a")
     config = yaml.safe_load(Path(stage.kubeconfig).read_text())
@@ -246,8 +255,7 @@ def test_credentials_are_in_no_command_line_environment_or_file(stage):
         folder = Path("/proc") / str(process.pid)
         with contextlib.suppress(PermissionError):  # only root may look
             assert SECRET.encode() not in (folder / "environ").read_bytes()
-            opened = {str(each.readlink()) for each in (folder / "fd").iterdir()}
-            assert all(path == os.devnull or path.startswith("pipe:") for path in opened), opened
+            asyncio.run(until(lambda: all(path == os.devnull or path.startswith("pipe:") for path in opened(folder))))
         assert SECRET.encode() not in (folder / "cmdline").read_bytes()
     finally:
         process.dismiss()
