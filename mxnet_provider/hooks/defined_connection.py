@@ -30,7 +30,9 @@ async def require_undefined_async(conn_id: str) -> None:
     """As `require_undefined`, on an event loop."""
     if (supervisor := _supervisor()) is not None:
         with _errors_as_outage(conn_id):
-            answer = await supervisor.asend(_question(conn_id))
+            # `airflow dags test` runs triggers beside a supervisor that only answers synchronously.
+            can_wait = hasattr(supervisor, "asend")
+            answer = await supervisor.asend(_question(conn_id)) if can_wait else supervisor.send(_question(conn_id))
         _judge(conn_id, answer)
 
 

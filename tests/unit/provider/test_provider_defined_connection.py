@@ -86,6 +86,15 @@ def test_one_that_is_there_again_is_asked_anew(answers: list[Any], extras: Any, 
     assert extras(conn_id) == {"in_cluster": True}
 
 
+def test_a_supervisor_that_only_answers_synchronously_is_asked_by_a_trigger_as_well(
+    answers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of `airflow dags test`."""
+    answers += [UNDEFINED]
+    monkeypatch.delattr(task_runner.SUPERVISOR_COMMS, "asend")
+    assert by_trigger(DEFAULT) == {}
+
+
 @both
 def test_a_connection_that_is_not_defined_is_not(answers: list[Any], extras: Any) -> None:
     answers += [UNDEFINED]
