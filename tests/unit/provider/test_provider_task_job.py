@@ -51,6 +51,7 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
         durable=True,
         ends=ends,
         waits=True,
+        api_outage_tolerance=0,
         lease=None,  # type: ignore[arg-type]
     )
     made.known = REF
