@@ -77,15 +77,15 @@ async def installed(server, ask):
         await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
         done.append(overlay)
         crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
-        await ask("wait", "--for=condition=Established", "--timeout=60s", *crds)
+        await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
         objects = rendered(overlay)
         await policies_in_force(server, objects)
         return objects
 
     yield install
     for overlay in done:
-        await ask("delete", "-k", MANIFESTS / "overlays" / overlay, "--timeout=60s")
-    await ask("delete", "--ignore-not-found", "--timeout=60s", *FOR_ALL_NAMESPACES)
+        await ask("delete", "-k", MANIFESTS / "overlays" / overlay, "--timeout=240s")
+    await ask("delete", "--ignore-not-found", "--timeout=240s", *FOR_ALL_NAMESPACES)
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
     )
     await ask("create", "-f", crds)
     await ask(
-        "wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS)
+        "wait", "--for=condition=Established", "--timeout=240s", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS)
     )
     with started(server, objects, tmp_path):
         await goes_with_a_workflow(world, "shut-down", {"shutdown": "Terminate"})
@@ -311,7 +311,7 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
         }
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
     assert asked - {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
-    await ask("delete", "-f", rights, "-f", crds, "--timeout=60s")
+    await ask("delete", "-f", rights, "-f", crds, "--timeout=240s")
 
 
 async def goes_with_a_workflow(world, name, spec):
@@ -410,7 +410,7 @@ async def test_the_files_of_the_base_work_one_by_one(ask):
             await ask("get", each["kind"].lower(), metadata["name"], *where)
     finally:
         for file in reversed(files):
-            await ask("delete", "--timeout=60s", "-f", file)
+            await ask("delete", "--timeout=240s", "-f", file)
 
 
 async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(installed, world, ask):
@@ -433,7 +433,7 @@ async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overl
     (await world.api.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", role)).ok()
     await ask(*grant, "rolebinding", "alice-workflows", "--role=alice-workflows", "--user=alice")
     assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
-    await ask("delete", "-k", overlay, "--as=alice", "--timeout=60s")
+    await ask("delete", "-k", overlay, "--as=alice", "--timeout=240s")
     await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
 
 
