@@ -98,7 +98,7 @@ async def installed():
         first = await ask("get", "crd")
         await ask("apply", "-k", MANIFESTS / "overlays" / "legacy")
         kinds = {f"crd/{job.kind.plural}.{job.kind.group}" for job in ALL}
-        await ask("wait", "--for=condition=Established", "--timeout=60s", *kinds)
+        await ask("wait", "--for=condition=Established", "--timeout=240s", *kinds)
         with started(server, rendered("legacy"), Path(name)):
             async with real_api(server) as api:
                 nodes = [fake_node(each, cpu="999", pods="999", **gpus) for each, gpus in NODES.items()]
