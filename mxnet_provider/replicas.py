@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.storable import json_or_text
-from mxnet_operator.views.pods import end_of, status_of
+from mxnet_operator.views.pods import terminated_of
 
 Pod = Mapping[str, Any]
 
@@ -31,23 +31,6 @@ def container_state(pod: Pod) -> dict[str, Any]:
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if status.get("name") == names.CONTAINER:
             return dict(status.get("state") or {})
-    return {}
-
-
-def ended(pod: Pod) -> dict[str, Any]:
-    """How the replica ended: the `terminated` of its `mxnet` container, or of the init container that failed before.
-
-    `{}` while it has not, and where only the whole pod's phase says that it has.
-    """
-    main: dict[str, Any] | None = container_state(pod).get("terminated")
-    if main is not None:
-        return main
-    end = end_of(status_of(pod))
-    if end is None or not end.init_container:
-        return {}
-    for status in pod["status"]["initContainerStatuses"]:
-        if status.get("name") == end.init_container:
-            return dict(status["state"]["terminated"])
     return {}
 
 
@@ -89,7 +72,7 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
         }
         for pod in sorted(pods, key=_order)
         for labels in [pod["metadata"].get("labels") or {}]
-        for terminated, running in [(ended(pod), container_state(pod).get("running") or {})]
+        for (_, terminated), running in [(terminated_of(pod), container_state(pod).get("running") or {})]
     ]
 
 
@@ -103,7 +86,7 @@ def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
         }
         for pod in sorted(pods, key=_order)
         if has_failed(pod)
-        for terminated in [ended(pod)]
+        for _, terminated in [terminated_of(pod)]
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from mxnet_operator.api import names
 from mxnet_operator.cli.follow_logs import waiting_for
 from mxnet_operator.cli.times import moment
-from mxnet_operator.views.pods import cause_order, end_of, status_of
+from mxnet_operator.views.pods import cause_order, terminated_of
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,12 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
     containers: list[dict[str, Any]] = status.get("containerStatuses") or []
     container = next((one for one in containers if one.get("name") == names.CONTAINER), {})
     state = container.get("state") or {}
-    running, ended, waiting = (state.get(key) or {} for key in ("running", "terminated", "waiting"))
-    end = end_of(status_of(pod))
-    if end is not None and end.init_container:  # The kubelet still says PodInitializing of the mxnet container.
-        ended = _terminated(pod, end.init_container)
+    running, waiting = (state.get(key) or {} for key in ("running", "waiting"))
+    init_container, ended = terminated_of(pod)  # of one that failed the kubelet still says PodInitializing of mxnet
     phase = status.get("phase") or "Pending"
     in_words = (
         (metadata.get("deletionTimestamp") and "Terminating")
-        or (f"Init:{ended.get('reason') or 'Error'}" if end is not None and end.init_container else ended.get("reason"))
+        or (f"Init:{ended.get('reason') or 'Error'}" if init_container else ended.get("reason"))
         or (running and "Running")
         or waiting.get("reason")
         or status.get("reason")
@@ -85,13 +83,6 @@ def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
     """The replica whose failure was the cause: the others of its gang are stopped within the same second."""
     failed = (state for state in states if state.has_failed)
     return min(failed, key=lambda one: cause_order(moment(one.finished), one.exit_code, one.reason), default=None)
-
-
-def _terminated(pod: dict[str, Any], init_container: str) -> dict[str, Any]:
-    """How an init container ended, as the server says it."""
-    statuses = pod["status"]["initContainerStatuses"]
-    ended: dict[str, Any] = next(one["state"]["terminated"] for one in statuses if one["name"] == init_container)
-    return ended
 
 
 def in_order(states: list[ReplicaState]) -> list[ReplicaState]:

@@ -122,6 +122,18 @@ def end_of(status: PodStatus) -> End | None:
     return _failed_init(status) if status.phase == "Failed" else None
 
 
+def terminated_of(pod: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The `terminated` by which a replica ended, as the server says it, and the init container it is of, if it is.
+
+    `{}` while the replica has not ended, and where only the whole pod's phase says that it has.
+    """
+    end = end_of(status_of(pod))
+    init_container = end.init_container if end is not None else ""
+    statuses = (pod.get("status") or {}).get("initContainerStatuses" if init_container else "containerStatuses") or ()
+    states = (one.get("state") or {} for one in statuses if one.get("name") == (init_container or names.CONTAINER))
+    return init_container, dict(next(states, {}).get("terminated") or {})
+
+
 def waiting_of(status: PodStatus) -> tuple[str, Waiting]:
     """The container that keeps the pod from starting, and why: the first with something wrong, else `mxnet`."""
     containers = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
