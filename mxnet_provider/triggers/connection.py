@@ -5,13 +5,13 @@ import contextlib
 import importlib
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.storable import storable_text
 from mxnet_provider.api_errors import message
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
+from mxnet_provider.outage import Outage
 from mxnet_provider.pace import with_jitter
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ async def connected(
         connection: The hook's own arguments.
     """
     module = await asyncio.to_thread(importlib.import_module, "mxnet_provider.hooks.mxnet_job_async")
-    until = monotonic() + tolerance
+    outage = Outage(tolerance)
     async with contextlib.AsyncExitStack() as held:
         while True:
             try:
                 hook = await held.enter_async_context(module.MXNetJobAsyncHook(say=say, **connection))
                 break
             except AirflowUnreachableError as e:
-                if monotonic() >= until:
+                if outage.lasts_too_long():
                     raise
                 say(f"{e}. It is asked again.")
             await asyncio.sleep(with_jitter(_PAUSE))
