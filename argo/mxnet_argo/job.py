@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from mxnet_argo.values import Value, one_if_any, word
 from mxnet_operator.api import names
+from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
 
-WORKFLOW_LABEL: Final = "workflows.argoproj.io/workflow"
-"""On the pods, so that `argo logs` shows what they print."""
 WORKFLOW_UID_LABEL: Final = "mxjob.kubeflow.org/workflow-uid"
 """On the job: by it the exit handler finds the jobs of its run, and no other's."""
 _OWNER: Final = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}

@@ -47,6 +47,21 @@ class WatchStream:
             line = await self.response.content.readline()
         return json.loads(line) if line else None
 
+    async def until(self, holds, found):
+        """The objects by name, once `holds` is true of them: `found` to begin with, changed by what is told.
+
+        None at the end of the stream.
+        """
+        while event := await self.next():
+            name = event["object"]["metadata"]["name"]
+            if event["type"] == "DELETED":
+                found.pop(name, None)
+            else:
+                found[name] = event["object"]
+            if holds(found):
+                return found
+        return None
+
     async def take(self, count):
         return [await self.next() for _ in range(count)]
 

@@ -27,7 +27,7 @@ from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 from waiting import SECONDS
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
-from mxnet_argo.job import WORKFLOW_LABEL
+from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -151,18 +151,10 @@ class Argo:
 
     async def until(self, plural, holds, **query):
         """The objects of a kind by name, once `holds` is true of them."""
-        found = {}
         async with asyncio.timeout(SECONDS), self.api.watch(self.path(plural), **query) as events:
-            while True:
-                event = await events.next()
-                assert event is not None, "the watch ended"
-                name = event["object"]["metadata"]["name"]
-                if event["type"] == "DELETED":
-                    found.pop(name, None)
-                else:
-                    found[name] = event["object"]
-                if holds(found):
-                    return found
+            found = await events.until(holds, {})
+        assert found is not None, "the watch ended"
+        return found
 
     async def finished(self, name):
         """The workflow, once it is over."""

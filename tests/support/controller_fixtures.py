@@ -108,14 +108,8 @@ class World:
             return found
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
-                while event := await events.next():
-                    name = event["object"]["metadata"]["name"]
-                    if event["type"] == "DELETED":
-                        found.pop(name, None)
-                    else:
-                        found[name] = event["object"]
-                    if holds(found):
-                        return found
+                if await events.until(holds, found) is not None:
+                    return found
         now, _ = await self._listed(path)
         statuses = {name: each.get("status") for name, each in found.items()}
         missed = sorted(name for name, each in now.items() if found.get(name) != each)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+WORKFLOW_LABEL: Final = "workflows.argoproj.io/workflow"
+"""On jobs and pods of a workflow: its name. `argo logs` shows what pods with it print."""
 _KIND: Final = "Workflow"
 _ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 

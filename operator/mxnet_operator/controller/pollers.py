@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
 from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
@@ -20,7 +21,6 @@ from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
 
-WORKFLOW_LABEL: Final = "workflows.argoproj.io/workflow"
 COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
 NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"
 REPORTED_LABEL: Final = "workflows.argoproj.io/report-outputs-completed"
@@ -77,10 +77,10 @@ class Pollers:
             return None
         key = (job.metadata.namespace, name)
         now = self._now()
-        for other in [other for other, again in self._again.items() if again + LOOK_AGAIN_WHERE_FORBIDDEN < now]:
-            del self._again[other]  # of a workflow that has no job any more
         if (again := self._again.get(key)) is not None and now < again:
             return again - now
+        for other in [other for other, again in self._again.items() if again + LOOK_AGAIN_WHERE_FORBIDDEN < now]:
+            del self._again[other]  # of a workflow that has no job any more
         wait = LOOK_AGAIN_AT_A_FINISHED_JOB if is_terminal(job.status) else LOOK_AGAIN
         try:
             if is_terminal(job.status) and await self._workflows.is_over(job.metadata.namespace, name):
