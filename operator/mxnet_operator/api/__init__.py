@@ -1,1 +1,1 @@
-"""What an MXJob is: types, names, defaults, validation, conditions and the CRD made from them."""
+"""Definition of an MXJob: types, names, defaults, validation, conditions, and the CRDs generated from them."""

@@ -1,21 +1,21 @@
-"""When an Argo Workflow is at its end, for the job of one of its steps, which it owns."""
+"""State of the Argo Workflow that owns a job, of which the job is one step."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 WORKFLOW_LABEL: Final = "workflows.argoproj.io/workflow"
-"""On jobs and pods of a workflow: its name. `argo logs` shows what pods with it print."""
+"""Label of a workflow's jobs and pods: its name. `argo logs` shows the output of pods with it."""
 _KIND: Final = "Workflow"
 _ENDED: Final = frozenset({"Succeeded", "Failed", "Error"})
 
 
 def owner(job: Mapping[str, Any]) -> str | None:
-    """The name of the workflow that owns a job; None where none does."""
+    """Return the name of the workflow that owns a job; None where none does."""
     return next((ref["name"] for ref in _owners(job)), None)
 
 
 def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
-    """Why a workflow, or None for one that isn't there, is at its end; empty where it goes on."""
+    """Return why a workflow (None: not found) is over; empty where it goes on."""
     if workflow is None:
         return "is gone"
     owners = {ref["uid"] for ref in _owners(job)}
@@ -29,12 +29,12 @@ def why_over(workflow: Mapping[str, Any] | None, job: Mapping[str, Any]) -> str:
 
 
 def has_ended(workflow: Mapping[str, Any]) -> bool:
-    """Whether nothing of a workflow runs any more, its exit handler included."""
+    """Return whether nothing of a workflow runs any more, its exit handler included."""
     return phase_of(workflow) in _ENDED
 
 
 def phase_of(workflow: Mapping[str, Any]) -> str:
-    """What a workflow says of itself; empty before Argo has seen it."""
+    """Return the workflow's `status.phase`; empty before Argo's controller has seen it."""
     return (workflow.get("status") or {}).get("phase") or ""
 
 

@@ -1,4 +1,4 @@
-"""The fields of Kubernetes' own types: which exist, what each may hold, and which must be there.
+"""Fields of Kubernetes' built-in types: which exist, the type of each, and which are required.
 
 `builtin_types.json` lists them as `{type: {field: type}}`, with `[T]` for lists, `{T}` for maps, and a `!` after what
 is required. It is taken from the models of the official Python client (`tests/support/builtin_types_source.py`), which
@@ -16,13 +16,13 @@ POD_TEMPLATE: Final = "PodTemplateSpec"
 
 @functools.cache
 def types() -> dict[str, dict[str, str]]:
-    """The fields of every type, each with its type."""
+    """Return the fields of every type, each with its type."""
     return {name: {field: word.rstrip("!") for field, word in fields.items()} for name, fields in _table().items()}
 
 
 @functools.cache
 def required() -> dict[str, tuple[str, ...]]:
-    """The fields that each type must have."""
+    """Return the required fields of each type."""
     return {name: tuple(f for f, word in fields.items() if word.endswith("!")) for name, fields in _table().items()}
 
 

@@ -1,4 +1,4 @@
-"""Conditions of an MXJob, in training-operator 1.8.1's words, and the one word that sums them up."""
+"""Conditions of an MXJob, in training-operator 1.8.1's words, and the one-word state derived from them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,26 +17,30 @@ SUSPENDED: Final = "Suspended"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 PODS_SCHEDULED: Final = "PodsScheduled"
-"""False while the scheduler finds no node for some pods (ours); absent if it always found one."""
+"""Condition (ours): False while the scheduler finds no node for some pods; absent if it always found one."""
 PODS_STARTED: Final = "PodsStarted"
-"""False while containers of some pods can't start (ours): no image, say; absent if none ever failed to."""
+"""Condition (ours): False while containers of some pods can't start (no image, say); absent if all could."""
 REPLICA_FAILURE: Final = "ReplicaFailure"
-"""True while the API server refuses a pod or Service of the job, with its own message; a Deployment's word for it."""
+"""Condition: True while the API server rejects a pod or Service of the job, with its message; as on a Deployment."""
 PODS_TERMINATING: Final = "PodsTerminating"
-"""True while pods of an earlier attempt are there past their time (ours), and none can take their place."""
+"""Condition (ours): True while pods of an earlier attempt outstay their deletion, so that none can take their place."""
 REPLICAS_CHANGE_IGNORED: Final = "ReplicasChangeIgnored"
-"""True while the spec asks for other numbers of replicas than the running job was started with (ours)."""
+"""Condition (ours): True while the spec asks for other counts of replicas than the running job was started with."""
 RECONCILE_ERROR: Final = "ReconcileError"
-"""True while reconciling the job fails (ours), with what failed; Crossplane's word for it."""
+"""Condition (ours): True while reconciling the job fails, with the error; as on Crossplane's resources."""
 SERVERS_EXITED: Final = "ServersExited"
-"""True while Workers (the Tuner) run whose scheduler or servers exited before there was anything to serve (ours)."""
+"""Condition (ours): True while Workers (the Tuner) run whose scheduler or servers exited before they could serve."""
 SCHEDULER_LEFT: Final = "SchedulerLeft"
-"""True once all Workers are done and the Scheduler goes on (ours): it has a grace period, then the job succeeds."""
+"""Condition (ours): True while the Scheduler outlives all Workers; after a grace period the job succeeds."""
 EXIT_CODE_UNKNOWN: Final = "ExitCodeUnknown"
-"""True while a pod has ended and tells of no container (ours), as those of virtual kubelets: its phase decides."""
+"""Condition (ours): True while a pod has ended without a container status (virtual kubelets); its phase decides."""
+ADMITTED: Final = "Admitted"
+"""Condition (ours, named as its Workload's): whether Kueue has admitted a job of a queue; absent without a queue."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
+REASON_MIN_AVAILABLE: Final = "MinAvailableTooLarge"
+REASON_GROUP_PENDING: Final = "PodGroupPending"
 REASON_NO_SCHEDULER: Final = "NoScheduler"
 REASON_EXITED_EARLY: Final = "ExitedEarly"
 REASON_NO_KVSTORE: Final = "NoDistributedKVStore"
@@ -47,6 +51,16 @@ REASON_GRACE_EXCEEDED: Final = "GracePeriodExceeded"
 REASON_TERMINATED: Final = "PodsTerminated"
 REASON_NOT_SUSPENDED: Final = "NotSuspended"
 REASON_AS_STARTED: Final = "AsStarted"
+REASON_KUEUE_ABSENT: Final = "KueueNotInstalled"
+REASON_KUEUE_UNREADABLE: Final = "KueueUnreadable"
+REASON_PRIORITY_CLASS: Final = "PriorityClassUnreadable"
+REASON_FLAVOR: Final = "ResourceFlavorUnreadable"
+REASON_QUEUED: Final = "Queued"
+REASON_ADMITTED: Final = "Admitted"
+REASON_EVICTED: Final = "Evicted"
+REASON_DEACTIVATED: Final = "Deactivated"
+REASON_CHECKS_PENDING: Final = "AdmissionChecksPending"
+REASON_INADMISSIBLE: Final = "Inadmissible"
 REASON_RESUMED: Final = "MXJobResumed"
 REASON_RECONCILED: Final = "ReconcileSuccess"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
@@ -58,12 +72,12 @@ State = Literal["", "Created", "Running", "Restarting", "Suspended", "Succeeded"
 
 
 def reason(condition_type: str) -> str:
-    """The reason that 1.8.1 gives with a condition: `MXJobRunning` for Running."""
+    """Return the reason that 1.8.1 gives with a condition: `MXJobRunning` for Running."""
     return f"{names.KIND}{condition_type}"
 
 
 def is_true(conditions: tuple[Condition, ...], condition_type: str) -> bool:
-    """Whether the condition is there and holds."""
+    """Return whether the condition is present and True."""
     return any(c.type == condition_type and c.status == "True" for c in conditions)
 
 
@@ -76,7 +90,7 @@ def set_condition(
     *,
     status: Literal["True", "False"] = "True",
 ) -> tuple[Condition, ...]:
-    """The conditions with one of them set: unchanged where it says so already, else with it as the last.
+    """Return the conditions with one of them set: unchanged where it says so already, else with it as the last.
 
     A message is shortened to what a status has room for. Running and Restarting displace each other, and a terminal
     condition makes both false, as in 1.8.1.
@@ -102,14 +116,14 @@ def set_condition(
 def set_false(
     conditions: tuple[Condition, ...], condition_type: str, why: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with one of them made false, where it is true; unchanged otherwise."""
+    """Return the conditions with one of them False, where it was True; unchanged otherwise."""
     if not is_true(conditions, condition_type):
         return conditions
     return set_condition(conditions, condition_type, why, message, now, status="False")
 
 
 def with_lasting_transitions(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """The conditions that one write puts in place of others: what is as it was has not flipped in between."""
+    """Return the conditions of one write with the transition times of those whose status did not change in between."""
     old = {(c.type, c.status): c.last_transition_time for c in before}
     return tuple(
         c if (since := old.get((c.type, c.status))) is None else msgspec.structs.replace(c, last_transition_time=since)
@@ -118,12 +132,12 @@ def with_lasting_transitions(before: tuple[Condition, ...], after: tuple[Conditi
 
 
 def created(conditions: tuple[Condition, ...], name: str, now: datetime) -> tuple[Condition, ...]:
-    """The conditions with Created, which every job has from its first status on."""
+    """Return the conditions with Created, which every job has from its first status on."""
     return set_condition(conditions, CREATED, reason(CREATED), f"{names.KIND} {name} is created.", now)
 
 
 def state_of(conditions: tuple[Condition, ...]) -> State:
-    """The conditions in one word; empty before the first of them."""
+    """Return the state that the conditions amount to, as one word; empty before the first of them."""
     for condition_type in _BY_PRECEDENCE:
         if is_true(conditions, condition_type):
             return condition_type
@@ -131,14 +145,14 @@ def state_of(conditions: tuple[Condition, ...]) -> State:
 
 
 def is_terminal(status: MXJobStatus) -> bool:
-    """Whether the job is over: nothing is created any more and no condition changes."""
+    """Return whether the job has finished: nothing is created any more and no condition changes."""
     return state_of(status.conditions) in TERMINAL
 
 
 def job_state(job: Mapping[str, Any]) -> str:
-    """The state of a job as the API server returned it; empty before its first status.
+    """Return the state of a job as the API server returned it; empty before its first status.
 
-    Read from the conditions where `status.state` is missing (a job that training-operator 1.8.1 wrote).
+    Derived from the conditions where `status.state` is missing (a job that training-operator 1.8.1 wrote).
     """
     status = job.get("status") or {}
     state: str = status.get("state") or ""
@@ -149,7 +163,7 @@ def job_state(job: Mapping[str, Any]) -> str:
 
 
 def terminal_message(job: Mapping[str, Any]) -> str:
-    """What the terminal condition of a job says; empty while the job is not over."""
+    """Return the message of a job's terminal condition; empty while the job is unfinished."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition.get("type") in TERMINAL and condition.get("status") == "True":
             message: str = condition.get("message") or ""

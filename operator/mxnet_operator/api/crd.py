@@ -1,12 +1,11 @@
-"""The CustomResourceDefinitions of the kinds, generated from the types and the rules."""
+"""CustomResourceDefinitions of the kinds, generated from the types and the rules."""
 
 from typing import Any, Final
 
 import msgspec
 
+from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import MXJOB, Kind
-from mxnet_operator.api.older.rules import rules_of
-from mxnet_operator.api.older.transition_rules import transition_rules_of
 from mxnet_operator.api.rules import Rule, Sentence
 from mxnet_operator.api.schemas import job_schema
 from mxnet_operator.api.structural import Schema
@@ -22,11 +21,11 @@ _COLUMNS: Final = (
     {"name": "Started", "type": "date", "jsonPath": ".status.startTime", "priority": 1},
     {"name": "Form", "type": "string", "jsonPath": ".status.form", "priority": 1},
 )
-"""What `kubectl get` shows of every kind; those with a priority with `-o wide` only."""
+"""Columns of `kubectl get` for every kind; those with a priority are shown with `-o wide` only."""
 
 
 def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:
-    """The CRD of a kind as a manifest for `kubectl apply`."""
+    """Return the CRD of a kind as a manifest for `kubectl apply`."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -60,14 +59,14 @@ def custom_resource_definition(kind: Kind = MXJOB) -> dict[str, Any]:
 
 
 def version_schema(kind: Kind, version: str) -> Schema:
-    """The schema of a kind with its rules, as one version serves it.
+    """Return the schema of a kind with its rules, as one version serves it.
 
     The versions differ in one default: v1beta1's cleanPodPolicy is filled into what is written as v1beta1, as the old
     operator did (a sample of kubeflow/mxnet-operator shows it). It also marks such a job that comes back as v1.
     Only the stored version describes its fields (decision 0052): a CRD with three copies is too large to apply.
     """
     schema: Schema = msgspec.json.decode(msgspec.json.encode(job_schema(kind)))
-    sentences: tuple[Sentence, ...] = (*rules_of(kind), *transition_rules_of(kind))
+    sentences: tuple[Sentence, ...] = (*definition_of(kind).rules, *definition_of(kind).transitions)
     for rule in sentences:
         node = schema
         for key in rule.at:

@@ -1,4 +1,4 @@
-"""What an MXJob means where it is silent: training-operator 1.8.1's defaults."""
+"""Defaults of an MXJob: training-operator 1.8.1's."""
 
 from typing import Any, Final
 
@@ -10,11 +10,11 @@ from mxnet_operator.api.types import MXJob, ReplicaSpec, RunPolicy
 RESTART_POLICY: Final = "Never"
 CLEAN_POD_POLICY = "None"
 BACKOFF_LIMIT = 6
-"""Restarts after failures; Kubernetes' own Job has the same (1.8.1 had no working limit)."""
+"""Default backoffLimit, Kubernetes' own Job's (1.8.1 had no working limit)."""
 
 
 def with_defaults(job: MXJob) -> MXJob:
-    """The job with every default filled in and its replica types spelled as ours (`worker` becomes `Worker`).
+    """Return the job with every default filled in and canonical replica types (`worker` becomes `Worker`).
 
     Types come in the order of `names.REPLICA_TYPES`. Expects a valid job; unknown types are left out.
     """
@@ -50,7 +50,7 @@ def _replica_with_defaults(spec: ReplicaSpec) -> ReplicaSpec:
 
 
 def _with_port(template: dict[str, Any]) -> dict[str, Any]:
-    """The template whose `mxnet` container has a port named `mxjob-port`, 9091 where it names none."""
+    """Return the template whose `mxnet` container has a port named `mxjob-port`, 9091 where it names none."""
     containers: list[dict[str, Any]] = template["spec"]["containers"]
     main = next((container for container in containers if container["name"] == names.CONTAINER), None)
     if main is None:  # Only a job that is over can be without: it was stored before the CRD's rules.

@@ -1,4 +1,4 @@
-"""Which CustomResourceDefinitions are installed together: those of every installation, and the older kinds' besides."""
+"""Sets of CustomResourceDefinitions: those of every installation, and those of the older kinds."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from mxnet_operator.api.kinds import ALL, LEGACY
 
 
 def definitions() -> list[dict[str, Any]]:
-    """Those of kubeflow.org, which every installation has."""
+    """Return the CRDs of kubeflow.org, which every installation has."""
     return [custom_resource_definition(kind) for kind in ALL if kind not in LEGACY]
 
 
 def legacy_definitions() -> list[dict[str, Any]]:
-    """Those of the overlay `legacy`: the kinds of other groups, which make plain `kubectl get mxjobs` ambiguous."""
+    """Return the CRDs of the overlay `legacy`: other groups' kinds, which make plain `kubectl get mxjobs` ambiguous."""
     return [custom_resource_definition(kind) for kind in LEGACY]

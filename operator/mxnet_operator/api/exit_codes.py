@@ -1,4 +1,4 @@
-"""Which exit codes are worth another try, for restartPolicy ExitCode: kubeflow/mxnet-operator's table, and 134.
+"""Retryable exit codes for restartPolicy ExitCode: kubeflow/mxnet-operator's table, and 134.
 
 134 is how MXNet aborts: a crash, or a race of its own at start-up (`docs/facts/mxnet.md`), so it is tried again. Any
 other code is permanent unless the job's `runPolicy.exitCodes` says otherwise.
@@ -11,11 +11,11 @@ from mxnet_operator.api.types import ExitCodes
 PERMANENT: Final = frozenset({1, 2, 126, 127, 128, 139})
 RETRYABLE: Final = frozenset({130, 134, 137, 138, 143})
 OUT_OF_MEMORY: Final = "OOMKilled"
-"""The reason of a container that the kernel killed for its memory; its code is 137, as of any SIGKILL."""
+"""Reason of a container that the kernel killed for its memory; its code is 137, as of any SIGKILL."""
 
 
 def is_retryable(code: int, reason: str, exceptions: ExitCodes | None) -> bool:
-    """Whether a container that ended so may be tried again; `exceptions` are the job's own."""
+    """Return whether a container with this exit code may be retried; `exceptions` are the job's own."""
     if exceptions is not None:
         if code in exceptions.permanent:
             return False

@@ -1,4 +1,4 @@
-"""JobLease is the claim that whoever waits for a job keeps on it by annotations: while it is renewed, the job goes on.
+"""Lease of a job: annotations by which its holder claims it; while the lease is renewed, the job goes on.
 
 The holder renews it by writing another renew time. The controller ends a job whose lease it has not seen renewed for
 the lease's duration, on its own clock: the time in the annotation is for people.
@@ -16,18 +16,18 @@ _LONGEST: Final = 10 * 365 * 24 * 3600
 
 
 class JobLease(msgspec.Struct, frozen=True):
-    """A lease as a job's annotations state it; equal leases have not been renewed in between."""
+    """Lease as a job's annotations state it; equal leases have not been renewed in between."""
 
     duration: int
-    """Seconds."""
+    """Duration in seconds."""
     action: LeaseAction = "delete"
     holder: str = ""
     renewed: str = ""
-    """When it was last renewed, as the holder wrote it."""
+    """Time of the last renewal, as the holder wrote it."""
 
 
 def lease_of(annotations: Mapping[str, str]) -> JobLease | None:
-    """The lease that the annotations state; None where they state none that can be kept.
+    """Return the lease that the annotations state; None where they state no valid one.
 
     A duration that is no whole number of seconds between 1 and ten years, or an unknown action, makes no lease: a
     job must not end because of a mistake in an annotation.
@@ -44,7 +44,7 @@ def lease_of(annotations: Mapping[str, str]) -> JobLease | None:
 
 
 def annotations_of(lease: JobLease) -> dict[str, str]:
-    """The annotations that state the lease, for its holder to write."""
+    """Return the annotations that state the lease, for its holder to write."""
     return {
         names.HOLDER_ANNOTATION: lease.holder,
         names.LEASE_DURATION_ANNOTATION: str(lease.duration),

@@ -1,4 +1,4 @@
-"""Lines of a replica's log as they come from the API: every one once, over any number of broken connections."""
+"""Readers of a replica's log: every line once, over any number of broken connections."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ _Key = tuple[bytes, bytes]
 
 
 class LineSplitter:
-    """Cuts the chunks of a byte stream into lines, without their ends.
+    """Splitter of a byte stream's chunks into lines, without their line ends.
 
     A line longer than 64 KiB comes in pieces: a log without newlines must not fill the memory. `exact` keeps the ends:
     all that is yielded, and the rest, is the stream.
@@ -23,7 +23,7 @@ class LineSplitter:
         self._end = b"\n" if exact else b""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The lines that the chunk completes."""
+        """Yield the lines that the chunk completes."""
         *lines, self.rest = (self.rest + chunk).split(b"\n")
         for line in lines:
             yield line + self._end
@@ -33,7 +33,7 @@ class LineSplitter:
 
 
 def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a byte stream, without their ends.
+    """Yield the lines of a byte stream, without their line ends.
 
     When the stream breaks, so does the iteration, before the unfinished line: it is read again after reconnecting.
     """
@@ -45,14 +45,14 @@ def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class LogCursor:
-    """Where the reading of one log has got to, from the timestamps that the kubelet puts before each line.
+    """Position in one log, by the timestamps that the kubelet puts before each line.
 
     A stream can only be resumed from a whole second (`sinceTime`), so the lines of that second which were
     seen before come again; they are dropped by their timestamp, and by count where several lines share one.
     """
 
     def __init__(self, state: Sequence[Any] | None = None, *, exact: bool = False) -> None:
-        """Begin, or go on from the `state` of another.
+        """Begin a log, or continue from the `state` of another cursor.
 
         `exact` keeps carriage returns, and undecodable bytes as Python's `surrogateescape` has them.
         """
@@ -67,22 +67,22 @@ class LogCursor:
         self._resuming = False
 
     def state(self) -> list[Any]:
-        """Where the reading has got to, as JSON from which another cursor goes on."""
+        """Return the position as JSON from which another cursor continues."""
         return [self.since, self._last[1].decode(), self._seen_at_last]
 
     @property
     def moment(self) -> float:
-        """When the last line was written, in seconds since the epoch by the node's clock; 0 before the first."""
+        """Time of the last line, in seconds since the epoch by the node's clock; 0 before the first."""
         return datetime.fromisoformat(self.since).timestamp() if self.since else 0.0
 
     def reconnect(self) -> str | None:
-        """Begin another stream; returns the RFC 3339 time to ask it from, None for the log's beginning."""
+        """Begin another stream; return the RFC 3339 time to request it from, None for the log's beginning."""
         self._resuming = self.since is not None
         self._to_skip = self._seen_at_last
         return self.since
 
     def take(self, line: bytes) -> str | None:
-        """The text of a stamped line, or None where it was seen before; undecodable bytes are U+FFFD if not exact."""
+        """Return the text of a stamped line, or None for a repeated one; undecodable bytes are U+FFFD if not exact."""
         stamp = _STAMP.match(line)
         if stamp is None:
             return None if self._resuming else self._text(line)

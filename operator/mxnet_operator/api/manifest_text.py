@@ -1,4 +1,4 @@
-"""Manifests as people write them: text in YAML or JSON, read and written as kubectl does, with the line of each field.
+"""Manifest text in YAML or JSON, read and written as kubectl does, with the line of each field.
 
 The one reader for the command line and the Airflow provider. Whatever the text is, it comes out as what JSON can say
 or as one error with its place; in a time and a memory that grow with the text, whatever its aliases stand for.
@@ -19,7 +19,7 @@ from yaml.scanner import Scanner
 from mxnet_operator.api.yaml_scalars import TAG, json_number, plain_tag, plain_value
 
 MOST_BYTES: Final = 16 * 2**20
-"""More than the API server takes at once, many times over."""
+"""Maximum size of a manifest in bytes, many times what the API server accepts."""
 _DEEPEST: Final = 100
 _MOST_BY_ALIASES: Final = 100_000
 _TOO_DEEP: Final = f"nested deeper than {_DEEPEST} levels"
@@ -31,7 +31,7 @@ _TEMPLATE_HINT: Final = (
 
 
 class ManifestError(ValueError):
-    """Why a manifest can't be read; `line` and `column`, from 1, are where, or 0 where no place is known."""
+    """Error that a manifest can't be read; `line` and `column` count from 1, 0 where no place is known."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
         super().__init__(f"line {line}, column {column}: {problem}" if line else problem)
@@ -41,7 +41,7 @@ class ManifestError(ValueError):
 
 
 def decoded(content: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 with its mark, as Windows' shells write it.
+    """Return the text of a file: UTF-8, or UTF-16 with its byte order mark, as Windows' shells write it.
 
     Raises:
         ManifestError: it is no text, or larger than any manifest.
@@ -58,7 +58,7 @@ def decoded(content: bytes) -> str:
 
 
 def read(text: str) -> Iterator[tuple[Any, yaml.Node]]:
-    """Every document that isn't empty: its content, of JSON's types, and where it stands.
+    """Yield every document that isn't empty: its content, of JSON's types, and where it stands.
 
     Raises:
         ManifestError: it is not YAML, or says what JSON can't.
@@ -86,7 +86,7 @@ def read(text: str) -> Iterator[tuple[Any, yaml.Node]]:
 
 
 def load(text: str) -> Any:
-    """The content of a text of one document.
+    """Return the content of a text of one document.
 
     Raises:
         ManifestError: it can't be read, or there are none or several.
@@ -98,7 +98,7 @@ def load(text: str) -> Any:
 
 
 def jsonable(value: Any, *, keep: tuple[type, ...] = ()) -> Any:
-    """A copy of what a program gave as a manifest, of JSON's types and those to `keep` only.
+    """Return a copy of a program's manifest, of JSON's types and those to `keep` only.
 
     Raises:
         ManifestError: there is something else in it, named by its path.
@@ -107,22 +107,22 @@ def jsonable(value: Any, *, keep: tuple[type, ...] = ()) -> Any:
 
 
 def dump(content: Any, **settings: Any) -> str:
-    """YAML in block style of which kubectl reads the same content again."""
+    """Return YAML in block style of which kubectl reads the same content again."""
     return dump_all([content], **settings)
 
 
 def dump_all(documents: Iterable[Any], *, dumper: type[yaml.SafeDumper] | None = None, **settings: Any) -> str:
-    """The same of several documents; `settings` are PyYAML's."""
+    """Return YAML of several documents, of which kubectl reads the same content again; `settings` are PyYAML's."""
     settings = {"sort_keys": False, "allow_unicode": True, **settings}
     text: str = yaml.dump_all(documents, Dumper=dumper or Dumper, **settings)
     return text
 
 
 class Dumper(yaml.SafeDumper):
-    """Quotes what kubectl would not take for text."""
+    """PyYAML dumper that quotes what kubectl would not read as text."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
-        """As PyYAML's; of unquoted scalars as kubectl has them."""
+        """Resolve a tag as PyYAML does, of unquoted scalars as kubectl does."""
         if kind is yaml.ScalarNode and implicit[0]:
             ours = plain_tag(value)
             if ours != f"{TAG}str":
@@ -130,12 +130,12 @@ class Dumper(yaml.SafeDumper):
         return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
     def text(self, value: str) -> yaml.Node:
-        """A text, quoted where YAML would take one of its characters for the end of a line."""
+        """Represent a text, quoted where YAML would take one of its characters for the end of a line."""
         quoted = '"' if any(end in value for end in "\x85\u2028\u2029") else None
         return self.represent_scalar(f"{TAG}str", value, style=quoted or self.style_of(value))
 
     def style_of(self, value: str) -> str | None:  # noqa: ARG002
-        """The style of a text; None: as its characters allow."""
+        """Return the style of a text; None: as its characters allow."""
         return None
 
 
@@ -143,7 +143,7 @@ Dumper.add_representer(str, Dumper.text)
 
 
 class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
-    """PyYAML's nodes, with kubectl's tags for unquoted scalars."""
+    """PyYAML loader with kubectl's tags for unquoted scalars."""
 
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
@@ -154,7 +154,7 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         self._depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """As PyYAML's; an anchor may be set anew, as YAML says."""
+        """Compose a node as PyYAML does; an anchor may be defined again, as YAML allows."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if not isinstance(event, yaml.AliasEvent):
             self.anchors.pop(getattr(event, "anchor", None), None)
@@ -166,7 +166,7 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         return node
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
-        """As PyYAML's, of unquoted scalars as kubectl has them."""
+        """Resolve a tag as PyYAML does, of unquoted scalars as kubectl does."""
         if kind is yaml.ScalarNode and implicit[0]:
             return plain_tag(value)
         return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
@@ -181,20 +181,20 @@ def _nodes(text: str) -> Iterator[yaml.Node]:
 
 
 class _Converter:
-    """Makes the content of one document from its nodes."""
+    """Converter from the nodes of one document to its content."""
 
     def __init__(self, root: yaml.Node) -> None:
         self._root = root
         self._sizes: dict[int, int] = {}
 
     def content(self) -> Any:
-        """The content, once it is known how large that is."""
+        """Return the content, after checking its size."""
         if self._size(self._root) - len(self._sizes) > _MOST_BY_ALIASES:
             raise ManifestError(f"its aliases stand for more than {_MOST_BY_ALIASES} values")
         return self._value(self._root, 0)
 
     def _size(self, node: yaml.Node) -> int:
-        """How many values a node stands for, those of its aliases included."""
+        """Return how many values a node stands for, those of its aliases included."""
         known = self._sizes.get(id(node))
         if known is None:
             self._sizes[id(node)] = 0
@@ -266,7 +266,7 @@ def _scalar(node: yaml.ScalarNode, tag: str) -> Any:
 
 
 def _joined(text: str, node: yaml.Node) -> str:
-    r"""The text, with characters whole that JSON's `\ud83d\ude00` gave in halves."""
+    r"""Return the text with surrogate pairs joined that JSON gave as `\ud83d\ude00`."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError as error:
@@ -278,7 +278,7 @@ def _error(problem: str, node: yaml.Node) -> ManifestError:
 
 
 def _hint(text: str, line: int) -> str:
-    """What to do, where the line of an error, or the one above, holds what templates have."""
+    """Return a hint where the line of an error, or the one above, holds template syntax."""
     lines = text.split("\n")[max(0, line - 2) : line]
     return _TEMPLATE_HINT if any("{{" in each for each in lines) else ""
 

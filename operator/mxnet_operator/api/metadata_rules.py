@@ -1,4 +1,4 @@
-"""What labels and annotations must be, in kube-apiserver's words: the same for every kind of object."""
+"""Rules for labels and annotations, in kube-apiserver's words: the same for every kind of object."""
 
 import functools
 import re
@@ -30,7 +30,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """The mistakes in a map of labels."""
+    """Yield the errors in a map of labels."""
     for key, value in labels.items():
         if not _is_key(key):
             yield from key_errors(key, path, key)
@@ -41,7 +41,7 @@ def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
 
 
 def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """The mistakes in a map of annotations, whose keys are labels' but for their case."""
+    """Yield the errors in a map of annotations, whose keys are labels' but for their case."""
     for key in annotations:
         yield from key_errors(key.lower(), path, key)
     size = sum(len(key) + len(value) for key, value in annotations.items())
@@ -51,7 +51,7 @@ def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[Fie
 
 
 def key_errors(key: str, path: str, shown: str) -> Iterator[FieldError]:
-    """The mistakes in the key of a label or annotation, or in a finalizer; the user is `shown` what was given."""
+    """Yield the errors in the key of a label or annotation, or in a finalizer; messages quote `shown` as the value."""
     *prefixes, name = key.split("/")
     if len(prefixes) > 1:
         yield invalid(path, shown, f"a valid label key {_QUALIFIED_RULE} {_PREFIX_RULE}")
@@ -74,5 +74,5 @@ def key_errors(key: str, path: str, shown: str) -> Iterator[FieldError]:
 
 @functools.lru_cache(maxsize=1024)
 def _is_key(key: str) -> bool:
-    """Whether there is nothing wrong with a label's key: the same few come with every object."""
+    """Return whether a label's key is valid; cached, since the same few come with every object."""
     return not any(key_errors(key, "", key))

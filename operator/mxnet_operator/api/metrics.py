@@ -1,4 +1,4 @@
-"""The lines in which MXNet scripts report their training, read one by one and gathered into curves.
+"""Training metrics in the log lines of MXNet scripts, parsed line by line and gathered into curves.
 
 `Module.fit` and the callbacks of `mx.callback` write them through the logging module, so any prefix may come first:
 `Epoch[3] Validation-accuracy=0.98`, `Epoch[3] Time cost=9.1`, and the Speedometer's
@@ -22,7 +22,7 @@ _METRIC = re.compile(rf"\s+(?P<name>{_NAME})=(?P<value>{_VALUE})")
 
 
 class EpochMetric(msgspec.Struct, frozen=True):
-    """One figure of one epoch, as `mx.callback.LogValidationMetricsCallback` and `Module.fit` print it."""
+    """Metric of one epoch, as `mx.callback.LogValidationMetricsCallback` and `Module.fit` print it."""
 
     epoch: int
     name: str
@@ -30,12 +30,12 @@ class EpochMetric(msgspec.Struct, frozen=True):
 
     @property
     def divergence(self) -> str:
-        """What to tell a user where the value isn't finite."""
+        """Warning for users where the value isn't finite."""
         return f"{self.name} is {self.value} in epoch {self.epoch}: the training has diverged."
 
 
 class BatchSpeed(msgspec.Struct, frozen=True):
-    """What `mx.callback.Speedometer` prints: how fast the last batches went, and the metrics over them."""
+    """Line of `mx.callback.Speedometer`: the speed of the last batches, and the metrics over them."""
 
     epoch: int
     batch: int
@@ -44,7 +44,7 @@ class BatchSpeed(msgspec.Struct, frozen=True):
 
 
 def parse_epoch_line(line: str) -> EpochMetric | None:
-    """The figure that a log line reports, under any prefix of the logging module, or None."""
+    """Return the metric that a log line reports, under any prefix of the logging module, or None."""
     found = _EPOCH_LINE.search(line)
     if found is None:
         return None
@@ -53,7 +53,7 @@ def parse_epoch_line(line: str) -> EpochMetric | None:
 
 
 def parse_speed_line(line: str) -> BatchSpeed | None:
-    """The Speedometer's figures that a log line reports, under any prefix, or None."""
+    """Return the Speedometer's figures that a log line reports, under any prefix, or None."""
     found = _SPEED_LINE.search(line)
     if found is None:
         return None
@@ -66,21 +66,21 @@ def parse_speed_line(line: str) -> BatchSpeed | None:
 
 
 class TrainingLog:
-    """A training as far as its log tells: where it is now, and its figures epoch by epoch.
+    """Progress of a training, as far as its log shows: its position, and its figures epoch by epoch.
 
     A job that restarts writes some epochs again; the last word counts.
     """
 
     def __init__(self) -> None:
         self.last: EpochMetric | BatchSpeed | None = None
-        """The newest line with figures."""
+        """Newest line with figures."""
         self.diverged: dict[str, EpochMetric] = {}
-        """Of each figure that was not finite, the first time, in the order in which the log told."""
+        """First epoch of each figure that was not finite, in the order of the log."""
         self._figures: dict[int, dict[str, float]] = {}
         self._speeds: dict[int, list[float]] = {}
 
     def take(self, line: str) -> bool:
-        """Read a line; returns whether it had figures."""
+        """Read a line; return whether it had figures."""
         speed = parse_speed_line(line)
         if speed is not None:
             self._begin(speed.epoch)
@@ -98,16 +98,16 @@ class TrainingLog:
         return metric is not None
 
     def figures(self, epoch: int) -> dict[str, float]:
-        """The figures of an epoch by their names in the log (`Validation-accuracy`); empty before its end."""
+        """Return the figures of an epoch by their names in the log (`Validation-accuracy`); empty before its end."""
         return dict(self._figures.get(epoch, {}))
 
     def samples_per_second(self, epoch: int) -> float | None:
-        """The speed of an epoch, the mean over the Speedometer's lines of it."""
+        """Return the speed of an epoch, the mean over the Speedometer's lines of it."""
         speeds = self._speeds.get(epoch)
         return sum(speeds) / len(speeds) if speeds else None
 
     def history(self) -> dict[str, Any]:
-        """The training in the form in which a script would report its result; empty where the log has no figures.
+        """Return the training as a script would report its result; empty where the log has no figures.
 
         A list per figure, with a value for each epoch from the first to the last and None where the log has none:
         `Validation-accuracy` as `validation_accuracy`, and `samples_per_second`. `accuracy` is the last one on

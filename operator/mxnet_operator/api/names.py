@@ -1,4 +1,4 @@
-"""The names that an MXJob and its pods carry: group, kind, replica types, labels, container and port.
+"""Names that an MXJob and its pods carry: group, kind, replica types, labels, container and port.
 
 They are training-operator 1.8.1's (a drop-in answers to the same selectors), and ours where it had none.
 """
@@ -16,7 +16,7 @@ SINGULAR: Final = "mxjob"
 SHORT_NAME: Final = "mxj"
 
 CONTAINER: Final = "mxnet"
-"""The container whose exit decides about its replica; every template has one, as in kubeflow/mxnet-operator."""
+"""Container whose exit decides about its replica; every template has one, as in kubeflow/mxnet-operator."""
 PORT_NAME: Final = "mxjob-port"
 DEFAULT_PORT: Final = 9091
 
@@ -27,7 +27,7 @@ TUNER_TRACKER: Final = "TunerTracker"
 TUNER_SERVER: Final = "TunerServer"
 TUNER: Final = "Tuner"
 REPLICA_TYPES: Final = tuple(TYPES)
-"""All types, in the order in which their pods are made; what each is for is in `api/replica_types.py`."""
+"""Replica types, in the order in which their pods are created; `api/replica_types.py` describes each."""
 
 _LABEL_PREFIX: Final = "training.kubeflow.org"
 LABEL_OPERATOR_NAME: Final = f"{_LABEL_PREFIX}/operator-name"
@@ -41,53 +41,74 @@ LABEL_JOB_UID: Final = "mxjob.kubeflow.org/job-uid"
 LABEL_ATTEMPT: Final = "mxjob.kubeflow.org/attempt"
 LABEL_RUNTIME_ID: Final = "mxjob.kubeflow.org/runtime-id"
 
+GANG_ANNOTATION: Final = "mxjob.kubeflow.org/gang"
+"""Annotation of a pod group: digest of the parts of its job that it was built from; with another it is outdated."""
 REPLICA_ANNOTATION: Final = "mxjob.kubeflow.org/replica"
-"""Which replica a pod is and of which attempt, as `Worker/1/0`: what its labels said when it was created."""
+"""Annotation of a pod: its replica and attempt, as `Worker/1/0`, which its labels said when it was created."""
+GANG_MEMBER_ANNOTATION: Final = "mxjob.kubeflow.org/gang-member"
+"""Annotation of a pod, for the local cluster's scheduler: `attempt-0/9/2026-11-22T13:44:00Z`, its gang, how many pods
+that has, and when the job was created. Pods of a gang start together or not at all."""
 DELETE_WITH_WORKFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/delete-with-workflow"
-"""Where it is "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
+"""Annotation: where "true", a job that an Argo Workflow owns is deleted once that is over or being shut down."""
+SUBMISSION_ANNOTATION: Final = "mxjob.kubeflow.org/submission"
+"""Annotation with a random token of the job's submitter, by which a creation whose reply was lost is recognized."""
 REPLICAS_DIGEST_ANNOTATION: Final = "mxjob.kubeflow.org/replicas-digest"
-"""Of the replicas that `mxjob run --adopt` asked for: a finished job of others isn't the one that is asked for."""
+"""Annotation with a digest of the replicas of `mxjob run --adopt`: a finished job of others isn't adopted."""
 
 HOLDER_ANNOTATION: Final = "mxjob.kubeflow.org/holder"
-"""Who waits for the job, and alone may end it: its fencing token."""
+"""Annotation with the lease's holder, a fencing token: it alone may end the job."""
 LEASE_DURATION_ANNOTATION: Final = "mxjob.kubeflow.org/lease-duration-seconds"
 LEASE_RENEW_TIME_ANNOTATION: Final = "mxjob.kubeflow.org/lease-renew-time"
 LEASE_ACTION_ANNOTATION: Final = "mxjob.kubeflow.org/lease-action"
-"""What the controller does to an unfinished job whose lease has run out: `delete` or `suspend`."""
+"""Annotation with what the controller does to an unfinished job whose lease has expired: `delete` or `suspend`."""
 SUSPENDED_BY_AIRFLOW_ANNOTATION: Final = "mxjob.kubeflow.org/suspended-by-airflow"
-"""Tells a suspension for want of an Airflow task from a user's or a queue's: only the former is undone by a retry."""
+"""Annotation that marks a suspension for want of an Airflow task, which a retry undoes, unlike a user's."""
 
 TUNER_KEY_ANNOTATION: Final = "tuner-server-key"
 """Template annotation with the TVM RPC key, read by training-operator and mxnet-operator v1."""
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
-"""Kueue's label of a job that it suspends until there is room."""
+"""Label with the LocalQueue of Kueue in which a job waits until it is admitted."""
+QUEUE_PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+"""Label with the WorkloadPriorityClass by which Kueue orders and preempts."""
+QUEUE_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""Label with the seconds for which Kueue lets a job run before it deactivates its Workload."""
+QUEUE_JOB_LABEL: Final = "kueue.x-k8s.io/job-uid"
+"""Label of a Workload: the uid of its job."""
+POD_GROUP_LABEL: Final = "kueue.x-k8s.io/pod-group-name"
+"""Label of a pod that Kueue counts by itself, with those of the same group."""
+POD_SET_LABEL: Final = "kueue.x-k8s.io/podset"
+WORKLOAD_ANNOTATION: Final = "kueue.x-k8s.io/workload"
+TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+"""Scheduling gate, label and annotation of the pods of a Workload under Kueue's topology-aware scheduling."""
+ASKS_FOR_ANNOTATION: Final = "mxjob.kubeflow.org/asks-for"
+"""Annotation of a Workload: digest of its requests; a job with other requests needs another Workload."""
 
 GPU: Final = "nvidia.com/gpu"
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
-"""The resource before Kubernetes 1.11; the documents' manifests have it, and no node offers it any more."""
+"""GPU resource name before Kubernetes 1.11; the documents' manifests have it, and no node offers it any more."""
 
 MAX_NAME: Final = 63
-"""Characters in a DNS label: pod hostnames and Service names must fit."""
+"""Maximum characters of a DNS label: pod hostnames and Service names must fit."""
 
 
 def canonical_type(name: str) -> str | None:
-    """The replica type that `name` spells in any case, or None (1.8.1 normalises `worker` to `Worker`)."""
+    """Return the replica type that `name` spells in any case, or None (1.8.1 normalises `worker` to `Worker`)."""
     return _BY_LOWER_CASE.get(name.lower())
 
 
 def replica_name(job: str, replica_type: str, index: int) -> str:
-    """The name of a replica's pod, and of a root replica's Service: `<job>-<type>-<index>`."""
+    """Return the name of a replica's pod, and of a root replica's Service: `<job>-<type>-<index>`."""
     return f"{job}-{replica_type.lower()}-{index}"
 
 
 def subdomain(job: str) -> str:
-    """The name of the headless Service under which every pod of the job resolves."""
+    """Return the name of the headless Service under which every pod of the job resolves."""
     return f"{job}-mx"
 
 
 def runtime_id(uid: str) -> str:
-    """The RuntimeId of a job, "a random unique string" in the first operators: four characters, of its uid."""
+    """Return the RuntimeId of a job, "a random unique string" in the first operators: four characters, of its uid."""
     return uid[:4]
 
 

@@ -1,8 +1,8 @@
-"""Schemas of the pod template, made from Kubernetes' own types: one for the CRDs, and a complete one.
+"""Schemas of the pod template, generated from Kubernetes' own types: one for the CRDs, and a complete one.
 
 The CRDs' goes down to DEPTH levels of objects and keeps unknown fields, so that those of newer Kubernetes reach the
-pod; what is deeper is an object of any content, about which the API server speaks when the pod is created. The complete
-one knows every field, and is for whoever can say more than that before a job is sent (decision 0025).
+pod; what is deeper is an object of any content, which the API server validates when the pod is created. The complete
+one knows every field, and is for clients that validate a job before it is sent (decision 0025).
 """
 
 import functools
@@ -20,7 +20,7 @@ QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
-"""apimachinery's own pattern; a number of either type is a quantity, too."""
+"""Pattern of a quantity, apimachinery's own; a number of either type is a quantity, too."""
 _PRESERVE: Final = {"x-kubernetes-preserve-unknown-fields": True}
 _SCALARS: Final = {"str": "string", "int": "integer", "bool": "boolean", "float": "number"}
 _OF_THE_SERVER: Final = ("ephemeralContainers", "managedFields")
@@ -28,13 +28,13 @@ _OF_THE_SERVER: Final = ("ephemeralContainers", "managedFields")
 
 
 def crd_schema() -> Schema:
-    """The schema of a template as CRDs have it: structural, and small enough for `kubectl apply` (256 KiB a CRD)."""
+    """Return the template schema of the CRDs: structural, and small enough for `kubectl apply` (256 KiB a CRD)."""
     return _with_rules(_crd(POD_TEMPLATE, DEPTH))
 
 
 @functools.cache
 def complete_schema() -> Schema:
-    """The schema of a template with all fields of all levels, and no others; its parts are shared, so only read it.
+    """Return the template schema with all fields of all levels, and no others; its parts are shared, so only read it.
 
     Its type `quantity` is not for a CRD.
     """
@@ -81,7 +81,7 @@ def _scalar(word: str) -> Schema:
 
 
 def _with_rules(template: Schema) -> Schema:
-    """The template's schema with what an MXJob asks beyond a pod, and with the bounds without which rules cost much."""
+    """Return the template's schema with what an MXJob requires beyond a pod, and with bounds that keep CEL cheap."""
     spec = template["properties"]["spec"]
     containers = spec["properties"]["containers"]
     container = containers["items"]

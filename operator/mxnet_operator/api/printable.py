@@ -1,4 +1,4 @@
-"""Text from outside in a form that does nothing to a terminal: logs, messages, names, what a server answers.
+"""Escaping of untrusted text for terminals: logs, messages, names, server responses.
 
 A log or a termination message may hold sequences by which terminals move the cursor, clear the screen, fill the
 clipboard or their own input, and characters that reverse the order of what follows. kubectl shows ESC as `^[` for this
@@ -21,7 +21,7 @@ _LINE_ENDS: Final = re.compile(r"[\r\n]+")
 
 
 def printable(text: str) -> str:
-    r"""The text with every character that a terminal would obey made visible, but for tabs and newlines.
+    r"""Return the text with every terminal control character made visible, but for tabs and newlines.
 
     `^[` for ESC, `<U+202E>` for what has no such name, `\xff` for a byte that Python read with `surrogateescape`.
     """
@@ -29,12 +29,12 @@ def printable(text: str) -> str:
 
 
 def printable_cell(text: str) -> str:
-    """The same in one line, for a table's cell."""
+    """Return the escaped text in one line, for a table's cell."""
     return printable(text.replace("\t", " ").replace("\n", r"\n"))
 
 
 def printable_lines(line: str) -> list[str]:
-    """The same of a log's line: what a progress bar draws over itself by carriage returns is a line each time."""
+    """Return the escaped lines of a log's line: a progress bar's carriage returns separate lines."""
     return [printable(part) for part in _LINE_ENDS.split(line) if part] or [""]
 
 

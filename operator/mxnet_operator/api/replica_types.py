@@ -1,4 +1,4 @@
-"""The replica types, a row each: what the rules, the policies and the pods have to know of a type.
+"""Replica types, one row each: what the rules, the policies and the pods need to know of a type.
 
 A new type is a row here. Whatever names a type by itself elsewhere has it from a document: ps-lite's `DMLC_*`, and the
 `successPolicy` of the API.
@@ -10,38 +10,42 @@ import msgspec
 
 
 class ReplicaType(msgspec.Struct, frozen=True, kw_only=True):
-    """What a type of replica is for."""
+    """Replica type and its role in a job."""
 
     name: str
-    """As the CRD spells it."""
+    """Name as the CRD spells it."""
     tunes: bool = False
     """Whether it takes part in tuning (MXTune), not in training."""
     is_root: bool = False
     """Whether all others connect to it: one replica at most, with a Service of its own, created last in a gang."""
     serves: bool = False
-    """Whether it has nothing to do or to save but for others: it is deleted without grace, and never ends by itself."""
+    """Whether it only serves others: it has no state to save, never exits by itself, and is deleted without grace."""
     works: bool = False
     """Whether it is what the others serve."""
     decides: bool = False
-    """Whether the job succeeds only when it has, as long as no successPolicy says otherwise."""
+    """Whether its success is required for the job's, unless successPolicy says otherwise."""
     reports_result: bool = False
-    """Whether what its first replica leaves behind is the job's result, and its log the one to look at."""
+    """Whether its first replica's termination message is the job's result, and its log the one to read first."""
     fails_fast: bool = False
-    """Whether a Python that raises would hang in it, so that it gets the fail-fast hook."""
+    """Whether a Python exception would hang in it, so that users are warned where it lacks the fail-fast hook."""
+    computes: bool = False
+    """Whether it runs models, and so may use a GPU: a root and ps-lite's servers never leave the host's memory."""
     ps_role: str = ""
-    """Its DMLC_ROLE; empty where `import mxnet` must not see any."""
+    """Value of DMLC_ROLE; empty where `import mxnet` must not see any."""
     job_role: str = ""
-    """training-operator 1.8.1's label `job-role` of its pods: selectors in use rely on it."""
+    """Label `job-role` of its pods in training-operator 1.8.1: selectors in use rely on it."""
 
 
 _TABLE: Final = (
     ReplicaType(name="Scheduler", is_root=True, serves=True, decides=True, ps_role="scheduler"),
     ReplicaType(name="Server", serves=True, ps_role="server", job_role="master"),
-    ReplicaType(name="Worker", works=True, decides=True, reports_result=True, fails_fast=True, ps_role="worker"),
+    ReplicaType(
+        name="Worker", works=True, decides=True, reports_result=True, fails_fast=True, computes=True, ps_role="worker"
+    ),
     ReplicaType(name="TunerTracker", tunes=True, is_root=True, serves=True),
-    ReplicaType(name="TunerServer", tunes=True, serves=True),
-    ReplicaType(name="Tuner", tunes=True, works=True, decides=True, reports_result=True),
+    ReplicaType(name="TunerServer", tunes=True, serves=True, computes=True),
+    ReplicaType(name="Tuner", tunes=True, works=True, decides=True, reports_result=True, computes=True),
 )
 
 TYPES: Final = {replica_type.name: replica_type for replica_type in _TABLE}
-"""All types by name, in the order in which their pods are made: who is waited for comes first."""
+"""Replica types by name, in the order in which their pods are created: servers before their clients."""

@@ -1,6 +1,6 @@
-"""What must hold between the fields of an MXJob: each rule once, as CEL for the API server and as its Python twin.
+"""Validation rules between the fields of an MXJob: each once, as CEL for the API server and as its Python twin.
 
-A rule refuses only what training-operator 1.8.1 refused or could never run, so that whatever ran there runs here. The
+A rule rejects only what training-operator 1.8.1 rejected or could never run, so that whatever ran there runs here. The
 CEL goes into the CRD (`api/crd.py`), the twin serves `mxjob validate` and the local API server
 (`api/validation.py`); `docs/decisions/` says why there are two and how they are kept equal.
 """
@@ -20,7 +20,7 @@ _GENERATED_SUFFIX = 5
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """What is said about the value at `at`, where there is one; a `*` stands for every key of a map or item of a list.
+    """Message about the value at `at`, if present; a `*` stands for every key of a map or item of a list.
 
     `field` is the path below it that a message names, since that is what the user has to change; empty for itself.
     """
@@ -32,7 +32,7 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 class Rule(Sentence, frozen=True):
-    """What a value must be."""
+    """Rule for a value."""
 
     holds: Callable[[Any], bool]
     required: bool = False
@@ -40,15 +40,15 @@ class Rule(Sentence, frozen=True):
 
     @property
     def detail(self) -> str:
-        """What the server says of a value for which it does not hold."""
+        """Message of the server for a value that violates it."""
         return f"Required value: {self.message}" if self.required else f"Invalid value: {self.message}"
 
 
 class TransitionRule(Sentence, frozen=True):
-    """What a value may become; the server looks at it only when an object is updated."""
+    """Rule for the change of a value; the server checks it only when an object is updated."""
 
     allows: Callable[[Any, Any], bool]
-    """Whether the second value may take the place of the first."""
+    """Function that returns whether the second value may replace the first."""
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -57,14 +57,14 @@ def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def name_is_dns_label(job: Any) -> bool:
-    """Whether the name that the job has, or will be given, is a DNS-1035 label."""
+    """Return whether the name that the job has, or will be given, is a DNS-1035 label."""
     metadata = job.get("metadata", {})
     name = metadata.get("name") or metadata.get("generateName", "") + "x"
     return re.fullmatch(_DNS_1035, name) is not None
 
 
 def names_fit(job: Any, replicas: Iterable[tuple[str, int]]) -> bool:
-    """Whether the names of all pods fit a DNS label; `replicas` are types and counts."""
+    """Return whether the names of all pods fit a DNS label; `replicas` are types and counts."""
     metadata = job.get("metadata", {})
     length = len(metadata.get("name") or metadata.get("generateName", "") + "x" * _GENERATED_SUFFIX)
     return all(
@@ -119,7 +119,7 @@ TOO_LONG = f"too long: <name>-<type>-<index> must have at most {names.MAX_NAME} 
 
 
 def names_of_map_fit(field: str) -> Rule:
-    """The rule that the pods' names fit, where the replicas are a map at `spec.<field>`."""
+    """Return the rule that the pods' names fit, where the replicas are a map at `spec.<field>`."""
     specs = f"self.spec.{field}"
     count = f"(has({specs}[t].replicas) ? {specs}[t].replicas : 1)"
     return Rule(
@@ -135,7 +135,7 @@ def names_of_map_fit(field: str) -> Rule:
 
 
 def main_container(*at: str) -> Rule:
-    """The rule that the pod spec at a path has a container `mxnet`."""
+    """Return the rule that the pod spec at a path has a container `mxnet`."""
     return Rule(
         at=at,
         field=".containers",
@@ -146,7 +146,7 @@ def main_container(*at: str) -> Rule:
 
 
 def counts_of_map(field: str) -> tuple[Rule, ...]:
-    """What holds of the numbers of replicas, where they are a map at `spec.<field>`."""
+    """Return the rules for the counts of replicas, where they are a map at `spec.<field>`."""
     at = ("spec", field)
     return (
         Rule(
@@ -200,4 +200,4 @@ RULES: tuple[Rule, ...] = (
     *counts_of_map("mxReplicaSpecs"),
     main_container(*_MAP, "*", "template", "spec"),
 )
-"""Those of the v1 form; `api/older` has what is added for the older forms, and what may change."""
+"""Rules of v1; `api/formats` adds those of the older formats, and those for updates."""

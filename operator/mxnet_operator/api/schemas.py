@@ -1,20 +1,14 @@
-"""The structural schemas of the kinds, generated from the types."""
+"""Structural schemas of the kinds, generated from the types."""
 
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from mxnet_operator.api.kinds import MLKUBE, MXJOB, MXNETJOB, Kind
-from mxnet_operator.api.older.types import (
-    FlatSpec,
-    LabelledReplica,
-    ListSpec,
-    MapReplica,
-    MapSpec,
-    NetSpec,
-    OlderStatus,
-)
+from mxnet_operator.api.formats import definition_of
+from mxnet_operator.api.formats.mxjob import MXJOB
+from mxnet_operator.api.formats.older_status import OlderStatus
+from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.pod_template import complete_schema as complete_template
 from mxnet_operator.api.pod_template import crd_schema
 from mxnet_operator.api.structural import Schema
@@ -23,9 +17,9 @@ from mxnet_operator.api.types import POD_TEMPLATE, MXJob
 
 @cache
 def job_schema(kind: Kind = MXJOB) -> Schema:
-    """The structural schema of a kind, the same in all its versions, without rules and versions' defaults.
+    """Return the structural schema of a kind, the same in all its versions, without rules and versions' defaults.
 
-    That of mxjobs.kubeflow.org holds the fields of all its forms: what must stand together is for the rules to say.
+    That of mxjobs.kubeflow.org holds the fields of all its formats: the rules say which may be combined.
     """
     schema: Schema = _with_templates(_without_templates(kind), crd_schema())
     return schema
@@ -33,13 +27,13 @@ def job_schema(kind: Kind = MXJOB) -> Schema:
 
 @cache
 def complete_schema(kind: Kind = MXJOB) -> Schema:
-    """The same with every field of the pod templates, and no others: it can't be a CRD's, for its size."""
+    """Return the schema with every field of the pod templates, and no others: it is too large for a CRD."""
     schema: Schema = _with_templates(_without_templates(kind), complete_template())
     return schema
 
 
 def _with_templates(schema: Any, template: Schema) -> Any:
-    """The schema with that of a pod template in each place for one."""
+    """Return the schema with that of a pod template in each place for one."""
     if isinstance(schema, list):
         return [_with_templates(each, template) for each in schema]
     if not isinstance(schema, dict):
@@ -55,23 +49,23 @@ def _without_templates(kind: Kind) -> Schema:
     schema = _schema_of(MXJob)
     properties: dict[str, Schema] = schema["properties"]
     properties["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}
-    of_list, of_entry, flat = _fields(ListSpec), _fields(MapReplica), _fields(FlatSpec)
-    if kind == MXJOB:
-        spec = properties["spec"]
+    definition = definition_of(kind)
+    if definition.spec is not None:
+        properties["spec"] = _schema_of(definition.spec)
+    spec = properties["spec"]
+    if definition.required is not None:
         del spec["required"]
-        spec["properties"] = {**of_list, **flat, **spec["properties"]}
+    if definition.required:
+        spec["required"] = list(definition.required)
+    also = {name: field for each in definition.also for name, field in _fields(each).items()}
+    spec["properties"] = {**also, **spec["properties"]}
+    if definition.also_of_replica is not None:
         of_replica = spec["properties"]["mxReplicaSpecs"]["additionalProperties"]["properties"]
-        of_replica.update(_fields(LabelledReplica))
-        _add_refused(spec["properties"]["replicaSpecs"]["items"], of_entry)
-    elif kind == MXNETJOB:
-        spec = properties["spec"] = _schema_of(NetSpec)
-        _add_refused(spec, {**of_list, **flat, **_fields(MapSpec)})
-        _add_refused(spec["properties"]["replicaSpecs"]["additionalProperties"], of_entry)
-    else:
-        spec = properties["spec"] = _schema_of(ListSpec)
-        spec["required"] = ["jobMode", "replicaSpecs"] if kind == MLKUBE else ["replicaSpecs"]
-        _add_refused(spec, {**flat, **_fields(MapSpec)})
-        _add_refused(spec["properties"]["replicaSpecs"]["items"], of_entry)
+        of_replica.update(_fields(definition.also_of_replica))
+    for each in definition.refused:
+        _add_refused(spec, _fields(each))
+    replicas = spec["properties"]["replicaSpecs"]
+    _add_refused(replicas.get("items") or replicas["additionalProperties"], _fields(definition.refused_of_replica))
     status = properties["status"]["properties"]
     status.update(_fields(OlderStatus))
     # A map in v1, a list in the list forms: no one type fits.
@@ -83,7 +77,7 @@ def _without_templates(kind: Kind) -> Schema:
 
 
 def _add_refused(schema: Schema, fields: dict[str, Schema]) -> None:
-    """Declare fields that a rule refuses, where the schema has none of that name."""
+    """Declare fields that a rule rejects, where the schema has none of that name."""
     for name, field in fields.items():
         refused = {**field, "description": f"{name} belongs to another format and is rejected."}
         schema["properties"].setdefault(name, refused)
@@ -100,7 +94,7 @@ def _schema_of(of: type[msgspec.Struct]) -> Schema:
 
 
 def _structural(schema: Schema, definitions: dict[str, Schema]) -> Schema:
-    """A JSON schema of msgspec's as a structural one: no references, titles, unions with null, or Python's defaults."""
+    """Return a JSON schema of msgspec's as a structural one: without references, titles, null and Python's defaults."""
     schema = dict(schema)
     while "$ref" in schema or "anyOf" in schema:
         if "$ref" in schema:

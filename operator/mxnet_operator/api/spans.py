@@ -1,4 +1,4 @@
-"""Spans of time: as people read them, in `kubectl get` and on our command line alike, and added to moments."""
+"""Time spans: formatting for people, as in `kubectl get`, and arithmetic that never overflows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -8,7 +8,7 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC, microsecond=0)
 
 
 def after(moment: datetime, seconds: float) -> datetime:
-    """The moment so many seconds later (earlier where negative); the last (first) there is where that is past it.
+    """Return the moment so many seconds later (earlier where negative), limited to the range of datetime.
 
     The API server takes any int64 for a duration: `activeDeadlineSeconds: 9223372036854775807` is "never".
     """
@@ -19,7 +19,7 @@ def after(moment: datetime, seconds: float) -> datetime:
 
 
 def short(seconds: float) -> str:
-    """`7s`, `3m7s`, `2h3m`, `3d4h`: as kubectl, to two parts."""
+    """Return a duration as kubectl shows it, to two parts: `7s`, `3m7s`, `2h3m`, `3d4h`."""
     whole = max(0, int(seconds))
     parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):

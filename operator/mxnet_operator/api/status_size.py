@@ -10,17 +10,17 @@ import msgspec
 from mxnet_operator.api.types import Condition, MXJobStatus
 
 LONGEST_MESSAGE: Final = 1024
-"""Bytes of a condition's message; of an Event's the API server takes as many characters."""
+"""Maximum bytes of a condition's message; of an Event's the API server accepts as many characters."""
 LONGEST_STATUS: Final = 32 * 1024
-"""Bytes of a status as JSON."""
+"""Maximum bytes of a status as JSON."""
 _SHORT_MESSAGES: Final = (128, 64)
 """Bytes of each message of a status that would be longer than that; in JSON a control character takes six."""
 _SHORT_RESULTS: Final = (LONGEST_MESSAGE, 64)
-"""The same of its result."""
+"""Bytes of the result of a status that would be too long."""
 
 
 def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
-    """The text in at most `limit` (64 or more) bytes of UTF-8; a longer one loses its middle, and says so."""
+    """Return the text in at most `limit` (64 or more) bytes of UTF-8; a longer one loses its middle, and says so."""
     data = text.encode("utf-8", "replace")  # a lone surrogate becomes a question mark
     if len(data) <= limit:
         return data.decode()
@@ -32,15 +32,15 @@ def shortened(text: str, limit: int = LONGEST_MESSAGE) -> str:
 
 
 def says(stored: str, message: str) -> bool:
-    """Whether a stored message is this one, whole or shortened."""
+    """Return whether a stored message is this one, whole or shortened."""
     whole = shortened(message)
     return stored == whole or any(stored == shortened(whole, limit) for limit in _SHORT_MESSAGES)
 
 
 def within_bounds(status: MXJobStatus) -> MXJobStatus:
-    """The status with its messages shortened where it would be too long, and its result if that doesn't do.
+    """Return the status with its messages shortened where it would be too long, and its result if that doesn't suffice.
 
-    What a job goes on from (finished replicas, those that are replaced) is never cut.
+    Fields that a job continues from (replicas that are finished or being replaced) are never cut.
     """
     result = status.result
     for message_limit, result_limit in zip(_SHORT_MESSAGES, _SHORT_RESULTS, strict=True):

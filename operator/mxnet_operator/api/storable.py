@@ -1,8 +1,8 @@
-"""Values that every JSON database stores: what leaves for Airflow goes through here.
+"""Values that every JSON database can store, for whatever is passed to Airflow.
 
-PostgreSQL's `json` and `jsonb` refuse NaN, infinities, NUL and lone surrogates; Airflow's parts exchange integers of 64
+PostgreSQL's `json` and `jsonb` reject NaN, infinities, NUL and lone surrogates; Airflow's parts exchange integers of 64
 bits at most, and `jsonb` returns 1e20 as an integer; Airflow's serialization keeps keys such as `__classname__` to
-itself. One value that is refused ends a task, and one in a trigger's event ends Airflow's triggerer. A replica can
+itself. One value that is rejected ends a task, and one in a trigger's event ends Airflow's triggerer. A replica can
 write any of them.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 LONGEST_TEXT: Final = 32 * 1024
-"""Characters of one text; Kubernetes itself keeps a condition's message below that."""
+"""Maximum characters of one text; Kubernetes itself keeps a condition's message below that."""
 
 DEEPEST: Final = 32
-"""Levels of lists and mappings within each other."""
+"""Maximum levels of lists and mappings within each other."""
 
 TOO_DEEP: Final = "(nested too deeply)"
 
@@ -24,7 +24,7 @@ _TOO_LARGE: Final = 2**63
 
 
 def storable(value: Any, depth: int = DEEPEST) -> Any:
-    """The value as JSON that any database stores; pure, and the same again for what it returns.
+    """Return the value as JSON that any database stores; pure and idempotent.
 
     Numbers that aren't finite or need more than 64 bits become None, NUL and lone surrogates U+FFFD, keys texts. Texts
     and nesting are cut at a bound. Anything else than JSON becomes its text.
@@ -46,7 +46,7 @@ def storable(value: Any, depth: int = DEEPEST) -> Any:
 
 
 def storable_text(text: str) -> str:
-    """The text without what databases refuse, cut at LONGEST_TEXT."""
+    """Return the text without what databases reject, cut at LONGEST_TEXT."""
     cut, left_out = text[:LONGEST_TEXT], len(text) - LONGEST_TEXT
     kept = _REFUSED.sub("\N{REPLACEMENT CHARACTER}", cut)
     if left_out <= 0:
@@ -57,13 +57,13 @@ def storable_text(text: str) -> str:
 
 
 def storable_key(key: Any) -> str:
-    """The key as text; one that begins with two underscores keeps one, since Airflow takes such keys for its own."""
+    """Return the key as text; of two leading underscores one is kept, since Airflow reserves such keys."""
     text = storable_text(key if isinstance(key, str) else str(key))
     return f"_{text.lstrip('_')}" if text.startswith("__") else text
 
 
 def json_or_text(text: str) -> Any:
-    """What a script meant by its message: the JSON value, else the text itself, also where that is nested too deeply.
+    """Return the JSON value of a script's message, else the text itself, also where that is nested too deeply.
 
     NaN and Infinity, which Python's `json.dumps` writes, are read as numbers: `storable` makes None of them.
     """
@@ -77,7 +77,7 @@ def json_or_text(text: str) -> Any:
 
 
 def _levels(value: Any) -> int:
-    """How many lists and mappings are within each other."""
+    """Return how many lists and mappings are within each other."""
     levels, inner = 0, [value]
     while inner := [each for each in inner if isinstance(each, list | dict)]:
         levels += 1

@@ -1,4 +1,4 @@
-"""Structural schemas of CRDs as the API server applies them: check, prune and default a value, in its own words.
+"""Structural schemas of CRDs as the API server applies them: validate, prune and default a value.
 
 A structural schema is the subset of OpenAPI v3 that a CRD may use (KEP 1979-object-pruning). Only what our schemas
 use is implemented: type, required, properties, additionalProperties, items, enum, bounds, defaults,
@@ -23,7 +23,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One mistake: where it is, which kind it is (a cause's reason in a Status), and what is expected."""
+    """Validation error: its path, its kind (a cause's reason in a Status), and what is expected."""
 
     path: str
     reason: str
@@ -31,22 +31,22 @@ class FieldError(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """The mistake in one line: `spec.jobMode: Required value`."""
+        """Error in one line: `spec.jobMode: Required value`."""
         return f"{self.path}: {self.detail}" if self.path else self.detail
 
 
 def invalid(path: str, value: Any, why: str) -> FieldError:
-    """A value of the right type that can't be accepted."""
+    """Return the error of a value of the right type that is not accepted."""
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {why}")
 
 
 def structural_errors(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
-    """Every mistake of `value` against `schema`, in the order of the schema; empty if there is none."""
+    """Return every error of `value` against `schema`, in the order of the schema; empty if there is none."""
     return list(_errors(schema, value, path))
 
 
 def prune(schema: Schema, value: Any, path: str = "") -> list[str]:
-    """Drop in place the fields that the schema doesn't know; returns their paths, as `spec.bogus`.
+    """Drop in place the fields that the schema doesn't know; return their paths, as `spec.bogus`.
 
     The header of an object (apiVersion, kind, metadata) is never pruned: the server knows it without a schema.
     """
@@ -56,7 +56,7 @@ def prune(schema: Schema, value: Any, path: str = "") -> list[str]:
 
 
 def drop_nulls(schema: Schema, value: Any, *, defaulted: bool = False) -> None:
-    """Drop in place what is null where the schema knows a field and no default for it, as the server does.
+    """Drop in place each null where the schema knows a field and no default for it, as the server does.
 
     A null in a list, or in a field that the schema doesn't know, stays. With `defaulted`, fields go that the server
     would fill with their default.
@@ -77,7 +77,7 @@ def drop_nulls(schema: Schema, value: Any, *, defaulted: bool = False) -> None:
 
 
 def apply_schema_defaults(schema: Schema, value: Any) -> None:
-    """Fill in place the defaults of fields that are missing in an object that is there."""
+    """Fill in place the defaults of missing fields of objects that are present."""
     if isinstance(value, dict):
         for name, child in schema.get("properties", {}).items():
             if value.get(name) is None and "default" in child:
@@ -95,14 +95,14 @@ def apply_schema_defaults(schema: Schema, value: Any) -> None:
 
 
 def join(path: str, key: str) -> str:
-    """The path of a field below `path`, as the API server writes it where a rule is broken."""
+    """Return the path of a field below `path`, as the API server writes it where a rule is violated."""
     if not _PLAIN_KEY.fullmatch(key):
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
 
 
 def _below(path: str, key: str) -> str:
-    """The path of a field below `path`, as the API server writes it of a field's type: the key as it is."""
+    """Return the path of a field below `path`, as the API server writes it for a type error: the key as it is."""
     return f"{path}.{key}" if path else key
 
 

@@ -1,4 +1,4 @@
-"""The v1 MXJob as msgspec types: camelCase on the wire, snake_case here, immutable once decoded.
+"""Types of the v1 MXJob in msgspec: camelCase on the wire, snake_case here, immutable once decoded.
 
 The fields are training-operator 1.8.1's, plus the optional additions that are marked as ours. The CRD is generated
 from these types (`api/crd.py`): a description, a bound or an enumeration is written here and nowhere else.
@@ -22,13 +22,13 @@ _INT64 = {"format": "int64"}
 _PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 
 POD_TEMPLATE: Final = "x-pod-template"
-"""Where the generated schema of a template belongs in a job's (`api/schemas.py` puts it there)."""
+"""Placeholder for the generated schema of a pod template (`api/schemas.py` puts it there)."""
 
 Int32 = Annotated[int, Meta(ge=0, extra_json_schema=_INT32)]
 MAX_RESULT = 4096
-"""Characters; the kubelet keeps so many bytes of a termination message."""
+"""Maximum characters; the kubelet keeps so many bytes of a termination message."""
 MAX_REPLICAS = 10_000
-"""Pods of one type. ps-lite meets its own limits far below; a typo must not become a million pods."""
+"""Maximum pods of one type. ps-lite meets its own limits far below; a typo must not become a million pods."""
 
 Replicas = Annotated[int, Meta(ge=0, le=MAX_REPLICAS, extra_json_schema={"format": "int32"})]
 Int64 = Annotated[int, Meta(ge=0, extra_json_schema=_INT64)]
@@ -64,25 +64,40 @@ class ReplicaSpec(ApiStruct, frozen=True, kw_only=True):
 
 
 class SchedulingPolicy(ApiStruct, frozen=True, kw_only=True):
-    """SchedulingPolicy describes how the pods of a job are scheduled together. It is accepted, but has no effect."""
+    """SchedulingPolicy describes how the pods of a job are scheduled together, where there is a gang scheduler."""
 
     min_available: Annotated[
-        Int32 | None, Meta(description="minAvailable is the number of pods that must be schedulable at once.")
+        Int32 | None,
+        Meta(
+            description="minAvailable is the number of pods that are placed at once or not at all. Defaults to all pods"
+            " of the job."
+        ),
     ] = None
-    queue: Annotated[ObjectName | None, Meta(description="queue is the name of the gang scheduler's queue.")] = None
+    queue: Annotated[
+        ObjectName | None,
+        Meta(description="queue is the name of Volcano's queue. Kueue's is a label."),
+    ] = None
     min_resources: Annotated[
         dict[str, Any] | None,
         Meta(
-            description="minResources is the minimum of resources that the pods need together.",
+            description="minResources is the minimum of resources that the pods need together. Defaults to the sum of"
+            " what the first minAvailable pods request; scheduler-plugins gets no default.",
             extra_json_schema={**_PRESERVE},
         ),
     ] = None
     priority_class: Annotated[
-        ObjectName | None, Meta(description="priorityClass is the name of the PriorityClass of the pod group.")
+        ObjectName | None,
+        Meta(
+            description="priorityClass is the name of the PriorityClass of the pod group, and of pods whose template"
+            " has none. Defaults to that of the templates, where all have the same."
+        ),
     ] = None
     schedule_timeout_seconds: Annotated[
         Int32 | None,
-        Meta(description="scheduleTimeoutSeconds is the time in seconds within which the pod group must be scheduled."),
+        Meta(
+            description="scheduleTimeoutSeconds is the time in seconds, counted from when the pods are created, after"
+            " which the job fails unless minAvailable of them have been placed."
+        ),
     ] = None
 
 
@@ -330,7 +345,7 @@ class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """How caches and queues name the object: `namespace/name`."""
+        """Key in caches and work queues: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -1,4 +1,4 @@
-"""Whether the API server takes a manifest as a job: one message per mistake, with the field and what is expected."""
+"""Validation of a manifest as the API server does it: one message per error, with the field and what is expected."""
 
 import difflib
 import re
@@ -8,10 +8,9 @@ from typing import Any, TypeGuard
 import msgspec
 
 from mxnet_operator.api import kinds
+from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.metadata_rules import annotation_errors, label_errors
-from mxnet_operator.api.older.rules import rules_of
-from mxnet_operator.api.older.transition_rules import transition_rules_of
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, job_schema
 from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
@@ -21,10 +20,10 @@ __all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate
 
 
 def validate(manifest: Any) -> list[FieldError]:
-    """Every reason for which the API server would refuse a manifest of any of our kinds; empty if it would take it.
+    """Return every reason for which the API server would reject a manifest of any of our kinds; empty if it accepts it.
 
-    As on the server, the rules between fields are looked at only once each field is well-formed, and a null stands for
-    nothing. Unknown fields are not an error here: see `unknown_fields`; nor is what only the pod template's complete
+    As on the server, the rules between fields are checked only once each field is well-formed, and a null is an absent
+    field. Unknown fields are not an error here: see `unknown_fields`; nor is what only the pod template's complete
     schema knows: see `template_errors`.
     """
     if not isinstance(manifest, dict):
@@ -34,11 +33,11 @@ def validate(manifest: Any) -> list[FieldError]:
     kind = _kind(manifest)
     manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
-    return [*_label_errors(manifest), *(errors or _broken(rules_of(kind), manifest))]
+    return [*_label_errors(manifest), *(errors or _broken(definition_of(kind).rules, manifest))]
 
 
 def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a manifest as the server stores it: without the fields that are null."""
+    """Return a copy of a manifest as the server stores it: without the fields that are null."""
     copied: dict[str, Any] = _copy(manifest)
     drop_nulls(job_schema(_kind(manifest)), copied, defaulted=True)
     if isinstance(metadata := copied.get("metadata"), dict):
@@ -47,9 +46,9 @@ def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
-    """What is of the wrong type, or missing, deep in a pod template, where the CRD's schema doesn't go.
+    """Return what has the wrong type, or is missing, deep in a pod template, which the CRD's schema does not cover.
 
-    The API server takes such a job and refuses its pods.
+    The API server accepts such a job and rejects its pods.
     """
     schema = complete_schema(_kind(manifest))
     copied = without_nulls(manifest)
@@ -58,31 +57,31 @@ def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
 
 
 def missing_fields(manifest: Any) -> list[FieldError]:
-    """Fields that only a rule asks for, since a form does without them; looked for also where others are malformed."""
+    """Return the errors of missing fields that only a rule requires; checked also where others are malformed."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("spec"), dict):
         return []
-    return _broken((rule for rule in rules_of(_kind(manifest)) if rule.required), manifest)
+    return _broken((rule for rule in definition_of(_kind(manifest)).rules if rule.required), manifest)
 
 
 def validate_update(old: Any, new: Any) -> list[FieldError]:
-    """What speaks against a valid manifest taking the place of the stored one, for the API server as well."""
+    """Return the errors of a valid manifest as a replacement of the stored one, as the API server finds them."""
     return [
         FieldError((path + rule.field).lstrip("."), "FieldValueInvalid", f"Invalid value: {rule.message}")
-        for rule in transition_rules_of(_kind(new))
+        for rule in definition_of(_kind(new)).transitions
         for (path, before), (_, after) in zip(_places(rule.at, old), _places(rule.at, new), strict=True)
         if not rule.allows(before, after)
     ]
 
 
 def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
-    """Fields that the server would drop from the job or its pods, with the name that was probably meant."""
+    """Return fields that the server would drop from the job or its pods, with the name that was probably meant."""
     pruned = _copy(manifest)
     schema = complete_schema(_kind(manifest))
     return [FieldError(path, "FieldValueInvalid", _unknown(schema, path)) for path in prune(schema, pruned)]
 
 
 def decode(manifest: bytes | dict[str, Any]) -> MXJob:
-    """The job in a manifest that is valid.
+    """Return the job in a valid manifest.
 
     Raises:
         msgspec.ValidationError: a field has the wrong type (the manifest was not validated).
@@ -112,7 +111,7 @@ def _broken(rules: Iterable[Rule], manifest: dict[str, Any]) -> list[FieldError]
 
 
 def _kind(manifest: dict[str, Any]) -> Kind:
-    """The kind that a manifest is of, or most probably meant to be."""
+    """Return the kind that a manifest is of, or most probably meant to be."""
     api_version = manifest.get("apiVersion")
     group = api_version.partition("/")[0] if isinstance(api_version, str) else ""
     kind = manifest.get("kind")
@@ -153,7 +152,7 @@ def _header_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
 
 
 def _label_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
-    """What is wrong in labels and annotations that are well-formed."""
+    """Yield the errors in labels and annotations that are well-formed."""
     metadata = manifest.get("metadata")
     for field, errors in (("labels", label_errors), ("annotations", annotation_errors)):
         entries = metadata.get(field) if isinstance(metadata, dict) else None
@@ -166,7 +165,7 @@ def _maps_strings(entries: Any) -> TypeGuard[dict[str, str]]:
 
 
 def _places(at: tuple[str, ...], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each value at a path of a well-formed object, with its own path; none where a part of the way is missing."""
+    """Yield each value at a path of a well-formed object, with its own path; none where a part of it is missing."""
     if not at:
         yield path, value
         return

@@ -1,12 +1,13 @@
-"""What a job waits for, or what is wrong with it while it goes on: read from its conditions, for every client alike."""
+"""Reasons why a job waits, or what is wrong with it while it runs, read from its conditions for every client."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
 
 WAITING: Final = {
     conditions.SUSPENDED: "True",
+    conditions.ADMITTED: "False",
     conditions.RESTARTING: "True",
     conditions.PODS_SCHEDULED: "False",
     conditions.PODS_STARTED: "False",
@@ -18,22 +19,22 @@ WAITING: Final = {
     conditions.SCHEDULER_LEFT: "True",
     conditions.EXIT_CODE_UNKNOWN: "True",
 }
-"""The conditions that tell of a wait or of trouble, each with the status in which it does."""
+"""Conditions that report a wait or trouble, each with the status in which it does."""
 STATES: Final = frozenset({conditions.CREATED, conditions.RUNNING, conditions.SUCCEEDED, conditions.FAILED})
-"""Those that only say how far the job has come."""
+"""Conditions that only report progress."""
 
 
 def waiting_reasons(job: Mapping[str, Any]) -> tuple[str, ...]:
-    """One line each, as the controller says it; none for a job that is over, whose last message says all.
+    """Return one line per reason, as the controller states it; none for a finished job, whose last message says all.
 
-    A suspended job waits for nothing but its queue, or its user.
+    A suspended job waits only for its queue, in Kueue's words, or its user.
     """
     state = conditions.job_state(job)
     if state in conditions.TERMINAL:
         return ()
     found = [c for c in (job.get("status") or {}).get("conditions") or () if _waits(c)]
     if state == conditions.SUSPENDED:
-        return tuple(f"{_line(c)}{_by_whom(job)}" for c in found if c.get("type") == conditions.SUSPENDED)
+        return _of_suspended(job, found)
     return tuple(dict.fromkeys(_line(condition) for condition in found))
 
 
@@ -43,11 +44,15 @@ def _waits(condition: Mapping[str, Any]) -> bool:
 
 
 def _line(condition: Mapping[str, Any]) -> str:
-    """The first line of its message; a failure's goes on with the end of a log."""
+    """Return the first line of a condition's message; a failure's goes on with the end of a log."""
     message = str(condition.get("message") or condition.get("reason") or condition.get("type") or "")
     return next((line.strip().removesuffix(":") for line in message.splitlines() if line.strip()), "")
 
 
-def _by_whom(job: Mapping[str, Any]) -> str:
-    queue = (job["metadata"].get("labels") or {}).get(names.QUEUE_LABEL)
-    return f" It waits in the queue {queue}." if queue else " Its spec.runPolicy.suspend is true."
+def _of_suspended(job: Mapping[str, Any], found: list[Mapping[str, Any]]) -> tuple[str, ...]:
+    by_type = {condition.get("type"): _line(condition) for condition in found}
+    said, queue = by_type.get(conditions.SUSPENDED, ""), by_type.get(conditions.ADMITTED)
+    if ((job.get("spec") or {}).get("runPolicy") or {}).get("suspend"):
+        return (f"{said} Its spec.runPolicy.suspend is true.".strip(),)
+    told = queue or said  # Suspended says no more than which queue that is.
+    return (told,) if told else ()

@@ -1,4 +1,4 @@
-"""What an unquoted word of YAML means to kubectl, which PyYAML reads otherwise: `y`, `1e3`, `0o14`, `1:30`, a date.
+"""Unquoted YAML scalars as kubectl reads them, unlike PyYAML: `y`, `1e3`, `0o14`, `1:30`, a date.
 
 kubectl reads YAML by sigs.k8s.io/yaml, a go-yaml v2, and makes JSON of it: dates stay text, and `y` is true.
 """
@@ -22,11 +22,11 @@ _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
 _OCTAL: Final = re.compile(r"([-+]?)0([0-7]+)")
 _LARGEST: Final = 2**64
 _LONGEST: Final = 1000
-"""No number that JSON has is written in more characters; Python refuses integers of more than 4300."""
+"""Maximum characters of a number in JSON; Python rejects integers of more than 4300 digits."""
 
 
 def plain_value(text: str) -> Any:
-    """The value of an unquoted scalar: None, a bool, an int, a float, or the text itself."""
+    """Return the value of an unquoted scalar: None, a bool, an int, a float, or the text itself."""
     if text in _WORDS:
         return _WORDS[text]
     if not text or text[0] not in "+-.0123456789" or len(text) > _LONGEST:
@@ -44,7 +44,7 @@ def plain_value(text: str) -> Any:
 
 
 def plain_tag(text: str) -> str:
-    """The tag of an unquoted scalar."""
+    """Return the tag of an unquoted scalar."""
     if text == "<<":
         return f"{TAG}merge"
     value = plain_value(text)
@@ -53,5 +53,5 @@ def plain_tag(text: str) -> str:
 
 
 def json_number(real: float) -> int | float:
-    """A number as JSON's writers in Go have it: 1000 for 1e3, and 1.0 is an integer."""
+    """Return a number as JSON's writers in Go have it: 1000 for 1e3, and 1.0 is an integer."""
     return int(real) if real.is_integer() and abs(real) < 1e21 else real

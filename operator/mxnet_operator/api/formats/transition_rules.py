@@ -1,30 +1,24 @@
-"""What may become of a stored job: numbers of replicas stay, unless the job is suspended, in every form.
+"""Rules for updates of a stored job: in every format counts of replicas stay, unless the job is suspended.
 
-A change of form is none of numbers: a job that its user rewrites as v1 is looked at as a new manifest. A finished job
-of v1 keeps the whole of its replicas' specs: they say what its result is the result of.
+A change of format alone is no change of counts: a job that its user rewrites as v1 is checked as a new manifest. A
+finished job of v1 keeps the whole of its replicas' specs: they say what its result is the result of.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL
-from mxnet_operator.api.kinds import FIORAVANZO, MLKUBE, MXJOB, MXNETJOB, Kind
-from mxnet_operator.api.older.lists import DEFAULT_TYPE, counts, type_in_cel
-from mxnet_operator.api.older.refusals import SPEC
+from mxnet_operator.api.formats.lists import counts, type_in_cel
+from mxnet_operator.api.formats.refusals import SPEC
 from mxnet_operator.api.rules import TransitionRule
 
 _WHY: Final = "processes of MXNet can't join or leave a running job"
 
 
-def transition_rules_of(kind: Kind) -> tuple[TransitionRule, ...]:
-    """Those of a kind's definition."""
-    return _RULES[kind.name]
-
-
 def _stay(
     field: str, same: Callable[[str, str], str], read: Callable[[Any], Iterable[tuple[str, int]]]
 ) -> TransitionRule:
-    """The rule for replicas at `spec.<field>`: CEL that compares one spec with another, and how numbers are read."""
+    """Return the rule for replicas at `spec.<field>`, from CEL that compares two specs and a reader of counts."""
 
     def allows(old: Any, new: Any) -> bool:
         if any(_is_suspended(spec) or field not in spec for spec in (old, new)):
@@ -65,9 +59,11 @@ def _count(entry: str) -> str:
     return f"(has({entry}.replicas) ? {entry}.replicas : 1)"
 
 
-def _map(field: str) -> TransitionRule:
+def counts_of_map_stay(field: str) -> TransitionRule:
+    """Return the rule for a map of replicas by type."""
+
     def same(one: str, other: str) -> str:
-        """Every type with replicas in one spec has as many in the other, in whatever case it is written."""
+        """Return CEL: every type with replicas in one spec has as many in the other, in whatever case it is written."""
         of_one, of_other = f"{one}.{field}", f"{other}.{field}"
         equal = f"{_count(f'{of_other}[u]')} == {_count(f'{of_one}[t]')}"
         exists = f"{of_other}.exists(u, u.lowerAscii() == t.lowerAscii() && {equal})"
@@ -76,8 +72,8 @@ def _map(field: str) -> TransitionRule:
     return _stay(field, same, lambda specs: ((name, spec.get("replicas", 1)) for name, spec in specs.items()))
 
 
-def _list(group: str) -> TransitionRule:
-    default = DEFAULT_TYPE[group]
+def counts_of_list_stay(default: str) -> TransitionRule:
+    """Return the rule for a list of replicas, in which an entry without a type is of the `default` one."""
 
     def same(one: str, other: str) -> str:
         equal = f"{type_in_cel('u', default)} == {type_in_cel('r', default)} && {_count('u')} == {_count('r')}"
@@ -93,7 +89,7 @@ def _finished_stays(old: Any, new: Any) -> bool:
     return before is None or after is None or bool(before == after)
 
 
-_FINISHED: Final = TransitionRule(
+FINISHED_STAYS: Final = TransitionRule(
     at=(),
     field=".spec.mxReplicaSpecs",
     cel=(
@@ -105,10 +101,3 @@ _FINISHED: Final = TransitionRule(
     message="the job is finished, and its result is that of the replicas that it had: delete it, or make another job",
     allows=_finished_stays,
 )
-
-_RULES: Final[Mapping[str, tuple[TransitionRule, ...]]] = {
-    MXJOB.name: (_map("mxReplicaSpecs"), _list(MXJOB.group), _FINISHED),
-    MXNETJOB.name: (_map("replicaSpecs"),),
-    FIORAVANZO.name: (_list(FIORAVANZO.group),),
-    MLKUBE.name: (_list(MLKUBE.group),),
-}

@@ -1,13 +1,13 @@
-"""A manifest of an older form rewritten as v1, for good: with what changed, and without what only the server writes."""
+"""Conversion of a manifest of an older API version to v1: with the changes, without the server's own fields."""
 
 from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.formats.form import Path
+from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.forms import form_of, spec_to_v1
-from mxnet_operator.api.forms.form import Path
-from mxnet_operator.api.forms.v1 import V1
 from mxnet_operator.api.kinds import MXJOB
 
 _OF_THE_SERVER: Final = (
@@ -25,23 +25,23 @@ _OF_KUBECTL: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Of a field of the converted manifest, why it is not what was written."""
+    """Reason why a field of the converted manifest differs from what was written."""
 
     path: Path
     text: str
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """A v1 manifest, and what changed."""
+    """Converted v1 manifest, with the changes."""
 
     manifest: dict[str, Any]
     remarks: tuple[Remark, ...]
 
 
 def convert(manifest: dict[str, Any]) -> Conversion | None:
-    """The v1 manifest of a job without errors, ready to be created or to replace it; None if it is one already.
+    """Return the v1 manifest of a valid job, ready to be created or to replace it; None if it is one already.
 
-    Two manifests of one form that mean the same become the same; a converted one is not converted again.
+    Two manifests of one format that mean the same become the same; a converted one is not converted again.
     """
     form = form_of(manifest)
     if form is V1:

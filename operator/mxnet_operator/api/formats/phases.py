@@ -1,14 +1,14 @@
-"""The status words of the list forms (jzp1025/mx-operator's): phase, reason, and a list of replicaStatuses.
+"""Status of the list formats (jzp1025/mx-operator's): phase, reason, and a list of replicaStatuses.
 
 `state` is not among them: the documents' Running, Succeeded and Failed are also ours, in the same place, and where they
-have Unknown ours says more (Created, Restarting, Suspended). Argo and the command line need the one word of every form.
+have Unknown ours says more (Created, Restarting, Suspended). Argo and the command line need one word of every format.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.forms.form import Status
+from mxnet_operator.api.formats.form import Status
 from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
 
 CLEAN_UP: Final = "CleanUp"
@@ -23,11 +23,11 @@ _PHASES: Final = {
     conditions.FAILED: "Failed",
 }
 _SPOKEN_OF: Final = (conditions.RESTARTING, conditions.FAILED)
-"""The states of which `reason` tells the cause."""
+"""States whose cause `reason` states."""
 
 
 def list_words(type_key: str) -> Callable[[MXJobStatus, bool], dict[str, Any]]:
-    """The words of a list form; `type_key` is its name of an entry's type."""
+    """Return the function that writes a list format's status; `type_key` is its name of an entry's type."""
 
     def words(status: MXJobStatus, pods_left: bool) -> dict[str, Any]:
         if not status.state:
@@ -45,9 +45,9 @@ def list_words(type_key: str) -> Callable[[MXJobStatus, bool], dict[str, Any]]:
 
 
 def read_list_status(status: Status) -> Status:
-    """A list form's status in v1's words.
+    """Return a list format's status in v1's fields.
 
-    What the form's first operator wrote has no conditions like ours: of a job that it finished, one is made from the
+    The format's first operator wrote no conditions like ours: of a job that it finished, one is derived from the
     state, so that it doesn't run again.
     """
     read = counts_as_map(status)
@@ -63,9 +63,9 @@ def read_list_status(status: Status) -> Status:
 
 
 def counts_as_map(status: Status) -> Status:
-    """A copy of a status, its list of replicaStatuses, if it is one, turned into v1's map.
+    """Return a copy of a status whose list of replicaStatuses, if it has one, is v1's map.
 
-    A v1 job has the list for a moment, when its user has just rewritten it from a list form.
+    A v1 job has the list for a moment after its user has rewritten it from a list format.
     """
     counts = status.get("replicaStatuses")
     return {**status, "replicaStatuses": dict(map(_counts, counts))} if isinstance(counts, list) else dict(status)

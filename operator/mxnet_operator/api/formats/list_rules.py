@@ -1,10 +1,11 @@
-"""What must hold of a list of replicas, as kubeflow.org/v1alpha1, fioravanzo.org and mxnet.mlkube.io have it."""
+"""Rules for a list of replicas, as kubeflow.org/v1alpha1, fioravanzo.org and mxnet.mlkube.io have it."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.older.lists import (
-    DEFAULT_TYPE,
+from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
+from mxnet_operator.api.formats.lists import (
     DIST,
     LOCAL,
     SCHEDULER,
@@ -16,16 +17,15 @@ from mxnet_operator.api.older.lists import (
     type_in_cel,
     type_of,
 )
-from mxnet_operator.api.older.refusals import ENTRY, LIST, SPEC, no_field
+from mxnet_operator.api.formats.refusals import ENTRY, LIST, ONLY_V1, SPEC, no_field
 from mxnet_operator.api.rules import NO_REPLICA, NO_SCHEDULER, TOO_LONG, Rule, main_container, names_fit
 
 _COUNT: Final = "(has(r.replicas) ? r.replicas : 1)"
 _CHIEF: Final = "self.terminationPolicy.chief"
 
 
-def list_rules(group: str) -> tuple[Rule, ...]:
-    """What holds of a list of replicas in any of its kinds."""
-    default = DEFAULT_TYPE[group]
+def list_rules(default: str) -> tuple[Rule, ...]:
+    """Return the rules for a list of replicas in any of its kinds; an entry without a type is of the `default` one."""
     kind = type_in_cel("r", default)
 
     def differ(entries: Any) -> bool:
@@ -85,9 +85,8 @@ def list_rules(group: str) -> tuple[Rule, ...]:
     )
 
 
-def has_a_scheduler(group: str) -> Rule:
-    """The documents' sentence: a job must have 1 and only 1 scheduler; a local one has none."""
-    default = DEFAULT_TYPE[group]
+def has_a_scheduler(default: str) -> Rule:
+    """Return the documents' rule that a job must have 1 and only 1 scheduler; a local one has none."""
 
     def has_one(spec: Any) -> bool:
         entries = spec.get("replicaSpecs")
@@ -106,9 +105,8 @@ def has_a_scheduler(group: str) -> Rule:
     )
 
 
-def chief_rules(group: str) -> tuple[Rule, ...]:
-    """What holds of terminationPolicy.chief."""
-    default = DEFAULT_TYPE[group]
+def chief_rules(default: str) -> tuple[Rule, ...]:
+    """Return the rules for terminationPolicy.chief."""
     at = (*SPEC, "terminationPolicy", "chief")
 
     def is_there(spec: Any) -> bool:
@@ -145,9 +143,8 @@ def chief_rules(group: str) -> tuple[Rule, ...]:
     )
 
 
-def mode_rules(group: str) -> tuple[Rule, ...]:
-    """What deepinsight validated itself: its modes local and dist (`pkg/spec/mx_job.go`)."""
-    default = DEFAULT_TYPE[group]
+def mode_rules(default: str) -> tuple[Rule, ...]:
+    """Return the rules that deepinsight itself validated: its modes local and dist (`pkg/spec/mx_job.go`)."""
     kind = type_in_cel("r", default)
 
     def local_is_a_worker(spec: Any) -> bool:
@@ -185,3 +182,13 @@ def mode_rules(group: str) -> tuple[Rule, ...]:
             holds=dist_has_all,
         ),
     )
+
+
+def only_lists(group: str, *, port: str, not_port: str, without: tuple[str, ...]) -> Iterator[Rule]:
+    """Yield the rules of a kind that has only a list; `without` are fields that the other list formats have."""
+    yield no_field("mxReplicaSpecs", f"{group} has the list replicaSpecs")
+    for field in ("runPolicy", "successPolicy", *FLAT_FIELDS):
+        yield no_field(field, ONLY_V1)
+    for field in without:
+        yield no_field(field, f"{group} has none: `mxjob convert` makes it {names.API_VERSION}")
+    yield no_field(not_port, f"is called {port} in {group}", at=ENTRY)

@@ -6,21 +6,21 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.forms.form import Note, Path, Spec
-from mxnet_operator.api.forms.templates import port_conflicts, port_of, port_path, with_port, without
-from mxnet_operator.api.older.lists import SCHEDULER, chief_asked_for, type_of
+from mxnet_operator.api.formats.form import Note, Path, Spec
+from mxnet_operator.api.formats.lists import SCHEDULER, chief_asked_for, type_of
+from mxnet_operator.api.formats.templates import port_conflicts, port_of, port_path, with_port, without
 from mxnet_operator.api.structural import FieldError
 
 TRAINING: Final = "MXTrain"
 RESTARTED: Final = "ExitCode"
-"""restartPolicy where servers and workers "are automatically restarted if they exit": fioravanzo.org and v1alpha1."""
+"""Default restartPolicy of fioravanzo.org and v1alpha1: replicas "are automatically restarted if they exit"."""
 
 
 class ListDefaults(msgspec.Struct, frozen=True):
-    """What tells one list form from another."""
+    """Differences between the list formats."""
 
     entry_type: str
-    """Of an entry that names none."""
+    """Replica type of an entry that names none."""
     port_field: str
     port: int
     clean_pod_policy: str
@@ -29,16 +29,16 @@ class ListDefaults(msgspec.Struct, frozen=True):
 
 
 def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
-    """How a spec of a list form becomes v1's."""
+    """Return the function that converts a spec of a list format to v1's."""
 
     def convert(spec: Spec, note: Note) -> Spec:
         mode = spec.get("jobMode")
-        note(("spec", "jobMode"), f"was {mode}: v1 knows it by the replicas" if mode else "every list form trains")
+        note(("spec", "jobMode"), f"was {mode}: v1 knows it by the replicas" if mode else "a list of replicas trains")
         specs = {}
         for entry in spec["replicaSpecs"]:
             name = names.canonical_type(type_of(entry, defaults.entry_type)) or ""
             if not entry.get("mxReplicaType"):
-                note(("spec", "mxReplicaSpecs", name), "named no type: the form's default")
+                note(("spec", "mxReplicaSpecs", name), "named no type: the format's default")
             specs[name] = _replica(entry, defaults, spec, ("spec", "mxReplicaSpecs", name), note)
         ordered = {name: specs[name] for name in names.REPLICA_TYPES if name in specs}
         note(("spec", "mxReplicaSpecs"), "was the list spec.replicaSpecs")
@@ -56,7 +56,7 @@ def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
 
 
 def list_conflicts(defaults: ListDefaults) -> Callable[[Spec], Iterator[FieldError]]:
-    """What is ambiguous in a spec of a list form: a port that is given twice."""
+    """Return the errors of ambiguous fields in a spec of a list format: a port that is given twice."""
 
     def conflicts(spec: Spec) -> Iterator[FieldError]:
         for position, entry in enumerate(spec["replicaSpecs"]):
@@ -75,13 +75,13 @@ _LEFT_OUT: Final = {
 def _run_policy(spec: Spec, defaults: ListDefaults, specs: dict[str, Any], note: Note) -> dict[str, Any]:
     written = spec.get("cleanupPodPolicy")
     clean = written or defaults.clean_pod_policy
-    was = "was cleanupPodPolicy" if written else f"was the form's default, {clean}"
+    was = "was cleanupPodPolicy" if written else f"was the format's default, {clean}"
     note(("spec", "runPolicy", "cleanPodPolicy"), was)
     policy: dict[str, Any] = {"cleanPodPolicy": clean}
     if defaults.retryable and any(each["restartPolicy"] == RESTARTED for each in specs.values()):
         policy["exitCodes"] = {"retryable": list(defaults.retryable)}
         first, last = defaults.retryable[0], defaults.retryable[-1]
-        note(("spec", "runPolicy", "exitCodes"), f"the form's table: {first} to {last} are retried, the others final")
+        note(("spec", "runPolicy", "exitCodes"), f"the format's table: {first} to {last} are retried, the others final")
     return policy
 
 
@@ -97,7 +97,7 @@ def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Pa
     template = entry["template"]
     restart = template["spec"].get("restartPolicy")
     policy = "Never" if restart == "Never" else RESTARTED
-    where = f"was template.spec.restartPolicy: {restart}" if restart else "the form restarts what exits"
+    where = f"was template.spec.restartPolicy: {restart}" if restart else "the format restarts what exits"
     if policy == RESTARTED:
         where += "; which exits are retried is the exit code's matter"
     note((*path, "restartPolicy"), where)
@@ -109,7 +109,7 @@ def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Pa
     if port_of(template) is None:
         port = entry.get(defaults.port_field)
         template = with_port(template, port or defaults.port)
-        was = f"was {defaults.port_field}" if port else f"was the form's default {defaults.port_field}"
+        was = f"was {defaults.port_field}" if port else f"was the format's default {defaults.port_field}"
         note((*path, "template", *port_path(template)), was)
     replicas = {"replicas": entry["replicas"]} if "replicas" in entry else {}
     return {**replicas, "restartPolicy": policy, "template": template}

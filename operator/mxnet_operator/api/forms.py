@@ -1,7 +1,7 @@
-"""The forms in which a job can be written, and the v1 job that each of them means.
+"""Readers and writers of every format in which a job can be written, to and from v1.
 
-`to_v1` is all that the rest of the system needs: it plans and builds v1 jobs only. `status_to_wire` says what became of
-one in the words of the form that its user chose. A form is decided by group, kind and shape, since the objects of
+`to_v1` is all that the rest of the system needs: it plans and builds v1 jobs only. `status_to_wire` writes a status in
+the fields of the format that its user chose. A format is decided by group, kind and shape, since the objects of
 mxjobs.kubeflow.org come back as v1 whatever version they were created as, and then recorded in `status.form`.
 """
 
@@ -10,33 +10,29 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.forms.fioravanzo import FIORAVANZO
-from mxnet_operator.api.forms.flat_v1 import FLAT_V1
-from mxnet_operator.api.forms.form import Form, Note, Path, Spec
-from mxnet_operator.api.forms.list_form import LIST_FORM
-from mxnet_operator.api.forms.mlkube import MLKUBE
-from mxnet_operator.api.forms.mxnetjob import MXNETJOB
-from mxnet_operator.api.forms.v1 import V1
-from mxnet_operator.api.forms.v1beta1 import V1BETA1
+from mxnet_operator.api.formats import FORMATS
+from mxnet_operator.api.formats.flat_types import BETA_FIELDS, FLAT_FIELDS
+from mxnet_operator.api.formats.flat_v1 import FLAT_V1
+from mxnet_operator.api.formats.form import Form, Note, Path, Spec
+from mxnet_operator.api.formats.list_form import LIST_FORM
+from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.v1beta1 import V1BETA1
 from mxnet_operator.api.kinds import MXJOB, kind_of
-from mxnet_operator.api.older.types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.api.validation import missing_fields, template_errors, validate, without_nulls
 
-__all__ = ["FORMS", "Form", "errors", "form_of", "spec_to_v1", "status_from_wire", "status_to_wire", "to_v1"]
-
-FORMS: Final = (V1, FLAT_V1, V1BETA1, LIST_FORM, FIORAVANZO, MLKUBE, MXNETJOB)
+__all__ = ["Form", "errors", "form_of", "spec_to_v1", "status_from_wire", "status_to_wire", "to_v1"]
 
 
 def form_of(manifest: dict[str, Any]) -> Form:
-    """The form that a manifest is written in: the one recorded in its status, else by its group, kind and shape.
+    """Return the format of a manifest: the one recorded in its status, else by its group, kind and shape.
 
-    A recorded form that the spec no longer has the shape of (its user rewrote it) is passed over.
+    A recorded format is ignored once the spec no longer has its shape (its user rewrote it).
     """
     kind = kind_of(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     if kind is not None and kind != MXJOB:
-        return next(form for form in FORMS if form.kind == kind)
+        return next(form for form in FORMATS if form.kind == kind)
     spec = manifest.get("spec") or {}
     if "replicaSpecs" in spec:
         return LIST_FORM
@@ -55,10 +51,10 @@ def form_of(manifest: dict[str, Any]) -> Form:
 
 
 def errors(manifest: Any) -> list[FieldError]:
-    """Every mistake in a manifest, in the terms of its own form; empty if it means a job that can run.
+    """Return every error in a manifest, in the terms of its own format; empty if it means a job that can run.
 
-    The API server refuses the same and in the same words, as far as its schema and rules can say it; what is wrong
-    deeper in a pod template it says of the pods.
+    The API server rejects the same in the same words, as far as its schema and rules can express it; it reports errors
+    deeper in a pod template when the pods are created.
     """
     # A status is not the user's to get right, and may be one that a form's first operator wrote.
     asked = (
@@ -72,9 +68,9 @@ def errors(manifest: Any) -> list[FieldError]:
 
 
 def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The v1 MXJob that a manifest without errors means: its own form's defaults written out, the same metadata.
+    """Return the v1 MXJob that a valid manifest means: its own format's defaults written out, the same metadata.
 
-    apiVersion and kind become v1's: whoever makes children of the job names it by its own (`form_of(manifest).kind`).
+    apiVersion and kind become v1's: children of the job are named by its own (`form_of(manifest).kind`).
     A status is turned back by `status_from_wire`. A v1 job is returned as it is.
     """
     form = form_of(manifest)
@@ -93,17 +89,17 @@ def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def spec_to_v1(manifest: dict[str, Any], note: Note) -> Spec:
-    """The spec of the v1 job; `note` hears of each field of it that is not what was written, and why."""
+    """Return the spec of the v1 job; `note` is called for each field of it that differs from what was written."""
     return form_of(manifest).spec_to_v1(without_nulls(manifest)["spec"], note)
 
 
 def status_to_wire(
     form: Form, job: dict[str, Any] | MXJob, status: MXJobStatus, *, pods_left: bool = False
 ) -> dict[str, Any]:
-    """A status as the API server stores it: v1's, the form's name, and the same again in the form's own words.
+    """Return a status as the API server stores it: v1's, the format's name, and the same in the format's own fields.
 
-    `pods_left`: whether pods of a finished job are still to be deleted (phase CleanUp). A form with phases
-    (`form.has_phases`) wants one more write when the last of them is gone: its phase is then Done or Failed.
+    `pods_left`: whether pods of a finished job are still to be deleted (phase CleanUp). A format with phases
+    (`form.has_phases`) needs one more write when the last of them is deleted: its phase is then Done or Failed.
     """
     built: dict[str, Any] = msgspec.to_builtins(status)
     if form is V1:
@@ -114,7 +110,7 @@ def status_to_wire(
 
 
 def status_from_wire(form: Form, status: dict[str, Any]) -> MXJobStatus:
-    """The status that was stored by `status_to_wire`: its inverse.
+    """Return the status that was stored by `status_to_wire`: its inverse.
 
     Raises:
         msgspec.ValidationError: it is not one that we write.

@@ -1,25 +1,25 @@
-"""Specs with the policies straight under `spec`: v1beta1's, and those of mxnet-operator's own v1."""
+"""Specs with the run policies directly in `spec`: v1beta1's, and those of mxnet-operator's own v1."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.forms.form import Note, Spec
-from mxnet_operator.api.older.types import FLAT_FIELDS
+from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
+from mxnet_operator.api.formats.form import Note, Spec
 from mxnet_operator.api.structural import FieldError, join
 
 CLEAN_POD_POLICY: Final = "All"
-"""The default of both, and of training-operator up to 1.5."""
+"""Default cleanPodPolicy of both, and of training-operator up to 1.5."""
 
 
 def flat_to_v1(spec: Spec, note: Note) -> Spec:
-    """The v1 spec: the policies move under runPolicy, labels become annotations."""
+    """Return the v1 spec: the policies move under runPolicy, labels become annotations."""
     policy = {field: spec[field] for field in FLAT_FIELDS if field in spec}
     for field in policy:
         note(("spec", "runPolicy", field), f"was spec.{field}")
     if not policy.get("cleanPodPolicy"):
         policy = {"cleanPodPolicy": CLEAN_POD_POLICY, **{k: v for k, v in policy.items() if k != "cleanPodPolicy"}}
-        note(("spec", "runPolicy", "cleanPodPolicy"), f"was the form's default, {CLEAN_POD_POLICY}; v1's is None")
+        note(("spec", "runPolicy", "cleanPodPolicy"), f"was the format's default, {CLEAN_POD_POLICY}; v1's is None")
     kept = {field: value for field, value in spec.items() if field not in (*FLAT_FIELDS, "mxReplicaSpecs")}
     specs = {
         replica_type: _replica(replica, ("spec", "mxReplicaSpecs", replica_type), note)
@@ -29,7 +29,7 @@ def flat_to_v1(spec: Spec, note: Note) -> Spec:
 
 
 def label_conflicts(spec: Spec) -> Iterator[FieldError]:
-    """Each replica whose label says another key than its annotation."""
+    """Yield an error for each replica whose label contradicts its annotation."""
     for replica_type, replica in spec["mxReplicaSpecs"].items():
         label, annotation = replica.get("label"), _annotations(replica["template"]).get(names.TUNER_KEY_ANNOTATION)
         if label and annotation is not None and label != annotation:

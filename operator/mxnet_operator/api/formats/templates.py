@@ -1,4 +1,4 @@
-"""What the older forms write beside a template and v1 writes in it: the port, the scheduler, and no restartPolicy."""
+"""Fields of older formats beside a template that v1 writes in it: the port, the scheduler, and no restartPolicy."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ Template = dict[str, Any]
 
 
 def with_port(template: Template, port: int) -> Template:
-    """The template whose `mxnet` container has a port named `mxjob-port`: this one, where it names none."""
+    """Return the template whose `mxnet` container has a port named `mxjob-port`: this one, where it names none."""
     if port_of(template) is not None:
         return template
     spec = template["spec"]
@@ -22,13 +22,13 @@ def with_port(template: Template, port: int) -> Template:
 
 
 def port_of(template: Template) -> Any:
-    """The number of the port named `mxjob-port`, or None."""
+    """Return the number of the port named `mxjob-port`, or None."""
     ports = _main(template).get("ports") or ()
     return next((port.get("containerPort") for port in ports if port.get("name") == names.PORT_NAME), None)
 
 
 def port_path(template: Template) -> tuple[str, ...]:
-    """Where that port stands in a template that has it."""
+    """Return the path of that port in a template that has it."""
     containers = template["spec"]["containers"]
     main = _main(template)
     position = next(i for i, port in enumerate(main["ports"]) if port.get("name") == names.PORT_NAME)
@@ -36,12 +36,12 @@ def port_path(template: Template) -> tuple[str, ...]:
 
 
 def without(template: Template, field: str) -> Template:
-    """The template whose pod spec lacks a field."""
+    """Return the template without one field of its pod spec."""
     return {**template, "spec": {name: value for name, value in template["spec"].items() if name != field}}
 
 
 def port_conflicts(path: str, field: str, port: int | None, template: Template) -> Iterator[FieldError]:
-    """The mistake that a port is given twice, and differently: beside the template at `path`, and in its container."""
+    """Yield the error of a port given twice with two values: beside the template at `path`, and in its container."""
     named = port_of(template)
     if port is not None and named is not None and port != named:
         why = f"Invalid value: {port}: ambiguous: the container's port {names.PORT_NAME} says {named}; give one of them"

@@ -1,21 +1,21 @@
-"""What keeps the forms of mxjobs.kubeflow.org apart: they share one schema, and come back as v1 whatever they were.
+"""Rules that keep the formats of mxjobs.kubeflow.org apart, which share one schema and are all stored as v1.
 
-Of two forms mixed in one manifest neither is guessed to be the one that was meant, and a field is refused in a version
-that did not have it: nothing is dropped.
+Two formats mixed in one manifest are ambiguous, and a field is rejected in a version that did not have it: nothing is
+guessed or dropped.
 """
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.older.lists import DIST, LOCAL
-from mxnet_operator.api.older.refusals import ENTRY, ONLY_V1, SPEC, no_field, not_in
-from mxnet_operator.api.older.types import BETA_FIELDS, FLAT_FIELDS
+from mxnet_operator.api.formats.flat_types import BETA_FIELDS, FLAT_FIELDS
+from mxnet_operator.api.formats.lists import DIST, LOCAL
+from mxnet_operator.api.formats.refusals import ENTRY, ONLY_V1, SPEC, no_field, not_in
 from mxnet_operator.api.rules import Rule
 
 _BETA: Final = f"{names.GROUP}/v1beta1"
 _ALPHA: Final = f"{names.GROUP}/v1alpha1"
-_MIXED: Final = "belongs to another form than the rest"
+_MIXED: Final = "belongs to another format than the rest"
 _OF_A_LIST: Final = {
     "cleanupPodPolicy": "write cleanPodPolicy, in v1 under runPolicy",
     "terminationPolicy": "write successPolicy: Scheduler or AllWorkers",
@@ -23,7 +23,7 @@ _OF_A_LIST: Final = {
     "mxImage": "each container names its image",
     "RuntimeId": "status.RuntimeId has it",
 }
-"""Fields of the list form, and what is written beside a map in their place."""
+"""Fields of the list format, and what is written beside a map in their place."""
 _OF_A_MAP: Final = {
     **dict.fromkeys(("runPolicy", *FLAT_FIELDS), ONLY_V1),
     "cleanPodPolicy": "beside replicaSpecs write cleanupPodPolicy",
@@ -32,7 +32,7 @@ _OF_A_MAP: Final = {
 
 
 def rules_between_forms() -> Iterator[Rule]:
-    """Those of mxjobs.kubeflow.org."""
+    """Yield the rules of mxjobs.kubeflow.org."""
     yield from _what_is_required()
     yield Rule(
         at=SPEC,
@@ -108,7 +108,7 @@ def _what_is_required() -> Iterator[Rule]:
 
 
 def _needs(replicas: str, others: str, field: str, instead: str) -> Rule:
-    """The rule that a field doesn't stand beside replicas of the other sort; beside both, those are the one mistake."""
+    """Return the rule that a field is not used beside replicas of the other sort; both sorts are another mistake."""
     return Rule(
         at=SPEC,
         field=f".{field}",

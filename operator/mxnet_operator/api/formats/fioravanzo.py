@@ -1,0 +1,57 @@
+"""Format fioravanzo.org/v1alpha1 of StefanoFioravanzo/mx-operator: `mxPort`, default type SCHEDULER, own exit codes.
+
+It had no cleanup policy; nothing is deleted, since the document promises no deletion and logs are worth keeping.
+"""
+
+from typing import Final
+
+from mxnet_operator.api.formats.definition import Definition
+from mxnet_operator.api.formats.flat_types import FlatSpec
+from mxnet_operator.api.formats.form import Form
+from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, list_rules, only_lists
+from mxnet_operator.api.formats.list_spec import ListDefaults, list_conflicts, list_to_v1
+from mxnet_operator.api.formats.list_types import ListSpec
+from mxnet_operator.api.formats.lists import SCHEDULER
+from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
+from mxnet_operator.api.formats.phases import list_words, read_list_status
+from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
+from mxnet_operator.api.kind import Kind
+from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
+
+KIND: Final = Kind("fioravanzo.org", "MXJob", "mxjobs", "mxjob", ("v1alpha1",), "v1alpha1", is_legacy=True)
+"""Kind of StefanoFioravanzo/mx-operator (examples/seeds/003-fioravanzo)."""
+
+RETRYABLE: Final = tuple(range(128, 256))
+"""Retryable exit codes of its documentation: "1-127 = permanent error, 128-255 = retryable error"."""
+_DEFAULTS: Final = ListDefaults(
+    entry_type=SCHEDULER,
+    port_field="mxPort",
+    port=9000,
+    clean_pod_policy="None",
+    retryable=RETRYABLE,
+)
+_DEFINITION: Final = Definition(
+    kind=KIND,
+    spec=ListSpec,
+    refused=(FlatSpec, MapSpec),
+    refused_of_replica=MapReplica,
+    rules=(
+        NAME_IS_DNS_LABEL,
+        *list_rules(SCHEDULER),
+        has_a_scheduler(SCHEDULER),
+        *chief_rules(SCHEDULER),
+        *only_lists(KIND.group, port="mxPort", not_port="PsRootPort", without=("jobMode", "cleanupPodPolicy")),
+    ),
+    transitions=(counts_of_list_stay(SCHEDULER),),
+)
+FIORAVANZO: Final = Form(
+    "fioravanzo",
+    _DEFINITION,
+    KIND.api_version,
+    list_to_v1(_DEFAULTS),
+    list_conflicts(_DEFAULTS),
+    list_words("mx_replica_type"),
+    read_list_status,
+    has_runtime_id=True,
+    has_phases=True,
+)
