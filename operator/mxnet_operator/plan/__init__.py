@@ -1,6 +1,6 @@
-"""What to do next with a job: pure functions of the job, what is observed, and the time; one file per policy."""
+"""Decide what a job needs next: pure functions of the job, its observed children, and the time; one file per policy."""
 
-from mxnet_operator.plan.absence import has_just_ended, relies_on_absence
+from mxnet_operator.plan.absence import has_just_ended, relies_on_absence, relies_on_record
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
@@ -8,9 +8,11 @@ from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import Policy
-from mxnet_operator.plan.refusal import Refused, creation_refused, reconcile_failed, reconciled, refuse
+from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
+from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
+from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
 from mxnet_operator.plan.services import ServiceView
-from mxnet_operator.plan.stuck import nodes_in_doubt
+from mxnet_operator.plan.terminating_pods import nodes_in_doubt
 from mxnet_operator.plan.workflow import goes_with_workflow
 
 __all__ = [
@@ -21,17 +23,23 @@ __all__ = [
     "Plan",
     "PodView",
     "Policy",
-    "Refused",
+    "QueueSystem",
+    "QueueWorkload",
+    "RejectedCreation",
     "ServiceView",
-    "creation_refused",
+    "creation_rejected",
+    "flavors_wanted",
     "goes_with_workflow",
     "has_just_ended",
     "kept_lease",
     "nodes_in_doubt",
     "plan",
+    "priority_wanted",
+    "queue_of",
     "reconcile_failed",
     "reconciled",
-    "refuse",
+    "reject",
     "relies_on_absence",
+    "relies_on_record",
     "with_attempt_created",
 ]

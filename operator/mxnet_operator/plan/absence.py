@@ -1,6 +1,7 @@
-"""When a plan would be wrong if pods existed that nobody observed: they are then asked for before it is carried out.
+"""Decide which plans need an uncached read first, because they would be wrong if unobserved pods existed.
 
-A cache of pods may lag behind the job, and a watch by labels misses a pod that has lost its label.
+A cache of pods may lag behind the job, and a watch by labels misses a pod that has lost its label. The other way round,
+a plan would be wrong where a cache of jobs lags behind the pods.
 """
 
 from datetime import datetime, timedelta
@@ -8,21 +9,37 @@ from typing import Final
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreatePod, Plan
+from mxnet_operator.plan.actions import CreatePod, Plan, SetQueueConditions
+from mxnet_operator.plan.joining import last_created
+from mxnet_operator.plan.ready import replicas_in
 
 _JUST_ENDED: Final = timedelta(minutes=1)
 _STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})
 
 
 def relies_on_absence(job: MXJob, decided: Plan) -> bool:
-    """Whether a plan would be wrong if the job had pods that weren't observed."""
+    """Return whether a plan would be wrong if the job had pods that weren't observed."""
     if any(isinstance(action, CreatePod) and action.attempt > 0 for action in decided.actions):
+        return True
+    if any(isinstance(action, SetQueueConditions) and action.gives_quota_back for action in decided.actions):
         return True
     status = decided.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
 
 
+def relies_on_record(decided: Plan) -> bool:
+    """Return whether a plan would be wrong if the cached job were out of date: it creates members of a gang.
+
+    Once pods of a gang have been deleted, only the status records that all of them existed. And until the status
+    records with which restartScope several replicas were started, an edit can make them a gang.
+    """
+    job = decided.job
+    if job is None or not any(isinstance(action, CreatePod) for action in decided.actions):
+        return False
+    return last_created(job) is not None or (replicas_in(job) > 1 and not job.status.started_replicas)
+
+
 def has_just_ended(job: MXJob, now: datetime) -> bool:
-    """Whether a job's clean-up begins: a pod that lost its label as the verdict was written would be missed by it."""
+    """Return whether the job ended less than a minute ago: its clean-up would miss a pod that lost its label then."""
     ended = job.status.completion_time
     return conditions.is_terminal(job.status) and ended is not None and abs(now - ended) < _JUST_ENDED

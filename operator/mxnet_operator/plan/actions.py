@@ -1,4 +1,4 @@
-"""What a plan can ask for: children to make, stop or delete, one status, events, and when to look again."""
+"""Actions that a plan can request: create, stop or delete children, write one status, post Events, and requeue."""
 
 from datetime import timedelta
 from typing import Literal
@@ -6,46 +6,63 @@ from typing import Literal
 import msgspec
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
+from mxnet_operator.views.kueue import Placement, QueuePriority, WorkloadCondition
 
 
-class CreateChild(msgspec.Struct, frozen=True, gc=False):
-    """Create a child that is no pod; each kind has a class of its own, with what its manifest depends on besides."""
-
+class _Named(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
+class CreateChild(_Named, frozen=True, kw_only=True, gc=False):
+    """Create a child other than a pod; each kind has a subclass, with what else its manifest depends on."""
+
+    fingerprint: str = ""
+    """Digest of the manifest's sources; a child with another is outdated. Empty for a kind that never changes."""
+
+
 class DeleteChild(msgspec.Struct, frozen=True, gc=False):
-    """Delete a child that is no pod, if it is still the one with this uid."""
+    """Delete a child other than a pod, if it still has this uid."""
+
+    name: str
+    uid: str
+
+
+class ReleaseChild(msgspec.Struct, frozen=True, gc=False):
+    """Remove the finalizers from a terminating child other than a pod, if it still has this uid."""
 
     name: str
     uid: str
 
 
 class CreateService(CreateChild, frozen=True, gc=False):
-    """Make a headless Service: of the root replica, or of all pods (their subdomain)."""
+    """Create a headless Service: of the root replica, or of all pods (their subdomain)."""
 
     role: Literal["root", "replicas"]
 
 
 class CreatePod(msgspec.Struct, frozen=True, gc=False):
-    """Make the pod of one replica."""
+    """Create the pod of one replica."""
 
     type: str
     index: int
     attempt: int
     is_last: bool = False
     """Whether it is created only once the creation of every other pod in the plan is confirmed."""
+    placement: Placement | None = None
+    """Node labels, tolerations and annotations that the job's queue adds to the pod."""
+    priority_class: str = ""
+    """PriorityClass of the pod where its template names none."""
 
 
 class StopPod(msgspec.Struct, frozen=True, gc=False):
-    """End a running pod and keep it with its logs, by `spec.activeDeadlineSeconds: 1`."""
+    """Stop a running pod and keep it with its logs, by `spec.activeDeadlineSeconds: 1`."""
 
     name: str
     uid: str
 
 
 class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
-    """Put a pod's labels back as they were when it was created."""
+    """Restore a pod's labels to their values at creation."""
 
     name: str
     uid: str
@@ -54,8 +71,16 @@ class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
     attempt: int
 
 
+class SetGangMember(msgspec.Struct, frozen=True, gc=False):
+    """Set a pod's annotation about its gang to `gang_member`, by which the local cluster's scheduler goes."""
+
+    name: str
+    uid: str
+    gang_member: str
+
+
 class DeletePod(msgspec.Struct, frozen=True, gc=False):
-    """Delete a pod, if it is still the one with this uid, with so many seconds of grace (None: its own)."""
+    """Delete a pod, if it still has this uid, with a grace period in seconds (None: the pod's own)."""
 
     name: str
     uid: str
@@ -63,13 +88,44 @@ class DeletePod(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeleteService(DeleteChild, frozen=True, gc=False):
-    """Delete a Service, if it is still the one with this uid."""
+    """Delete a Service, if it still has this uid."""
+
+
+class CreateQueueWorkload(CreateChild, frozen=True, gc=False):
+    """Create the Kueue Workload by which a job waits in its queue; `asks_for` is a digest of its requests."""
+
+    asks_for: str
+    priority: QueuePriority
+
+
+class ChangeQueueWorkload(msgspec.Struct, frozen=True, gc=False):
+    """Update the requests of a Workload without quota to those of the job as it is now."""
+
+    name: str
+    uid: str
+    resource_version: str
+    asks_for: str
+    priority: QueuePriority
+
+
+class SetQueueConditions(msgspec.Struct, frozen=True, gc=False):
+    """Replace all conditions of a Workload; with `gives_quota_back`, end its admission."""
+
+    name: str
+    uid: str
+    resource_version: str
+    conditions: tuple[WorkloadCondition, ...]
+    gives_quota_back: bool = False
+
+
+class DeleteQueueWorkload(DeleteChild, frozen=True, gc=False):
+    """Delete a Workload, and with it its quota, if it still has this uid."""
 
 
 class DeleteJob(msgspec.Struct, frozen=True, gc=False):
-    """Delete the job itself, if it is still the one with this uid; its children go with it.
+    """Delete the job itself, if it still has this uid; its children are garbage-collected.
 
-    With a `resource_version`, only if nothing of it has changed since.
+    With a `resource_version`, delete it only if it has not changed since.
     """
 
     name: str
@@ -78,18 +134,31 @@ class DeleteJob(msgspec.Struct, frozen=True, gc=False):
 
 
 class SuspendJob(msgspec.Struct, frozen=True, gc=False):
-    """Set `suspend` of the job itself, if nothing of it has changed since this version."""
+    """Set `suspend` of the job itself, if it has not changed since this resource version."""
 
     name: str
     uid: str
     resource_version: str
 
 
-Action = CreateChild | CreatePod | StopPod | RestoreLabels | DeletePod | DeleteChild | DeleteJob | SuspendJob
+ChangeQueue = ChangeQueueWorkload | SetQueueConditions
+Action = (
+    CreateChild
+    | CreatePod
+    | StopPod
+    | RestoreLabels
+    | SetGangMember
+    | ChangeQueue
+    | DeletePod
+    | DeleteChild
+    | ReleaseChild
+    | DeleteJob
+    | SuspendJob
+)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """Something to tell the user, as a Kubernetes Event about the job."""
+    """Kubernetes Event about the job."""
 
     type: Literal["Normal", "Warning"]
     reason: str
@@ -97,7 +166,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The answer to one look at a job.
+    """Result of planning one reconciliation of a job.
 
     `status` is the whole new status, or None where nothing in it changes. A verdict (Succeeded, Failed) and a teardown
     come with no action: stopping what is left waits until they are stored, so that a crash between the two loses
@@ -109,19 +178,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     events: tuple[Event, ...] = ()
     requeue_after: timedelta | None = None
     job: MXJob | None = None
-    """The job that was decided about: with its defaults, and as it was started. None for one that can't be run.
+    """Job that the plan is for: with defaults, and as it was started. None for one that can't be run.
 
-    Neither this nor `pods_left` is part of what is asked for: two plans that differ in nothing else are equal.
+    This field and those below are not part of the request: plans that differ only in them are equal.
     """
     pods_left: bool = False
-    """Whether pods that are to go, by this plan or the clean-up after its verdict, are still there."""
+    """Whether pods that this plan, or the clean-up after its terminal condition, deletes are still there."""
+
+    gives_back: bool = False
+    """Whether it restarts a healthy gang for want of nodes, which needs an uncached read of the pods first."""
 
     def __eq__(self, other: object) -> bool:
-        """Whether another plan asks for the same."""
+        """Return whether another plan requests the same."""
         return isinstance(other, Plan) and self._asked == other._asked
 
     def __hash__(self) -> int:
-        """Of what it asks for."""
+        """Return the hash of what the plan requests."""
         return hash(self.actions)
 
     @property

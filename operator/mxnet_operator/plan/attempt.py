@@ -1,7 +1,7 @@
-"""Attempts: which pods are on their way out, and what tearing one down changes in status.
+"""Attempts: which pods belong to an earlier one, and how status changes when one is given up.
 
-The status says so before any pod is deleted. So a failure counts exactly once, however often it is looked at and by
-whomever: what an older attempt does counts no more.
+The status records it before any pod is deleted. So a failure counts exactly once, however often and by whichever
+controller it is observed: an exit in an earlier attempt no longer counts.
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ from mxnet_operator.plan.observed import Observed, PodView
 
 
 def restart_scope(job: MXJob) -> Literal["Job", "Replica"]:
-    """What a retry of a job with defaults brings back: by default the gang, where there is one.
+    """Return the default restartScope: Job where the replicas form a gang, else Replica.
 
     No member of a ps-lite gang can be replaced; tuning processes and a lone worker can.
     """
@@ -28,15 +28,15 @@ def restart_scope(job: MXJob) -> Literal["Job", "Replica"]:
     return "Job" if has_root or workers > 1 else "Replica"
 
 
-def outgoing(job: MXJob, observed: Observed) -> tuple[PodView, ...]:
-    """Pods of an attempt that was torn down: they are to go, and what they do counts no more."""
+def pods_of_earlier_attempts(job: MXJob, observed: Observed) -> tuple[PodView, ...]:
+    """Return the pods of earlier attempts, which are to be deleted and whose exits no longer count."""
     if restart_scope(job) == "Job":
         return tuple(pod for pod in observed.pods if pod.attempt < job.status.restarts)
     return tuple(pod for pod in observed.pods if pod.uid in job.status.restarting_pods)
 
 
 def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failures: int) -> MXJobStatus:
-    """The status with the attempt raised: these pods are to go, and so many failures count towards backoffLimit.
+    """Return the status with the attempt raised: these pods are given up, and `failures` count towards backoffLimit.
 
     In scope Job all of the gang goes and comes again, with what of it was done: a worker that failed after the others
     had ended could not run without them.
@@ -48,5 +48,5 @@ def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failure
     )
     if restart_scope(job) == "Job":
         return msgspec.structs.replace(raised, completed_indexes={}, result="")
-    going = {pod.uid for pod in (*pods, *outgoing(job, observed))}
-    return msgspec.structs.replace(raised, restarting_pods=tuple(sorted(going)))
+    terminating = {pod.uid for pod in (*pods, *pods_of_earlier_attempts(job, observed))}
+    return msgspec.structs.replace(raised, restarting_pods=tuple(sorted(terminating)))

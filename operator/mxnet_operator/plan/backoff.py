@@ -1,4 +1,4 @@
-"""How long to wait between two attempts: 10 s, doubled with each restart up to 10 minutes, as Kubernetes' Job does."""
+"""Restart back-off: 10 s, doubled with each restart up to 10 minutes, as Kubernetes' Job does."""
 
 import zlib
 from datetime import datetime, timedelta
@@ -10,16 +10,16 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.policy import DEFAULT, Policy
 
 CLOCK_SKEW: Final = timedelta(minutes=1)
-"""How far apart the clocks of two controllers may be without anybody having set one."""
+"""Largest clock skew between two controllers that is expected without a clock having been set."""
 JITTER: Final = 0.1
-"""Part of the wait by which jobs that failed together come back apart."""
+"""Part of the back-off that is spread by job, so that jobs which failed together restart apart."""
 
 
 def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetime | None:
-    """When the pods of the next attempt may be made; None where there is nothing to wait for.
+    """Return when the pods of the next attempt may be created; None where no back-off applies.
 
-    Neither a resumed job waits, nor one after its first disruption, nor one whose last attempt ended in the future: a
-    clock was set back since, and nobody knows how long ago that was.
+    No back-off applies to a resumed job, to the first disruption, and where the last attempt ended in the future: a
+    clock was set back since, and how long ago that was is unknown.
     """
     status = job.status
     since = next(
@@ -33,6 +33,6 @@ def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetim
 
 
 def _fraction(job: MXJob) -> float:
-    """A number in [0, 1) that differs from job to job and attempt to attempt, and is the same at every look."""
+    """Return a number in [0, 1) that depends on the job and the attempt only."""
     number: int = zlib.crc32(f"{job.metadata.uid}/{job.status.restarts}".encode())
     return number / 2**32

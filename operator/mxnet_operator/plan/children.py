@@ -1,57 +1,106 @@
-"""Children of a job other than its pods: which are missing, and which go when the job gives them up.
+"""Children of a job other than its pods: which are missing or outdated, and which are deleted at its end.
 
 Pods are judged one by one, and every policy reads them. All other kinds are alike: a job either wants an object or it
-doesn't. So each is one `ChildRule`, and `Observed.rules` has those whose kinds the server serves.
+doesn't. So each kind is one `ChildRule`, and `Observed.rules` has those whose kinds the server serves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreateChild, DeleteChild
+from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild
 
 if TYPE_CHECKING:
     from mxnet_operator.plan.observed import Observed
 
 
 class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A child of a job that is no pod; each kind has a class of its own, with what its policy reads besides."""
+    """Observed child of a job other than a pod; each kind has a subclass, with what else its policy reads."""
 
     name: str
     uid: str
     owner_uid: str
     deleting: bool = False
+    fingerprint: str = ""
+    """Digest of what it was built from, where the kind has one: `CreateChild.fingerprint`."""
+    finalizers: tuple[str, ...] = ()
 
 
 class ChildRule(msgspec.Struct, frozen=True):
-    """Which objects of one kind a job wants."""
+    """Rule that says which objects of one kind a job wants."""
 
     view: type[ChildView]
-    """What objects of the kind are observed as."""
+    """View by which objects of the kind are observed."""
     wanted: Callable[[MXJob], tuple[CreateChild, ...]]
-    """All that a job with defaults wants while it runs, in the order in which they are created."""
+    """Function that returns what a job with defaults wants while it runs, in the order of creation."""
     delete: type[DeleteChild]
-    """The action that deletes one."""
+    """Action that deletes an object of the kind."""
+    release: type[ReleaseChild] | None = None
+    """Action that removes the finalizers of an object that is being replaced; None for a kind without finalizers."""
+    goes_at_the_end: bool = False
+    """Whether a finished job deletes it under every cleanPodPolicy."""
+    admits: Callable[[ChildView | None], bool] = lambda _: True
+    """Function that returns whether pods may be created while the object is as observed (None: not there yet)."""
 
 
 def missing_children(job: MXJob, observed: "Observed") -> tuple[CreateChild, ...]:
-    """Children to create; they come before pods, which rely on them."""
-    existing = {(type(child), child.name) for child in observed.children}
+    """Return the creations of missing children; pods rely on them, so they come first."""
+    return tuple(creation for _, creation, found in _wanted(job, observed) if found is None)
+
+
+def outdated_children(job: MXJob, observed: "Observed") -> tuple[DeleteChild | ReleaseChild, ...]:
+    """Return the deletions of outdated children, which are created again once they are gone.
+
+    Only while no pod has a node: nothing is taken from under a gang that runs.
+    """
+    if _is_placed(observed):
+        return ()
     return tuple(
-        creation
-        for rule in observed.rules
-        for creation in rule.wanted(job)
-        if (rule.view, creation.name) not in existing
+        rule.release(found.name, found.uid) if found.deleting and rule.release else rule.delete(found.name, found.uid)
+        for rule, creation, found in _wanted(job, observed)
+        if found is not None and _is_outdated(creation, found) and (not found.deleting or _is_held(rule, found))
     )
 
 
-def child_deletions(observed: "Observed") -> tuple[DeleteChild, ...]:
-    """The deletion of every child that is no pod; nothing for those that are terminating already."""
+def pods_are_admitted(job: MXJob, observed: "Observed") -> bool:
+    """Return whether what pods rely on exists, or the same plan creates it first, and none of it is replaced."""
+    is_placed = _is_placed(observed)
+    return all(
+        rule.admits(found) and (found is None or is_placed or not (found.deleting or _is_outdated(creation, found)))
+        for rule, creation, found in _wanted(job, observed)
+    )
+
+
+def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[DeleteChild, ...]:
+    """Return the deletion of every child other than a pod, or only of the ones always deleted `at_the_end`.
+
+    Terminating ones are skipped.
+    """
     return tuple(
         rule.delete(child.name, child.uid)
         for rule in observed.rules
         for child in observed.children
-        if type(child) is rule.view and not child.deleting
+        if type(child) is rule.view and not child.deleting and (rule.goes_at_the_end or not at_the_end)
     )
+
+
+def _wanted(job: MXJob, observed: "Observed") -> Iterator[tuple[ChildRule, CreateChild, ChildView | None]]:
+    """Yield each child that the job wants, with its rule and the observed object."""
+    existing = {(type(child), child.name): child for child in observed.children}
+    for rule in observed.rules:
+        for creation in rule.wanted(job):
+            yield rule, creation, existing.get((rule.view, creation.name))
+
+
+def _is_placed(observed: "Observed") -> bool:
+    return any(pod.node_name for pod in observed.pods)
+
+
+def _is_outdated(creation: CreateChild, found: ChildView) -> bool:
+    return creation.fingerprint != found.fingerprint
+
+
+def _is_held(rule: ChildRule, found: ChildView) -> bool:
+    return rule.release is not None and bool(found.finalizers)

@@ -1,4 +1,4 @@
-"""What is left to stop and delete once a job is over: cleanPodPolicy.
+"""Clean-up of a finished job: which pods and children cleanPodPolicy stops and deletes.
 
 What still runs is stopped under every policy: the rest of a broken gang hangs for ever, and a tuning job's tracker and
 servers never exit by themselves. Where the policy keeps pods they are ended in place, so that their logs stay.
@@ -14,9 +14,9 @@ from mxnet_operator.plan.observed import Observed
 
 
 def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | DeleteChild, ...]:
-    """The clean-up that a finished job with defaults still needs; empty once all is in order."""
+    """Return the clean-up that a finished job with defaults still needs; empty once it is complete."""
     policy = job.spec.run_policy.clean_pod_policy
-    return (*_pods(policy, observed), *(child_deletions(observed) if policy != "None" else ()))
+    return (*_pods(policy, observed), *child_deletions(observed, at_the_end=policy == "None"))
 
 
 def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePod]:

@@ -1,4 +1,7 @@
-"""When a job has taken too long: activeDeadlineSeconds for all of it, progressDeadlineSeconds for its start."""
+"""Deadlines of an unfinished job: activeDeadlineSeconds, scheduleTimeoutSeconds, progressDeadlineSeconds.
+
+activeDeadlineSeconds is for all of it, scheduleTimeoutSeconds for its placement, progressDeadlineSeconds for its start.
+"""
 
 from datetime import datetime
 from typing import Final
@@ -12,31 +15,39 @@ from mxnet_operator.plan.early_exit import SAID_AFTER, early_exit
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
-from mxnet_operator.plan.starting import reason_to_wait
-from mxnet_operator.plan.stuck import where
+from mxnet_operator.plan.shortage import shortage_in_words
+from mxnet_operator.plan.starting import CANNOT_START, reason_to_wait
+from mxnet_operator.plan.terminating_pods import where
 from mxnet_operator.plan.tuning import without_servers
 
 _NAMED: Final = 5
+_WHOLE_SECOND: Final = 1
+"""Error of object timestamps in seconds: they are cut to whole ones."""
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A moment by which something must have happened, and what it means that it did not."""
+    """Moment by which something must have happened, with the failure that it means otherwise."""
 
     at: datetime
     failure: Failure
 
 
-def next_deadline(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> Deadline | None:
-    """The deadline of a job that is not over which comes first; None where it has none.
+def next_deadline(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodView, ...]) -> Deadline | None:
+    """Return the earliest deadline of an unfinished job; None where it has none.
 
-    `going` are the pods of an attempt that was torn down which are still there.
+    `terminating` are the pods of an earlier attempt that still exist.
     """
-    deadlines = (_active(job, replicas), _progress(job, replicas, going), _servers_exited(job, replicas))
+    deadlines = (
+        _active(job, replicas),
+        _scheduled(job, replicas, terminating),
+        _progress(job, replicas, terminating),
+        _servers_exited(job, replicas),
+    )
     return min((one for one in deadlines if one is not None), key=lambda one: one.at, default=None)
 
 
 def start_time(status: MXJobStatus) -> datetime | None:
-    """Since when the job is active: a suspended one is not, though training-operator 1.8.1 left its startTime there."""
+    """Return when the job became active; None while suspended, though training-operator 1.8.1 kept startTime there."""
     return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
 
 
@@ -51,18 +62,43 @@ def _active(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
     return Deadline(after(start, seconds), Failure(message))
 
 
-def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> Deadline | None:
-    """From when all pods of the attempt are placed until all have started; in a restart from the teardown on.
+def _scheduled(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodView, ...]) -> Deadline | None:
+    """Return the deadline for scheduling: from the creation of the attempt's pods until enough of them have a node."""
+    policy = job.spec.run_policy.scheduling_policy
+    seconds = policy.schedule_timeout_seconds if policy is not None else None
+    if policy is None or not seconds or terminating:
+        return None
+    placed = sum(replica.outcome is Outcome.DONE or _has_node(replica) for replica in replicas)
+    if placed >= min(policy.min_available or len(replicas), len(replicas) + 1):
+        return None
+    created = [replica.pod.created_at for replica in replicas if replica.pod and replica.pod.created_at]
+    waits_to_restart = conditions.is_true(job.status.conditions, conditions.RESTARTING)
+    since = max(created, default=None if waits_to_restart else start_time(job.status))
+    if since is None:
+        return None
+    message = (
+        f"mxjob {job.metadata.name} is failed because it could not be scheduled within {seconds} s"
+        f" (scheduleTimeoutSeconds): {shortage_in_words(job, replicas)}"
+    )
+    return Deadline(after(since, seconds), Failure(message))
 
-    Waiting to be placed is not counted: that is up to the scheduler.
+
+def _has_node(replica: Replica) -> bool:
+    return replica.pod is not None and bool(replica.pod.node_name)
+
+
+def _progress(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodView, ...]) -> Deadline | None:
+    """Return the deadline for starting: from when all pods are scheduled, in a restart from the teardown on.
+
+    Waiting to be scheduled is not counted: that depends on the scheduler.
     """
     seconds = job.spec.run_policy.progress_deadline_seconds
     waiting = [replica for replica in replicas if not replica.started]
     if seconds is None or not waiting:
         return None
-    if going:
+    if terminating:
         since = _torn_down_at(job.status)
-        what = f"pods of the attempt before are still there ({', '.join(map(where, going[:_NAMED]))})"
+        what = f"pods of the previous attempt are still terminating ({', '.join(map(where, terminating[:_NAMED]))})"
     else:
         needed = [replica for replica in replicas if replica.outcome is not Outcome.DONE]
         placed = [replica.pod.scheduled_at for replica in needed if replica.pod and replica.pod.scheduled_at]
@@ -70,15 +106,16 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, .
         what = f"{', '.join(replica.label for replica in waiting[:_NAMED])} did not start"
         pods = [replica.pod for replica in waiting if replica.pod is not None and replica.pod.waiting_reason]
         if pods:
-            what += f" ({reason_to_wait(pods[0])})"
+            telling = next((pod for pod in pods if pod.waiting_reason in CANNOT_START), pods[0])
+            what += f" ({reason_to_wait(telling)})"
     if since is None:
         return None
     message = f"mxjob {job.metadata.name} is failed because it made no progress for {seconds} s: {what}"
-    return Deadline(after(since, seconds), Failure(message))
+    return Deadline(after(since, seconds + _WHOLE_SECOND), Failure(message))
 
 
 def _servers_exited(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | None:
-    """From when Workers wait for a scheduler and servers that exited too early; not before that is said."""
+    """Return the deadline of Workers whose scheduler or servers exited too early, from when the condition says so."""
     seconds, found = job.spec.run_policy.progress_deadline_seconds, early_exit(replicas)
     if seconds is None or found is None:
         return None
@@ -87,7 +124,7 @@ def _servers_exited(job: MXJob, replicas: tuple[Replica, ...]) -> Deadline | Non
 
 
 def _torn_down_at(status: MXJobStatus) -> datetime | None:
-    """When the attempt before was given up: by a restart, or by a suspension that was taken back."""
+    """Return when the previous attempt ended: by a restart, or by a suspension that was taken back."""
     restarting = (c for c in status.conditions if c.type == conditions.RESTARTING and c.status == "True")
     suspended = (c for c in status.conditions if c.type == conditions.RUNNING and c.status == "False")
     return next((c.last_update_time for c in (*restarting, *suspended)), None)

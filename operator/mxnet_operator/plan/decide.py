@@ -1,4 +1,4 @@
-"""The order in which the policies are asked: the one place that sees all of them."""
+"""Decide what a job needs next: the one place that calls every policy, in their order."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -9,20 +9,33 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
-from mxnet_operator.plan.attempt import outgoing
+from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
-from mxnet_operator.plan.children import missing_children
+from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted
 from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
-from mxnet_operator.plan.elastic import as_started, with_ignored_change
 from mxnet_operator.plan.failure import Failure
-from mxnet_operator.plan.labels import restored, unwatched_in
-from mxnet_operator.plan.labels import told as labels_told
+from mxnet_operator.plan.fixed_replicas import as_started, with_ignored_change
+from mxnet_operator.plan.gang import has_gangs, observed_gang, scheduled_gang
+from mxnet_operator.plan.gang_member import outdated_members, with_priority_class
+from mxnet_operator.plan.give_back import give_back, time_until_given_back
+from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.policy import DEFAULT, Policy
+from mxnet_operator.plan.queue import (
+    Standing,
+    finish,
+    placed,
+    queue_of,
+    tell_ready,
+    time_until_said,
+    turn_events,
+    turn_of,
+    with_turn,
+)
 from mxnet_operator.plan.replicas import replicas_of
 from mxnet_operator.plan.restart import Teardown, judge
 from mxnet_operator.plan.status import (
@@ -32,30 +45,30 @@ from mxnet_operator.plan.status import (
     succeeded_status,
     time_to_record,
 )
-from mxnet_operator.plan.stuck import left_behind
 from mxnet_operator.plan.success import has_succeeded
 from mxnet_operator.plan.suspend import suspend
+from mxnet_operator.plan.terminating_pods import await_termination
 from mxnet_operator.plan.topology import missing_pods
 from mxnet_operator.plan.troubles import time_until_trouble, trouble_events
 from mxnet_operator.plan.ttl import time_to_live
-from mxnet_operator.plan.workflow import ASK_AGAIN, deleted, goes_with_workflow
+from mxnet_operator.plan.workflow import READ_INTERVAL, deleted, goes_with_workflow
 
 _AT_ONCE = timedelta(0)
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """A job in three readings."""
+    """One job as written, with defaults, and as started."""
 
     asked: MXJob
-    """As its user wrote it."""
+    """Job as its user wrote it."""
     specified: MXJob
-    """With its defaults."""
+    """Job with defaults."""
     effective: MXJob
-    """With its defaults, and as it was started: what runs."""
+    """Job with defaults and the replicas it was started with: what runs."""
 
 
 def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> Plan:
-    """What to do next with a valid job, given its children as observed; `now` is UTC.
+    """Return what a valid job needs next, given its observed children; `now` is UTC.
 
     Pure: the same arguments give the same answer, and carrying an answer out twice does no harm.
     """
@@ -79,7 +92,7 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> P
     if lease is not None and left is not None and left <= _AT_ONCE:
         return expired(job, lease)
     decided = _unfinished(read, observed, now, policy)
-    workflow_in = ASK_AGAIN if goes_with_workflow(job) else None
+    workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
     soonest = _soonest(
         decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
     )
@@ -88,50 +101,81 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> P
 
 def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
     job = read.effective
-    going = outgoing(job, observed)
-    present = observed.without(going)
+    terminating = pods_of_earlier_attempts(job, observed)
+    present = observed.without(terminating)
     replicas = replicas_of(job, present)
-    verdict = judge(job, replicas, len(going))
+    verdict = judge(job, replicas, len(terminating))
     if isinstance(verdict, Failure):
-        return _told("Warning", failed_status(job, replicas, verdict, now), job.status, restored(present.pods))
+        return _with_status("Warning", failed_status(job, replicas, verdict, now), job.status, restored(present.pods))
     if has_succeeded(job, replicas, now):
-        return _told("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
-    if job.spec.run_policy.suspend:
-        return suspend(job, observed, now, policy)
+        return _with_status("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
+    turn = turn_of(job, observed)
+    if turn.standing is Standing.UNKNOWN:
+        return Plan(requeue_after=turn.look_again)
+    if turn.standing is Standing.WAITS:
+        waits = suspend(job, observed, now, policy, turn)
+        noticed = (
+            notices(read.asked, has_gangs=has_gangs(observed), policy=policy)
+            if queue_of(job) and not job.status.conditions
+            else ()
+        )
+        return msgspec.structs.replace(waits, events=(*noticed, *waits.events))
     if isinstance(verdict, Teardown):
-        return _told("Warning", restarting_status(job, observed, verdict, now), job.status)
-    deadline = next_deadline(job, replicas, going)
+        return _with_status("Warning", restarting_status(job, observed, verdict, now), job.status)
+    gang = observed_gang(job, observed)
+    complete_in = time_until_given_back(job, gang, replicas, now, policy)
+    if complete_in == _AT_ONCE:
+        back = give_back(job, replicas, policy)
+        restart = _with_status("Warning", restarting_status(job, observed, back, now), job.status)
+        return msgspec.structs.replace(restart, gives_back=True)
+    deadline = next_deadline(job, replicas, terminating)
     if deadline is not None and deadline.at <= now:
-        return _told("Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods))
-    status = running_status(job, replicas, now)
-    left = left_behind(status.conditions, going, observed.nodes, now, policy)
-    told = with_ignored_change(read.specified, left.conditions, now)
-    status = msgspec.structs.replace(status, conditions=told)
+        return _with_status(
+            "Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods)
+        )
+    scheduled = scheduled_gang(job, observed, policy)
+    status = running_status(job, replicas, now, scheduled)
+    left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
+    reported = with_ignored_change(read.specified, with_turn(left.conditions, turn, now), now)
+    status = msgspec.structs.replace(status, conditions=reported)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job, now, policy)
     waiting = begin is not None and begin > now
+    gets_pods = not waiting and turn.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
     return Plan(
         actions=(
-            *(delete_pod(pod) for pod in going if not pod.deleting),
+            *(delete_pod(pod) for pod in terminating if not pod.deleting),
             *restored(present.pods),
             *left.deletions,
+            *outdated_children(job, observed),
             *missing_children(job, observed),
-            *(() if waiting else missing_pods(job, replicas, going)),
+            *turn.actions,
+            *tell_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
+            *outdated_members(job, present.pods, policy),
+            *(
+                with_priority_class(job, placed(turn, missing_pods(job, replicas, terminating)), policy)
+                if gets_pods
+                else ()
+            ),
         ),
         status=status if record_in == _AT_ONCE else None,
         events=(
-            *(() if job.status.conditions else notices(read.asked)),
+            *(() if job.status.conditions else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
             *left.events,
-            *labels_told(present.pods),
-            *trouble_events(job.status.conditions, told),
-            *_ignored_change(left.conditions, told),
+            *label_events(present.pods),
+            *trouble_events(job.status.conditions, reported),
+            *turn_events(job.status.conditions, reported),
+            *_ignored_change(left.conditions, reported),
         ),
         requeue_after=_soonest(
             record_in if record_in != _AT_ONCE else None,
             begin - now if begin is not None and waiting else None,
             deadline.at - now if deadline is not None else None,
-            left.look_again,
-            time_until_trouble(job, replicas, now),
+            left.requeue_after,
+            complete_in,
+            turn.look_again,
+            time_until_said(reported, turn, now),
+            time_until_trouble(reported, job, replicas, now, scheduled),
         ),
     )
 
@@ -140,11 +184,12 @@ def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
     left = time_to_live(job, now)
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
-    return Plan(actions=clean_up(job, observed), status=_with_state(job.status), requeue_after=left)
+    actions = (*clean_up(job, observed), *finish(job, observed, now))
+    return Plan(actions=actions, status=_with_state(job.status), requeue_after=left)
 
 
 def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:
-    """Whether pods of a job that is over, or is by this plan, are still to go."""
+    """Return whether pods of a job that is finished, or that this plan finishes, still exist and are to be deleted."""
     actions = decided.actions
     if decided.status is not None and conditions.is_terminal(decided.status):
         actions = _finished(msgspec.structs.replace(job, status=decided.status), observed, now).actions
@@ -154,17 +199,17 @@ def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime)
 
 
 def _with_state(status: MXJobStatus) -> MXJobStatus | None:
-    """The status of a job that training-operator 1.8.1 finished, with the one word that `kubectl get` shows."""
+    """Return the status of a job that training-operator 1.8.1 finished, with the state that `kubectl get` shows."""
     return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
-def _told(
+def _with_status(
     event_type: Literal["Normal", "Warning"],
     status: MXJobStatus,
     before: MXJobStatus,
     labels: tuple[Action, ...] = (),
 ) -> Plan:
-    """A status that goes out with its newest condition as an event, without actions but for labels to restore."""
+    """Return a plan that writes the status, posts its newest condition as an Event, and only restores labels."""
     newest = status.conditions[-1]
     troubles = trouble_events(before.conditions, status.conditions)
     return Plan(actions=labels, status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))

@@ -1,4 +1,4 @@
-"""What may be deleted, and how: an unfinished job by the controller; a pod with its template's grace, or at once."""
+"""Rules of deletion: which objects the controller may end, and with which grace period."""
 
 from typing import Final
 
@@ -9,16 +9,16 @@ from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.observed import PodView
 
 SERVING_GRACE: Final = 1
-"""Seconds. Schedulers and servers have nothing to save, and as PID 1 they ignore SIGTERM (`docs/facts/mxnet.md`)."""
+"""Grace period in seconds. Schedulers and servers save nothing, and as PID 1 ignore SIGTERM (`docs/facts/mxnet.md`)."""
 
 
 def delete_pod(pod: PodView) -> DeletePod:
-    """The action that deletes this pod and no namesake."""
+    """Return the action that deletes this pod, and no other of its name."""
     return DeletePod(pod.name, pod.uid, SERVING_GRACE if TYPES[pod.type].serves else None)
 
 
 def can_end(job: MXJob) -> bool:
-    """Whether there is something left to end, and the controller may end it.
+    """Return whether the job is unfinished and the controller may end it.
 
     It may only end kubeflow.org's MXJobs: it has no right to delete those of older kinds.
     """

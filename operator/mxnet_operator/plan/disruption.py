@@ -1,4 +1,4 @@
-"""Which ends of pods are disruptions: taken away, or lost with their node, so that they don't count as failures.
+"""Disruptions: ends of pods that do not count as failures, since the pod was evicted, preempted or lost its node.
 
 The strings, here and in `PodView`, are the kubelet's (nodeshutdown_manager.go, preemption.go, eviction_manager.go,
 kubelet_pods.go) and containerd's, which calls the end of what ran when its machine went down Unknown, with code 255.
@@ -9,7 +9,7 @@ from typing import Final
 from mxnet_operator.plan.observed import PodView
 
 EVICTED: Final = "Evicted"
-"""The reason of a pod that the kubelet put out, be it for its own limits: it counts, whatever its exit code."""
+"""Reason of a pod that its kubelet evicted, even for its own limits: it counts, whatever its exit code."""
 _DISRUPTIONS: Final = frozenset(
     {"PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC"}
 )
@@ -17,9 +17,9 @@ _DISRUPTIONS: Final = frozenset(
 
 
 def is_disruption(pod: PodView | None) -> bool:
-    """Whether a pod that is lost was taken away; one put out under node pressure has failed instead.
+    """Return whether a lost pod was disrupted; one evicted under node pressure has failed instead.
 
-    What happens to a pod that is being deleted already is the deletion's doing, whoever ends it.
+    The end of a pod with a deletionTimestamp is a result of the deletion, not of the disruption.
     """
     if pod is None or pod.disruption in _DISRUPTIONS or _was_deleted_first(pod):
         return True
@@ -27,4 +27,6 @@ def is_disruption(pod: PodView | None) -> bool:
 
 
 def _was_deleted_first(pod: PodView) -> bool:
-    return pod.deleting and (pod.deleted_at is None or pod.taken_at is None or pod.deleted_at <= pod.taken_at)
+    return pod.deleting and (
+        pod.deleted_at is None or pod.removal_requested_at is None or pod.deleted_at <= pod.removal_requested_at
+    )

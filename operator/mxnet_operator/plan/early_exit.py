@@ -1,7 +1,7 @@
-"""Schedulers and servers that exit with 0 before there was anything to serve: their image starts a shell, say.
+"""Early exits: schedulers and servers that exit with 0 while Workers still need them (their image starts a shell, say).
 
-Those of ps-lite and TVM never do, so whoever needs them probably waits for ever. A smoke test, of which every replica
-exits at once, is none: a minute later nobody runs any more.
+Schedulers and servers of ps-lite and TVM never exit first, so Workers probably wait for them for ever. A smoke test, of
+which every replica exits at once, is no early exit: a minute later no replica runs any more.
 """
 
 from datetime import datetime, timedelta
@@ -16,20 +16,20 @@ from mxnet_operator.plan.waits import left_of
 
 SAID_AFTER: Final = timedelta(minutes=1)
 AT_ONCE: Final = timedelta(seconds=2)
-"""After all have started: importing MXNet alone takes as long, and timestamps are whole seconds."""
+"""Time after the last start within which an exit is early: importing MXNet alone takes as long."""
 
 
 class EarlyExit(msgspec.Struct, frozen=True):
-    """Serving replicas that have exited too early, and those that still run and need them."""
+    """Serving replicas that have exited too early, and the replicas that still run and need them."""
 
     exited: tuple[Replica, ...]
     waiting: tuple[Replica, ...]
     since: datetime
-    """When the last of the first exited, or the last of the second started."""
+    """Time at which the last server exited, or the last replica that needs them started."""
 
     @property
     def message(self) -> str:
-        """What happened, and what to look at."""
+        """Message of the condition: what happened, and what to check."""
         types = " and ".join(dict.fromkeys(replica.type for replica in self.exited))
         task = "tuning" if is_tuning(self.waiting) else "training"
         waits = "probably waits" if len(self.waiting) == 1 else "probably wait"
@@ -40,7 +40,7 @@ class EarlyExit(msgspec.Struct, frozen=True):
 
 
 def early_exit(replicas: tuple[Replica, ...]) -> EarlyExit | None:
-    """The exits that came too early, while somebody still runs who needs what exited; None without."""
+    """Return the exits that came too early while replicas that need them still run; None without."""
     tunes = is_tuning(replicas)
     working = those(replicas, lambda each: each.works and each.tunes == tunes)
     waiting = tuple(replica for replica in working if replica.outcome is Outcome.RUNNING)
@@ -55,11 +55,15 @@ def early_exit(replicas: tuple[Replica, ...]) -> EarlyExit | None:
 def with_servers_exited(
     current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with ServersExited true from a minute after such exits on, and false once nobody waits."""
+    """Return the conditions with ServersExited: True from a minute after such exits, False once nothing needs them."""
     found = early_exit(replicas)
     if found is None:
         return conditions.set_false(
-            current, conditions.SERVERS_EXITED, conditions.SERVERS_EXITED, "Nobody waits for them.", now
+            current,
+            conditions.SERVERS_EXITED,
+            conditions.SERVERS_EXITED,
+            "No running replica needs one that has exited.",
+            now,
         )
     if conditions.is_true(current, conditions.SERVERS_EXITED) or left_of(SAID_AFTER, found.since, now):
         return current
@@ -69,13 +73,13 @@ def with_servers_exited(
 
 
 def time_until_said(replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
-    """When to look again for the condition; None where there is nothing to wait for."""
+    """Return when to requeue the job for the condition; None where no time is pending."""
     found = early_exit(replicas)
     return None if found is None else left_of(SAID_AFTER, found.since, now) or None
 
 
 def _is_early(replica: Replica, working: tuple[Replica, ...]) -> bool:
-    """Whether it was done before all who need it had started, or as soon as they and it itself had."""
+    """Return whether it exited before all that need it had started, or as soon as they and it itself had."""
     pod = replica.pod
     if replica.outcome is not Outcome.DONE or pod is None or pod.finished_at is None:
         return False

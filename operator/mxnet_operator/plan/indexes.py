@@ -9,12 +9,12 @@ from itertools import groupby
 from typing import Final
 
 LONGEST: Final = 4096
-"""Bytes of a set in a Job's notation; as a number the longest set, of 10,000 replicas, has 2,502."""
+"""Longest set in bytes in a Job's notation; as a number the longest set, of 10,000 replicas, has 2,502."""
 _NUMBER: Final = "0x"
 
 
 def parse_indexes(text: str) -> frozenset[int]:
-    """The indexes that the text lists. Raises ValueError for text that is in neither notation."""
+    """Return the indexes that the text lists. Raises ValueError for text that is in neither notation."""
     if text.startswith(_NUMBER):
         bits = f"{int(text, 16):b}"
         return frozenset(index for index, bit in enumerate(reversed(bits)) if bit == "1")
@@ -26,7 +26,7 @@ def parse_indexes(text: str) -> frozenset[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """The shortest text for a set of indexes in a Job's notation, or a hexadecimal number where that is too long."""
+    """Return the shortest text for a set of indexes in a Job's notation, or a hexadecimal number if too long."""
     there = sorted(set(indexes))
     runs = groupby(enumerate(there), key=lambda pair: pair[1] - pair[0])
     spans = ([index for _, index in run] for _, run in runs)

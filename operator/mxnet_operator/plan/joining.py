@@ -1,10 +1,10 @@
-"""Which pods of a gang may still be created: once all of an attempt have existed, none may join it any more.
+"""Late joiners: once all pods of a gang's attempt have existed, no further one is created for it.
 
 A member that joins a running gang waits for ever, since its predecessor was counted (`docs/facts/mxnet.md`). A pod that
 was created, evicted and collected while no controller ran leaves no trace of its own. So the replica that all others
-connect to is created last, when the creation of all others is confirmed: while it has never existed nobody can have
-joined, and whoever is missing is created; once it exists all have existed. That it does is recorded in status, in the
-write that follows, since it may go as well. `docs/decisions/0028-the-root-is-created-last.md`.
+connect to is created last, when the creation of all others is confirmed: while it has never existed no
+member can have joined, and missing ones are created; once it exists all have existed. The next write of the status
+records that, since it may be deleted as well. `docs/decisions/0028-the-root-is-created-last.md`.
 """
 
 import msgspec
@@ -17,9 +17,9 @@ from mxnet_operator.plan.observed import PodView
 
 
 def last_created(job: MXJob) -> tuple[str, int] | None:
-    """Type and index of the replica of a gang whose pod is created last; None where replicas restart one by one.
+    """Return type and index of the replica of a gang whose pod is created last; None where replicas restart one by one.
 
-    Nor is there one in a job that another operator began: nothing follows from what that created first.
+    None as well for a job that another operator started, since its order of creation is unknown.
     """
     status = job.status
     is_new = not status.conditions or conditions.is_true(status.conditions, conditions.SUSPENDED)
@@ -32,7 +32,7 @@ def last_created(job: MXJob) -> tuple[str, int] | None:
 
 
 def all_have_existed(job: MXJob, pods: tuple[PodView, ...]) -> bool:
-    """Whether every pod of the present attempt of a gang was created once; `pods` are those that are left."""
+    """Return whether every pod of a gang's present attempt was created once; `pods` are the existing ones."""
     last = last_created(job)
     if last is None:
         return False
@@ -41,7 +41,7 @@ def all_have_existed(job: MXJob, pods: tuple[PodView, ...]) -> bool:
 
 
 def with_attempt_created(job: MXJob, status: MXJobStatus) -> MXJobStatus:
-    """The status of a job with defaults once all pods of its present attempt exist or have existed."""
+    """Return the status of a job with defaults once all pods of its present attempt exist or have existed."""
     if last_created(job) is None:
         return status
     return msgspec.structs.replace(status, created_attempts=status.restarts + 1)

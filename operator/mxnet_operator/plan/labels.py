@@ -1,4 +1,4 @@
-"""A pod whose labels were changed: it stays its job's, and gets its labels back.
+"""Changed labels: a pod whose labels were edited still belongs to its job, and gets them back.
 
 Without the label that it is watched by, a pod would seem to be gone: its gang would be torn down though it is sound,
 and the next attempt be made beside it. `docs/decisions/0032-changed-labels-are-put-back.md`.
@@ -10,30 +10,30 @@ from typing import Final
 from mxnet_operator.plan.actions import Event, RestoreLabels
 from mxnet_operator.plan.observed import PodView
 
-_LOOK_AGAIN: Final = timedelta(seconds=5)
+_CHECK_INTERVAL: Final = timedelta(seconds=5)
 
 
 def restored(pods: tuple[PodView, ...]) -> tuple[RestoreLabels, ...]:
-    """The labels to put back; those of a pod that is going no longer matter."""
+    """Return the patches that restore labels; those of a terminating pod no longer matter."""
     return tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index, pod.attempt) for pod in _changed(pods))
 
 
-def told(pods: tuple[PodView, ...]) -> tuple[Event, ...]:
-    """What the user hears of it."""
+def label_events(pods: tuple[PodView, ...]) -> tuple[Event, ...]:
+    """Return the Events about changed labels."""
     return tuple(
         Event(
             "Warning",
             "PodLabelsRestored",
-            f"The labels of pod {pod.name} were changed, by which its job's controller and Services find it: they are "
-            "put back. To take the pod away, delete it.",
+            f"The labels of pod {pod.name}, by which its job's controller and Services select it, were changed and "
+            "have been restored. To remove the pod, delete it.",
         )
         for pod in _changed(pods)
     )
 
 
 def unwatched_in(pods: tuple[PodView, ...]) -> timedelta | None:
-    """When to look again at pods of which no event may tell; None where there are none."""
-    return _LOOK_AGAIN if any(pod.mislabelled for pod in pods) else None
+    """Return when to requeue a job with pods of which no watch event may arrive; None where there are none."""
+    return _CHECK_INTERVAL if any(pod.mislabelled for pod in pods) else None
 
 
 def _changed(pods: tuple[PodView, ...]) -> tuple[PodView, ...]:

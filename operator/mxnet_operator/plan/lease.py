@@ -1,4 +1,4 @@
-"""A job whose lease has run out: nobody waits for it any more, and nobody would end it."""
+"""Expired leases: a job whose holder no longer renews its lease is deleted or suspended."""
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
@@ -10,7 +10,7 @@ _DONE = {"delete": "deleted", "suspend": "suspended"}
 
 
 def kept_lease(job: MXJob) -> JobLease | None:
-    """The lease that decides whether the job goes on; None for one that has none, or has nothing left to end.
+    """Return the lease that the job depends on; None for a job without one, or that is over.
 
     A suspended job needs no lease where its end would only suspend it.
     """
@@ -21,12 +21,12 @@ def kept_lease(job: MXJob) -> JobLease | None:
 
 
 def expired(job: MXJob, lease: JobLease) -> Plan:
-    """The end of a job whose lease has run out, which a renewal in the meantime prevents."""
+    """Return the plan that ends a job whose lease has expired; a renewal in the meantime prevents it."""
     metadata = job.metadata
     end = DeleteJob if lease.action == "delete" else SuspendJob
     message = (
         f"The lease of {lease.duration} s, which {lease.holder or 'its holder'} last renewed at"
-        f" {lease.renewed or 'an unknown time'}, has run out: nobody waits for the job any more. It is"
+        f" {lease.renewed or 'an unknown time'}, has expired: its holder no longer waits for the job. It is"
         f" {_DONE[lease.action]}, as {names.LEASE_ACTION_ANNOTATION} says."
     )
     return Plan(

@@ -1,4 +1,4 @@
-"""What the controller sees of a job's children: small frozen structs, projected from the watch stream."""
+"""Observed children of a job: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
@@ -6,12 +6,14 @@ from typing import ClassVar, Literal
 import msgspec
 
 from mxnet_operator.plan.children import ChildRule, ChildView
+from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.services import SERVICES
+from mxnet_operator.views.kueue import QueuePriority, ResourceFlavor
 from mxnet_operator.views.pods import Phase
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One pod of a job.
+    """Observed pod of a job.
 
     `exit_code`, `reason` and `message` are those of the terminated `mxnet` container (the pod's phase says nothing
     while a sidecar runs on); `exit_code` is None until it has ended. Where an init container's failure kept it from
@@ -23,22 +25,22 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     uid: str
     owner_uid: str
     type: str
-    """The replica type as `names.REPLICA_TYPES` spells it."""
+    """Replica type, spelled as in `names.REPLICA_TYPES`."""
     index: int
     attempt: int = 0
     phase: Phase = "Pending"
     deleting: bool = False
     delete_by: datetime | None = None
-    """When a pod that is being deleted should be gone: its deletionTimestamp, which includes the grace period."""
+    """deletionTimestamp of a terminating pod, which includes the grace period: when it should be gone."""
     forced: bool = False
-    """Whether it was deleted without any grace, and yet is still there."""
+    """Whether it was deleted with a grace period of zero, and still exists."""
     mislabelled: bool = False
-    """Whether somebody changed the labels by which it is watched, and by which its Services find it."""
+    """Whether the labels by which it is watched, and by which its Services select it, were changed."""
     finalizers: tuple[str, ...] = ()
     deleted_at: datetime | None = None
-    """When it was asked to go by a deletion."""
-    taken_at: datetime | None = None
-    """When it was asked to go, by whomever: deleted or disrupted."""
+    """Time of the request to delete it."""
+    removal_requested_at: datetime | None = None
+    """Time at which it was deleted or disrupted, whichever came first."""
     stop_requested: bool = False
     """Whether spec.activeDeadlineSeconds is 1: the controller's way to stop a pod and keep its logs."""
     node_name: str = ""
@@ -49,13 +51,15 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pod_reason: str = ""
     pod_message: str = ""
     disruption: str = ""
-    """The reason of the pod's condition DisruptionTarget, while that is true."""
+    """Reason of the pod's condition DisruptionTarget, while that is True."""
     unschedulable: str = ""
-    """The scheduler's own words while it finds no node for the pod, or may not place it yet (a scheduling gate)."""
+    """Scheduler's message while it finds no node for the pod, or may not schedule it yet (a scheduling gate)."""
     scheduler_name: str = ""
+    gang_member: str = ""
+    """Annotation about its gang, `names.GANG_MEMBER_ANNOTATION`, while it has no node."""
     created_at: datetime | None = None
     waiting_reason: str = ""
-    """Why `waiting_container` does not start, in the kubelet's words: the first that can't, else the `mxnet` one."""
+    """Kubelet's reason why `waiting_container` does not start: the first that can't, else the `mxnet` one."""
     waiting_message: str = ""
     waiting_container: str = ""
     scheduled_at: datetime | None = None
@@ -64,7 +68,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def stopped_by_node(self) -> bool:
-        """Whether its kubelet ended it for a node's shutdown or for a critical pod: the pod's reason says so.
+        """Whether its kubelet ended it for a node shutdown or a critical pod, by the pod's reason.
 
         Kubelets before 1.26 don't set the condition DisruptionTarget, those before 1.21 say Shutdown.
         """
@@ -72,29 +76,29 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def end_is_unknown(self) -> bool:
-        """Whether nobody saw its end, since its node went down: the exit code (255, 137) is made up."""
+        """Whether its end was not observed, since its node went down: the exit code (255, 137) is made up."""
         return bool(self.exit_code) and self.reason in ("Unknown", "ContainerStatusUnknown")
 
     @property
     def ended_at(self) -> datetime | None:
-        """When it ended or was asked to go, whichever came first."""
-        return min((time for time in (self.finished_at, self.taken_at) if time is not None), default=None)
+        """Time at which it ended or was deleted or disrupted, whichever came first."""
+        return min((time for time in (self.finished_at, self.removal_requested_at) if time is not None), default=None)
 
     @property
-    def was_taken(self) -> bool:
+    def was_removed(self) -> bool:
         """Whether it was deleted or disrupted before it ended by itself, so that its exit code says nothing.
 
         An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done.
         """
         if not (self.deleting or self.disruption or self.stopped_by_node):
             return False
-        if not self.exit_code or self.finished_at is None or self.taken_at is None:
+        if not self.exit_code or self.finished_at is None or self.removal_requested_at is None:
             return True
-        return self.finished_at >= self.taken_at
+        return self.finished_at >= self.removal_requested_at
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A node with a pod that won't go.
+    """Node of a pod that doesn't terminate.
 
     OutOfService is one that is not ready and that an administrator has given the taint of this name, as Kubernetes' own
     pod garbage collector has it (KEP-2268); Forbidden one that the controller has no right to read.
@@ -107,30 +111,39 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """The children of one job as the caches have them; those of other owners may be among them."""
+    """Observed children of one job, as cached; those of other owners may be among them."""
 
     pods: tuple[PodView, ...] = ()
     children: tuple[ChildView, ...] = ()
-    """All but pods."""
+    """Children other than pods."""
     nodes: tuple[NodeView, ...] = ()
-    """Those of `nodes_in_doubt` only, read from the server for this look."""
+    """Nodes of `nodes_in_doubt`, read from the server for this reconciliation."""
     workflow_over: str = ""
-    """Which Argo Workflow of a job that `goes_with_workflow` is at its end, and why; empty where none is."""
+    """Reason why the Argo Workflow of a job that `goes_with_workflow` is over; empty where none is."""
     lease_left: timedelta | None = None
-    """How long the lease of a job that `has_lease` still runs, on the controller's own clock; None where none is."""
+    """Time left of the lease of a job that `has_lease`, on the controller's own clock; None without one."""
+    queues: QueueSystem = QueueSystem()
+    """Whether the server serves Kueue's queues."""
+    workload: QueueWorkload | None = None
+    """Job's place in its queue."""
+    flavors: tuple[ResourceFlavor, ...] = ()
+    """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
+    queue_priority: QueuePriority | None = None
+    """WorkloadPriorityClass of `priority_wanted`, read from the server for this reconciliation."""
     rules: tuple[ChildRule, ...] = (SERVICES,)
-    """Of the kinds of children, those that the server serves."""
+    """Rules of the kinds of children that the server serves."""
 
     def owned_by(self, uid: str) -> "Observed":
-        """Only what belongs to the job with this uid: a name alone proves nothing."""
+        """Return only what belongs to the job with this uid: a name alone proves nothing."""
         return msgspec.structs.replace(
             self,
             pods=tuple(pod for pod in self.pods if pod.owner_uid == uid),
             children=tuple(child for child in self.children if child.owner_uid == uid),
+            workload=self.workload if self.workload is not None and self.workload.owner_uid == uid else None,
         )
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
-        """All but these pods."""
+        """Return the observation without these pods."""
         uids = {pod.uid for pod in pods}
         kept = tuple(pod for pod in self.pods if pod.uid not in uids)
         return msgspec.structs.replace(self, pods=kept) if uids else self

@@ -1,60 +1,125 @@
-"""What a job says while the scheduler finds no node for some of its pods: which wait, and why, in its own words."""
+"""Condition PodsScheduled: how many pods of a job have no node, and why, in the scheduler's own words.
+
+The scheduler's words change with every node that comes or goes. What is said is therefore changed only where other pods
+wait or other numbers are missing, and numbers alone not more often than every `waits.SAY_AGAIN`.
+"""
 
 from datetime import datetime, timedelta
 from typing import Final
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.types import Condition
+from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.plan.gang import GangState
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, labels
-from mxnet_operator.plan.waits import left_of
+from mxnet_operator.plan.shortage import OF_A_GANG, WOULD_FIT, shortage
+from mxnet_operator.plan.waits import left_of, time_until_said_again
 
 IGNORED_AFTER: Final = timedelta(minutes=1)
 
 
 def with_placement(
-    current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
+    current: tuple[Condition, ...],
+    job: MXJob,
+    replicas: tuple[Replica, ...],
+    now: datetime,
+    gang: GangState | None = None,
 ) -> tuple[Condition, ...]:
-    """The conditions with PodsScheduled false while pods can't be placed, and true again once they are.
+    """Return the conditions with PodsScheduled: False while pods of a job with defaults have no node, then True again.
 
-    The scheduler's words change with every node that comes or goes; what is said stays until other pods wait. A pod of
-    which no scheduler says anything for a minute names one that doesn't run.
+    A pod of which no scheduler says anything for a minute names one that doesn't run. `gang` is the job's, where a gang
+    scheduler is served.
     """
-    waiting = [
-        (replica, why)
-        for replica in replicas
-        if replica.pod is not None and (why := _why(replica.pod, now)) is not None
-    ]
-    old = next((c for c in current if c.type == conditions.PODS_SCHEDULED), None)
-    if not waiting:
+    old, found = _said(current), _found(job, replicas, now, gang)
+    if found is None:
         if old is None or old.status == "True" or any(replica.pod is None for replica in replicas):
             return current
         return conditions.set_condition(
             current, conditions.PODS_SCHEDULED, conditions.PODS_SCHEDULED, "Every pod has a node.", now
         )
-    reason, words = waiting[0][1]
-    who = f"{labels([replica for replica, _ in waiting])} can't be placed: "
-    if old is not None and (old.status, old.reason) == ("False", reason) and old.message.startswith(who):
+    reason, beginning, words = found
+    was_said = old is not None and (old.status, old.reason) == ("False", reason)
+    if old is not None and was_said and (old.message.startswith(beginning) or time_until_said_again(old, now)):
         return current
-    return conditions.set_condition(current, conditions.PODS_SCHEDULED, reason, f"{who}{words}", now, status="False")
+    message = f"{beginning}{words}"
+    return conditions.set_condition(current, conditions.PODS_SCHEDULED, reason, message, now, status="False")
 
 
-def time_until_unplaced(replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
-    """When to look again whether a scheduler has seen every pod; None where all were seen, or it is said already."""
+def time_until_unplaced(
+    current: tuple[Condition, ...],
+    job: MXJob,
+    replicas: tuple[Replica, ...],
+    now: datetime,
+    gang: GangState | None = None,
+) -> timedelta | None:
+    """Return when to requeue the job to check on the scheduler or refresh the counts; None where nothing is due."""
     new = (replica.pod for replica in replicas if replica.pod is not None and _is_ignored(replica.pod))
-    return min(filter(None, (left_of(IGNORED_AFTER, pod.created_at, now) for pod in new)), default=None)
+    unseen = (left_of(IGNORED_AFTER, pod.created_at, now) for pod in new)
+    old, found = _said(current), _found(job, replicas, now, gang)
+    is_old = old is not None and found is not None and not old.message.startswith(found[1])
+    again = time_until_said_again(old, now) if old is not None and is_old else None
+    return min(filter(None, (*unseen, again)), default=None)
+
+
+def _said(current: tuple[Condition, ...]) -> Condition | None:
+    return next((c for c in current if c.type == conditions.PODS_SCHEDULED), None)
+
+
+def _found(
+    job: MXJob, replicas: tuple[Replica, ...], now: datetime, gang: GangState | None
+) -> tuple[str, str, str] | None:
+    """Return what to report: reason, the part that counts, and the rest; None where no pod waits for a node."""
+    return _of_gang(gang, replicas) or _of_pods(job, replicas, now)
+
+
+def _of_gang(state: GangState | None, replicas: tuple[Replica, ...]) -> tuple[str, str, str] | None:
+    """Return what keeps a whole gang from being scheduled: reason, the part that counts, and the rest."""
+    if state is None:
+        return None
+    if state.gang.minimum > state.gang.members:
+        return (
+            conditions.REASON_MIN_AVAILABLE,
+            f"0 of {state.gang.members} placed: spec.runPolicy.schedulingPolicy.minAvailable is {state.gang.minimum},"
+            f" and the job has {state.gang.members} pods: set it to {state.gang.members} or less",
+            "",
+        )
+    if state.group is not None and not state.group.ready and all(replica.pod is None for replica in replicas):
+        return (
+            conditions.REASON_GROUP_PENDING,
+            f"0 of {state.gang.members} placed: pod group {state.group.name} waits for its queue",
+            f": {state.group.says}" if state.group.says else "",
+        )
+    return None
+
+
+def _of_pods(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:
+    waiting = [
+        (replica, why)
+        for replica in replicas
+        if replica.pod is not None and (why := _why(replica.pod, now)) is not None
+    ]
+    if not waiting:
+        return None
+    lacking = [each for each in waiting if WOULD_FIT not in each[1][1]] or waiting
+    reason, words = lacking[0][1]
+    if OF_A_GANG.match(words):
+        return reason, words, ""
+    who = f"{labels([replica for replica, _ in lacking])} can't be placed: "
+    if reason == conditions.REASON_NO_SCHEDULER:
+        return reason, who, words
+    return reason, f"{shortage(job, replicas)}: {who}", words
 
 
 def _why(pod: PodView, now: datetime) -> tuple[str, str] | None:
-    """Reason and words for a pod that has no node; None while all is well."""
+    """Return reason and message for a pod that has no node; None for a pod that needs none."""
     if pod.unschedulable:
         return conditions.REASON_UNSCHEDULABLE, pod.unschedulable
     if not _is_ignored(pod) or left_of(IGNORED_AFTER, pod.created_at, now):
         return None
-    return conditions.REASON_NO_SCHEDULER, f"no scheduler has looked at it. Does one named {pod.scheduler_name} run?"
+    return conditions.REASON_NO_SCHEDULER, f"no scheduler has reported on it. Does one named {pod.scheduler_name} run?"
 
 
 def _is_ignored(pod: PodView) -> bool:
-    """Whether no scheduler has said anything of the pod."""
+    """Return whether no scheduler has reported on the pod."""
     was_seen = pod.node_name or pod.unschedulable or pod.scheduled_at is not None
     return pod.phase == "Pending" and pod.created_at is not None and not was_seen and not pod.deleting

@@ -1,4 +1,4 @@
-"""The times that no field of a job sets: one argument of `plan`, so that a test or a laptop has its own."""
+"""Settings that no field of a job has: one argument of `plan`, so that tests and small clusters have their own."""
 
 from datetime import timedelta
 
@@ -6,17 +6,21 @@ import msgspec
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """The controller's own times; the defaults are what `docs/semantics.md` says."""
+    """Times that the controller uses, and what it knows of its cluster; `docs/semantics.md` states the defaults."""
 
     first_backoff: timedelta = timedelta(seconds=10)
-    """How long the first attempt after a failure waits; each further one waits twice as long."""
+    """Back-off of the first restart after a failure; each further one waits twice as long."""
     longest_backoff: timedelta = timedelta(minutes=10)
     termination_slack: timedelta = timedelta(seconds=30)
-    """How long after its deletionTimestamp, which includes the grace period, a pod is waited for without a word:
+    """Time after a pod's deletionTimestamp, which includes the grace period, before the job reports it:
     kubelets unmount volumes and report before they let go."""
+    incomplete_gang: timedelta = timedelta(minutes=1)
+    """Time for which a gang keeps the nodes of a part of its pods while there are none for the rest."""
     ask_for_nodes: timedelta = timedelta(seconds=15)
-    """How often the nodes of pods that don't go are asked for: nothing watches them."""
+    """Interval at which the nodes of pods that don't terminate are read: nothing watches them."""
     ask_for_nodes_where_forbidden: timedelta = timedelta(minutes=10)
+    pods_tell_their_gang: bool = False
+    """Whether the scheduler goes by `names.GANG_MEMBER_ANNOTATION` of the pods, as the local cluster's own does."""
 
 
 DEFAULT = Policy()

@@ -1,4 +1,4 @@
-"""The replicas of a job, each with what became of it: the one reading of pods that all policies share."""
+"""Replicas of a job, each with its outcome: the one reading of pods that all policies share."""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
@@ -17,7 +17,7 @@ from mxnet_operator.plan.observed import Observed, PodView
 
 
 class Outcome(Enum):
-    """Where a replica is."""
+    """State of a replica."""
 
     MISSING = "missing"
     WAITING = "waiting"
@@ -25,17 +25,17 @@ class Outcome(Enum):
     DONE = "done"
     FAILED = "failed"
     LOST = "lost"
-    """Taken away by someone else, or gone after the gang had started: no other pod can take its place (ps-lite)."""
+    """Deleted by someone else, or missing after the gang had started: no other pod can take its place (ps-lite)."""
 
 
 NAMED: Final = 5
-"""Replicas that a message names, at most."""
+"""Maximum number of replicas that a message names."""
 _HAVE_RUN: Final = frozenset({"Running", "Succeeded", "Unknown"})
-"""Phases of pods whose containers have started; a pod is Unknown when its node has stopped talking about it."""
+"""Phases of pods whose containers have started; a pod is Unknown when its node has stopped reporting on it."""
 
 
 class Replica(msgspec.Struct, frozen=True):
-    """One replica that the job asks for."""
+    """Replica that the job asks for, with its pod and its outcome."""
 
     type: str
     index: int
@@ -44,22 +44,22 @@ class Replica(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """How messages and the command line name it: `worker-1`."""
+        """Name in messages and on the command line: `worker-1`."""
         return f"{self.type.lower()}-{self.index}"
 
     @property
     def started(self) -> bool:
-        """Whether its processes have run, be they over by now."""
+        """Whether its processes have run, even if they have ended since."""
         return self.outcome is Outcome.DONE or (
             self.pod is not None and (self.pod.phase in _HAVE_RUN or self.pod.exit_code is not None)
         )
 
 
 def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
-    """Every replica that a job with defaults asks for, in the order in which their pods are made.
+    """Return every replica that a job with defaults asks for, in the order in which their pods are created.
 
     `observed` has the pods of the present attempt only. A gang has run, seen or not, if one of it has ended, or all
-    have existed and one of those that are left has started.
+    have existed and one of the remaining ones has started.
     """
     pods = {(pod.type, pod.index): pod for pod in observed.pods}
     one_has_ended = bool(job.status.completed_indexes) or any(pod.exit_code is not None for pod in observed.pods)
@@ -78,28 +78,28 @@ def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
 
 
 def of_types(replicas: Iterable[Replica], *types: str) -> tuple[Replica, ...]:
-    """Those of the given types."""
+    """Return the replicas of the given types."""
     return tuple(replica for replica in replicas if replica.type in types)
 
 
 def those(replicas: Iterable[Replica], holds: Callable[[ReplicaType], bool]) -> tuple[Replica, ...]:
-    """Those of whose type something holds."""
+    """Return the replicas whose type satisfies a predicate."""
     return tuple(replica for replica in replicas if holds(TYPES[replica.type]))
 
 
 def labels(replicas: Sequence[Replica]) -> str:
-    """The first of them by name, and how many more there are: `worker-0, worker-1 and 3 more`."""
+    """Return the names of the first replicas, and how many more there are: `worker-0, worker-1 and 3 more`."""
     named = ", ".join(replica.label for replica in replicas[:NAMED])
     return named + (f" and {len(replicas) - NAMED} more" if len(replicas) > NAMED else "")
 
 
 def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
-    """Whether the job asks for at least one replica of the type."""
+    """Return whether the job asks for at least one replica of the type."""
     return any(replica.type == replica_type for replica in replicas)
 
 
 def is_tuning(replicas: Iterable[Replica]) -> bool:
-    """Whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
+    """Return whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
     return bool(those(replicas, lambda each: each.works and each.tunes))
 
 
@@ -109,7 +109,7 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
     if pod is None:
         return Outcome.LOST if ran else Outcome.MISSING
     has_ended = pod.exit_code is not None or pod.phase in ("Succeeded", "Failed")
-    if pod.was_taken and (pod.deleting or has_ended):
+    if pod.was_removed and (pod.deleting or has_ended):
         return Outcome.LOST
     if pod.end_is_unknown and pod.pod_reason != EVICTED:
         return Outcome.LOST

@@ -1,4 +1,4 @@
-"""What becomes of a job in which replicas failed: it fails, or it is torn down and tried again.
+"""Restart policy: whether failed replicas fail their job, or start another attempt.
 
 The table of `docs/semantics.md`: restartPolicy decides, exit codes where it says ExitCode, and disruptions (a preempted
 pod, a drained node, a deletion by hand) are tried again without counting against backoffLimit.
@@ -16,23 +16,23 @@ from mxnet_operator.plan.failure import Failure, describe, ended_at, failed_repl
 from mxnet_operator.plan.replicas import Outcome, Replica
 
 MAX_RESTARTING: Final = 64
-"""Pods that are replaced at a time in scope Replica: more at once would make the status too long."""
+"""Maximum number of pods replaced at a time in scope Replica: more at once would make the status too long."""
 
 
 class Teardown(msgspec.Struct, frozen=True):
-    """The attempt is over and another one is to come."""
+    """End of the present attempt, which another one follows."""
 
     replicas: tuple[Replica, ...]
-    """Those that failed."""
+    """Replicas that failed."""
     failures: int
-    """How many of them count against backoffLimit; one at most where the whole gang restarts."""
+    """Number of failures that count against backoffLimit; one at most where the whole gang restarts."""
     message: str
 
 
-def judge(job: MXJob, replicas: tuple[Replica, ...], going: int = 0) -> Failure | Teardown | None:
-    """What the failed replicas of a job with defaults lead to; None while there are none that may go now.
+def judge(job: MXJob, replicas: tuple[Replica, ...], terminating: int = 0) -> Failure | Teardown | None:
+    """Return what the failed replicas of a job with defaults lead to; None while none of them may be replaced now.
 
-    `going` is how many pods are on their way out already: where replicas are restarted one by one, a status names each.
+    `terminating` is the number of pods being replaced: where replicas restart one by one, status lists each.
     """
     failed = failed_replicas(replicas)
     if not failed:
@@ -46,7 +46,7 @@ def judge(job: MXJob, replicas: tuple[Replica, ...], going: int = 0) -> Failure 
     if final:
         return failure_of(job, final)
     if restart_scope(job) == "Replica":
-        failed = decisive = tuple(sorted(failed, key=ended_at)[: max(MAX_RESTARTING - going, 0)])
+        failed = decisive = tuple(sorted(failed, key=ended_at)[: max(MAX_RESTARTING - terminating, 0)])
         if not failed:
             return None
     failures = sum(not _was_disrupted(replica) for replica in decisive)
@@ -57,20 +57,19 @@ def judge(job: MXJob, replicas: tuple[Replica, ...], going: int = 0) -> Failure 
     first = first_of(failed)
     if failures and counted + failures > limit:
         name = job.metadata.name
-        return Failure(
-            f"Job {name} has failed because it has reached the specified backoff limit ({limit}). {describe(first)}"
-        )
+        ended = f"Job {name} has failed because it has reached the specified backoff limit ({limit})."
+        return Failure(f"{ended} {describe(job, first)}")
     count = sum(replica.type == first.type for replica in failed)
     return Teardown(
         failed,
         failures,
         f"mxjob {job.metadata.name} is restarting because {count} {first.type} replica(s) failed "
-        f"(restart {job.status.restarts + 1}; {counted + failures} of {limit} count). {describe(first)}",
+        f"(restart {job.status.restarts + 1}; {counted + failures} of {limit} count). {describe(job, first)}",
     )
 
 
 def _decisive(job: MXJob, failed: tuple[Replica, ...]) -> tuple[Replica, ...]:
-    """The failures that count: in a gang those of the first moment, since its mates end of that one's end."""
+    """Return the failures that count: in a gang the first ones, since the end of one ends its mates."""
     if restart_scope(job) == "Replica":
         return failed
     first = min(map(ended_at, failed))

@@ -1,4 +1,4 @@
-"""What a job came to in its own words: the few lines that its script leaves behind for whoever waits for it."""
+"""Result of a job: the last lines that its script writes to the termination message."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from mxnet_operator.plan.replicas import Outcome, Replica
 
 
 def result_of(replicas: Iterable[Replica]) -> str:
-    """The termination message of Worker 0, or of the Tuner, once it is done; empty before, and where it left none.
+    """Return the termination message of Worker 0, or of the Tuner, once it is done; empty before, or where it has none.
 
     In the status it outlives the pod, and a workflow step that reads one object has it too.
     """

@@ -1,6 +1,6 @@
-"""A Scheduler that goes on though all Workers are done: it has a grace period, then the job succeeds without it.
+"""Scheduler grace period: a Scheduler that outlives all Workers is stopped, and the job succeeds without it.
 
-Their script never made a `dist_*` kvstore, so that nobody ever told the Scheduler to end, or ps-lite hangs as it ends.
+Its Workers' script never made a `dist_*` kvstore, which would end the Scheduler, or ps-lite hangs as it ends.
 """
 
 from datetime import datetime, timedelta
@@ -13,12 +13,12 @@ from mxnet_operator.plan.waits import left_of
 
 GRACE: Final = timedelta(minutes=1)
 SAID_AFTER: Final = timedelta(seconds=5)
-"""A Scheduler ends a moment before the Workers, but its kubelet may tell of it later."""
+"""Time by which the report of a Scheduler's end may follow that of the Workers' ends."""
 WORDS: Final = "workers finished without a distributed kvstore?"
 
 
 def scheduler_left(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
-    """The Scheduler of a job all of whose Workers are done, where success waits for it and it goes on; else nothing."""
+    """Return the Scheduler of a job whose Workers are all done, where success still waits for it; else nothing."""
     workers = of_types(replicas, names.WORKER)
     done = bool(workers) and all(worker.outcome is Outcome.DONE for worker in workers)
     if not done or is_tuning(replicas) or job.spec.success_policy == "AllWorkers":
@@ -28,7 +28,7 @@ def scheduler_left(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, 
 
 
 def has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
-    """Whether the job has succeeded though its Scheduler goes on; never where successPolicy asks for the Scheduler."""
+    """Return whether the job has succeeded though its Scheduler runs; never where successPolicy names the Scheduler."""
     if job.spec.success_policy == "Scheduler" or not scheduler_left(job, replicas):
         return False
     return not left_of(GRACE, _workers_done_at(replicas), now)
@@ -37,11 +37,11 @@ def has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime)
 def with_scheduler_left(
     current: tuple[Condition, ...], job: MXJob, replicas: tuple[Replica, ...], now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with SchedulerLeft true while that is so, and false where it has ended after all."""
+    """Return the conditions with SchedulerLeft: True while the Scheduler outlives the Workers, False once it ends."""
     left = scheduler_left(job, replicas)
     if not left:
         return conditions.set_false(
-            current, conditions.SCHEDULER_LEFT, conditions.SCHEDULER_LEFT, "The Scheduler does not go on.", now
+            current, conditions.SCHEDULER_LEFT, conditions.SCHEDULER_LEFT, "No Scheduler outlives its Workers.", now
         )
     if left_of(SAID_AFTER, _workers_done_at(replicas), now):
         return current
@@ -54,7 +54,7 @@ def with_scheduler_left(
 
 
 def stopped_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
-    """What a job that succeeds says of the Scheduler that it doesn't wait for any more; empty where it has ended."""
+    """Return the message about the Scheduler that a succeeding job stops; empty where it has ended."""
     left = scheduler_left(job, replicas)
     if not left or job.spec.success_policy == "Scheduler":
         return ""
@@ -62,7 +62,7 @@ def stopped_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
 
 
 def time_until_next(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
-    """When to look again: for the condition, then for the success; None where there is nothing to wait for."""
+    """Return when to requeue the job for the condition, then for the success; None where no time is pending."""
     if not scheduler_left(job, replicas):
         return None
     since = _workers_done_at(replicas)
@@ -70,6 +70,6 @@ def time_until_next(job: MXJob, replicas: tuple[Replica, ...], now: datetime) ->
 
 
 def _workers_done_at(replicas: tuple[Replica, ...]) -> datetime | None:
-    """When the last Worker ended; None where no pod tells."""
+    """Return when the last Worker ended; None where no pod says."""
     ends = (worker.pod.finished_at for worker in of_types(replicas, names.WORKER) if worker.pod is not None)
     return max((end for end in ends if end is not None), default=None)

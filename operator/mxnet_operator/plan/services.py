@@ -1,4 +1,4 @@
-"""The Services of a job: one for each root replica, and the subdomain of all pods."""
+"""Services of a job: one for each root replica, and the subdomain of all pods."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from mxnet_operator.plan.children import ChildRule, ChildView
 
 
 class ServiceView(ChildView, frozen=True, kw_only=True, gc=False):
-    """One Service of a job."""
+    """Observed Service of a job."""
 
 
 def wanted_services(job: MXJob) -> tuple[CreateService, ...]:
-    """The Services of a job with defaults."""
+    """Return the Services of a job with defaults."""
     return tuple(_services(job))
 
 

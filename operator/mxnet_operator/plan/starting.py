@@ -1,4 +1,4 @@
-"""What a job says while containers of its pods can't start: which, and why, in the kubelet's words."""
+"""Condition PodsStarted: which containers of a job can't start, and why, in the kubelet's words."""
 
 from datetime import datetime
 from typing import Final
@@ -25,15 +25,15 @@ CANNOT_START: Final = frozenset(
         "RunContainerError",
     }
 )
-"""The kubelet's reasons for trying again later (container/sync_result.go, images/types.go, kuberuntime/)."""
+"""Kubelet's reasons for trying again later (container/sync_result.go, images/types.go, kuberuntime/)."""
 
 
 def with_starting(
     current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with PodsStarted false while containers can't start, and true again once every replica runs.
+    """Return the conditions with PodsStarted: False while containers can't start, True again once every replica runs.
 
-    A kubelet that tries again alternates between two reasons; what is said stays until other replicas wait.
+    A kubelet that tries again alternates between two reasons; the message stays until other replicas wait.
     """
     old = next((c for c in current if c.type == conditions.PODS_STARTED), None)
     stuck = [
@@ -57,6 +57,6 @@ def with_starting(
 
 
 def reason_to_wait(pod: PodView) -> str:
-    """Why a container of the pod waits, and which."""
+    """Return why a container of the pod waits, and which."""
     words = ": ".join(part for part in (pod.waiting_reason, pod.waiting_message) if part)
     return f"container {pod.waiting_container}: {words}" if pod.waiting_container else words

@@ -1,4 +1,4 @@
-"""The status of a job that is not over: conditions, counts, times, and what is done for good.
+"""Status of an unfinished job: conditions, counts, times, and which replicas are done for good.
 
 Conditions are written at once. Counts and finished replicas ride with the next condition; if none comes, they are
 written `RECORD_DELAY` after the last change, so that the pods of a gang, which start and end together, cost one write.
@@ -15,8 +15,9 @@ from mxnet_operator.api.spans import short
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.attempt import restart_scope, torn_down
 from mxnet_operator.plan.deadlines import start_time
-from mxnet_operator.plan.elastic import with_started_replicas
 from mxnet_operator.plan.failure import Failure
+from mxnet_operator.plan.fixed_replicas import with_started_replicas
+from mxnet_operator.plan.gang import GangState
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.observed import Observed
@@ -31,12 +32,14 @@ RECORD_DELAY = timedelta(seconds=5)
 _READY = ("Running", "Succeeded")
 
 
-def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
-    """The status while no verdict is reached: Created, and Running once every replica has started."""
+def running_status(
+    job: MXJob, replicas: tuple[Replica, ...], now: datetime, gang: GangState | None = None
+) -> MXJobStatus:
+    """Return the status of an unfinished job: Created, and Running once every replica has started."""
     name = job.metadata.name
     status = job.status
     current = _resumed(conditions.created(status.conditions, name, now), job, now)
-    current = with_troubles(current, job, replicas, now)
+    current = with_troubles(current, job, replicas, now, gang)
     if not any(replica.outcome is Outcome.MISSING for replica in replicas):
         current = conditions.set_false(
             current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now
@@ -52,7 +55,7 @@ def running_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> 
 
 
 def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
-    """The status with the attempt raised, and why; what failed counts no more once this is stored."""
+    """Return the status with the attempt raised and the reason; the failures no longer count once it is stored."""
     failed = tuple(replica.pod for replica in teardown.replicas if replica.pod is not None)
     raised = torn_down(job, observed, failed, teardown.failures)
     current = conditions.set_condition(
@@ -77,7 +80,7 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
 
 
 def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
-    """The last status of a job that succeeded; what still runs counts as succeeded, as in 1.8.1."""
+    """Return the last status of a job that succeeded; pods that still run count as succeeded, as in 1.8.1."""
     status = running_status(job, replicas, now)
     message = f"{names.KIND} {job.metadata.name} is successfully completed."
     if words := stopped_words(job, replicas):
@@ -93,7 +96,7 @@ def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -
 
 
 def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, now: datetime) -> MXJobStatus:
-    """The last status of a job that failed; what still runs is about to be stopped and counts as nothing."""
+    """Return the last status of a job that failed; pods that still run are about to be stopped and count as nothing."""
     status = running_status(job, replicas, now)
     current = conditions.set_condition(
         status.conditions, conditions.FAILED, conditions.reason(conditions.FAILED), failure.message, now
@@ -106,7 +109,7 @@ def failed_status(job: MXJob, replicas: tuple[Replica, ...], failure: Failure, n
 
 
 def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replica], now: datetime) -> timedelta | None:
-    """How long the new status may wait to be written: zero for a changed condition, None where nothing is new.
+    """Return how long the status may wait to be written: zero for a changed condition, None where nothing is new.
 
     A job that training-operator 1.8.1 made has conditions and no state: that is new, too.
 
@@ -123,7 +126,7 @@ def time_to_record(old: MXJobStatus, new: MXJobStatus, replicas: Iterable[Replic
 
 
 def _counts(status: MXJobStatus) -> tuple[Any, ...]:
-    """What says how many replicas are where."""
+    """Return the part of the status that counts replicas by state."""
     return status.ready, status.replica_statuses, status.completed_indexes
 
 

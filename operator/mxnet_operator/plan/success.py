@@ -1,4 +1,4 @@
-"""When a job has succeeded: the success policies.
+"""Success policies: when a job has succeeded.
 
 The default waits for the Scheduler and every Worker: a scheduler exits 0 a moment before the workers do, and even when
 the only worker failed (`docs/facts/mxnet.md`), so it can't decide alone as it did in the documents.
@@ -13,7 +13,7 @@ from mxnet_operator.plan.scheduler_grace import has_outlived_grace
 
 
 def has_succeeded(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
-    """Whether every replica that decides is done; a Scheduler that outlives its Workers decides for a minute only."""
+    """Return whether every deciding replica is done; a Scheduler that outlives its Workers decides for a minute."""
     deciding = _deciding(job.spec.success_policy, replicas)
     return all(replica.outcome is Outcome.DONE for replica in deciding) or has_outlived_grace(job, replicas, now)
 

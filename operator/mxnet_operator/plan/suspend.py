@@ -1,59 +1,70 @@
-"""What a suspended job keeps and gives up: no pods, no Services, no startTime; and how it begins again.
+"""Suspension: a suspended job keeps no pods, no Services and no startTime, and starts again when resumed.
 
 It says Suspended only once its pods are gone, since then its quota is free (Kueue relies on that).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Action, Plan
-from mxnet_operator.plan.attempt import outgoing, restart_scope, torn_down
+from mxnet_operator.plan.attempt import pods_of_earlier_attempts, restart_scope, torn_down
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
-from mxnet_operator.plan.elastic import without_ignored_change
+from mxnet_operator.plan.fixed_replicas import without_ignored_change
 from mxnet_operator.plan.joining import all_have_existed
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.policy import DEFAULT, Policy
+from mxnet_operator.plan.queue import Turn, queue_of, returned, time_until_said, turn_events, turn_of, with_turn
 from mxnet_operator.plan.ready import ready, replicas_in
-from mxnet_operator.plan.stuck import left_behind
+from mxnet_operator.plan.terminating_pods import await_termination
 
 
-def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> Plan:
-    """What to do next with a job that is not over and whose `suspend` is true.
+def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, turn: Turn | None = None) -> Plan:
+    """Return what an unfinished job needs whose `suspend` is true or that waits in a queue.
 
-    First the attempt is raised, so that no later look takes the deleted pods for lost ones; then they are deleted.
+    First the attempt is raised, so that no later look takes the deleted pods for lost ones; then they are deleted. Only
+    once they have gone the job's quota goes back to its queue.
     """
+    turn = turn or turn_of(job, observed)
     name, status = job.metadata.name, job.status
     reason = conditions.reason(conditions.SUSPENDED)
-    going = {pod.uid for pod in outgoing(job, observed)}
-    present = tuple(pod for pod in observed.pods if pod.uid not in going)
+    terminating = {pod.uid for pod in pods_of_earlier_attempts(job, observed)}
+    present = tuple(pod for pod in observed.pods if pod.uid not in terminating)
     if present or _has_run(job):
         current = conditions.set_false(
             status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
         )
+        current = with_turn(current, turn, now)
         raised = torn_down(job, observed, present, failures=0)
-        return Plan(status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)))
+        return Plan(
+            status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)),
+            events=turn_events(status.conditions, current),
+        )
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
     deletions: tuple[Action, ...] = (*pods, *child_deletions(observed))
-    left = left_behind(status.conditions, observed.pods, observed.nodes, now, policy)
+    left = await_termination(status.conditions, observed.pods, observed.nodes, now, policy)
     status = msgspec.structs.replace(status, conditions=left.conditions)
     if observed.pods:
         return Plan(
             actions=(*deletions, *left.deletions),
             status=status if left.conditions != job.status.conditions else None,
             events=left.events,
-            requeue_after=left.look_again,
+            requeue_after=left.requeue_after,
         )
+    actions = (*deletions, *(turn.actions or returned(observed, now)))
     message = f"{names.KIND} {name} is suspended."
-    current = conditions.created(status.conditions, name, now)
+    if turn.reason:
+        message = f"{names.KIND} {name} waits in queue {queue_of(job)}."
+    current = with_turn(conditions.created(status.conditions, name, now), turn, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
     current = without_ignored_change(current, now)
+    again = _soonest(turn.look_again, time_until_said(current, turn, now))
     if current == job.status.conditions and status.state and status.start_time is None and not status.started_replicas:
-        return Plan(actions=deletions)
+        return Plan(actions=actions, requeue_after=again)
     suspended = msgspec.structs.replace(
         status,
         conditions=current,
@@ -65,11 +76,16 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
         started_scope="",
         start_time=None,
     )
-    return Plan(actions=deletions, status=suspended)
+    events = turn_events(job.status.conditions, current)
+    return Plan(actions=actions, status=suspended, events=events, requeue_after=again)
 
 
 def _has_run(job: MXJob) -> bool:
-    """Whether the attempt has begun, be all its pods gone: unless it is over, a resumed job would miss them."""
+    """Return whether the attempt has begun, even if its pods are gone: a resumed job would take them for lost."""
     status = job.status
     gang_has_ended = bool(status.completed_indexes) and restart_scope(job) == "Job"
     return gang_has_ended or all_have_existed(job, ()) or conditions.is_true(status.conditions, conditions.RUNNING)
+
+
+def _soonest(*waits: timedelta | None) -> timedelta | None:
+    return min((wait for wait in waits if wait is not None), default=None)

@@ -1,4 +1,4 @@
-"""Whose an object is that has the name of a child which was to be created.
+"""Ownership of an object that already has the name of a child to be created.
 
 It is the job's own only if its owner's uid and its attempt match and it isn't being deleted: a name proves nothing.
 """
@@ -12,32 +12,32 @@ from mxnet_operator.api.types import MXJob
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that has the name."""
+    """Existing object that has the name."""
 
     owner_api_version: str = ""
     owner_kind: str = ""
-    """Of the owner that controls it; empty without one, as all of the owner's fields."""
+    """Controller reference of the object; empty without one, as all fields of the owner."""
     owner_name: str = ""
     owner_uid: str = ""
     attempt: str = "0"
     deleting: bool = False
     is_watched: bool = True
-    """Whether it has the label by which the controller watches its own, or never had it from the controller."""
+    """Whether it has the label by which the controller watches, or was not created with it."""
 
 
 class Holder(Enum):
-    """Who has the name."""
+    """Kind of owner that has the name."""
 
     THE_JOB = "the job"
     """The object is the one that was to be created."""
     LEFT_OVER = "left over"
-    """It will be gone soon: it is being deleted, of another attempt, or of a deleted job of the same name."""
+    """The object will be gone soon: it is terminating, of another attempt, or of a deleted job of the same name."""
     ANOTHER = "another"
-    """It is somebody else's, about which the user must decide."""
+    """The object belongs to another owner, about which the user must decide."""
 
 
 def holder_of_name(job: MXJob, attempt: str, found: Found) -> Holder:
-    """Who has the name of a child that was to be created for this attempt."""
+    """Return who owns the name of a child that was to be created for this attempt."""
     is_ours = found.owner_uid == job.metadata.uid
     if is_ours and attempt == found.attempt and not found.deleting:
         return Holder.THE_JOB

@@ -1,4 +1,4 @@
-"""Which pods a running job must have, and which of them are missing."""
+"""Pod topology: which pods a running job must have, and which of them are missing."""
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import CreatePod
@@ -8,15 +8,15 @@ from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
 
 
-def missing_pods(job: MXJob, replicas: tuple[Replica, ...], going: tuple[PodView, ...]) -> tuple[CreatePod, ...]:
-    """Pods to create, that which comes last at the end; none in the place of one that is still terminating.
+def missing_pods(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodView, ...]) -> tuple[CreatePod, ...]:
+    """Return the pods to create, the last-created one at the end; none in place of one that is terminating.
 
-    Nor is any created while pods of the gang's last attempt exist.
+    None at all while pods of the gang's previous attempt exist.
     """
-    if going and restart_scope(job) == "Job":
+    if terminating and restart_scope(job) == "Job":
         return ()
     last = last_created(job)
-    taken = {(pod.type, pod.index) for pod in going}
+    taken = {(pod.type, pod.index) for pod in terminating}
     missing = [
         (replica.type, replica.index)
         for replica in replicas

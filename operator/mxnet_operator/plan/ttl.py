@@ -1,4 +1,4 @@
-"""When a finished job is deleted: ttlSecondsAfterFinished."""
+"""ttlSecondsAfterFinished: when a finished job is deleted."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from mxnet_operator.api.types import MXJob
 
 
 def time_to_live(job: MXJob, now: datetime) -> timedelta | None:
-    """How long a finished job is kept from now on; zero or less once it is to be deleted, None for one that is kept.
+    """Return how long a finished job is kept from now; zero or less once it is due for deletion, None if kept for good.
 
     Counted from completionTime or, for a job that training-operator 1.8.1 left Failed without one, from the terminal
     condition.

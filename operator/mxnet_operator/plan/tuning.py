@@ -1,11 +1,11 @@
-"""What a tuning job waits for when no server can measure: TVM's tuner asks the tracker for one without end."""
+"""Tuning without servers: TVM's tuner asks the tracker for one without end when none can measure."""
 
 from mxnet_operator.api import names
 from mxnet_operator.plan.replicas import Outcome, Replica, is_tuning, of_types
 
 
 def without_servers(replicas: tuple[Replica, ...]) -> str:
-    """Of a tuning job of which no TunerServer runs: that its tuner waited in vain, and for whom; else empty."""
+    """Return the message that a tuner waits in vain, with the TunerServers that don't run; else empty."""
     servers = of_types(replicas, names.TUNER_SERVER)
     if not is_tuning(replicas) or any(server.outcome is Outcome.RUNNING for server in servers):
         return ""

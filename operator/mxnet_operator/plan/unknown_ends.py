@@ -1,4 +1,4 @@
-"""Pods that have ended and tell of no container, as those of virtual kubelets do: their phase decides."""
+"""Condition ExitCodeUnknown: pods that ended without a container status (virtual kubelets); their phase decides."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from mxnet_operator.plan.replicas import Replica, labels
 def with_unknown_ends(
     current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with ExitCodeUnknown true while there are such pods.
+    """Return the conditions with ExitCodeUnknown: True while there are such pods.
 
     A pod with a reason of its own (Evicted, OutOfcpu) or one that was taken away needs no exit code.
     """
@@ -22,7 +22,7 @@ def with_unknown_ends(
     phases = " or ".join(sorted({replica.pod.phase for replica in unknown if replica.pod is not None}))
     message = (
         f"The exit code of {labels(unknown)} is unknown, since its pod has phase {phases} and no status of the"
-        " container mxnet: the phase is believed."
+        " container mxnet: the phase decides."
     )
     return conditions.set_condition(
         current, conditions.EXIT_CODE_UNKNOWN, conditions.REASON_NO_CONTAINER_STATUS, message, now
@@ -33,4 +33,4 @@ def _is_unknown(replica: Replica) -> bool:
     pod = replica.pod
     if pod is None or pod.exit_code is not None or pod.phase not in ("Succeeded", "Failed"):
         return False
-    return not (pod.pod_reason or pod.was_taken)
+    return not (pod.pod_reason or pod.was_removed)

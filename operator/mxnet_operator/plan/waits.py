@@ -1,11 +1,22 @@
-"""How much is left of a wait that began at somebody else's timestamp: never for ever, whatever the clocks say."""
+"""Waits that start at a timestamp of another clock, bounded whatever the clocks say."""
 
 from datetime import datetime, timedelta
+from typing import Final
+
+from mxnet_operator.api.types import Condition
+
+SAY_AGAIN: Final = timedelta(seconds=4)
+"""Time for which a message stays whose details change with other jobs: the scheduler's second, right within five."""
 
 
 def left_of(wait: timedelta, since: datetime | None, now: datetime) -> timedelta:
-    """What is left of a wait; zero where its beginning is unknown, or so far ahead that a clock must have been set."""
+    """Return what is left of a wait; zero if its beginning is unknown, or so far ahead that a clock was set."""
     if since is None:
         return timedelta(0)
     left = since + wait - now
     return left if timedelta(0) < left <= 2 * wait else timedelta(0)
+
+
+def time_until_said_again(said: Condition, now: datetime) -> timedelta | None:
+    """Return how long the message of a condition stays as it is; None where it may change now."""
+    return left_of(SAY_AGAIN, said.last_update_time, now) or None

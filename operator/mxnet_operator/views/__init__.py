@@ -1,1 +1,1 @@
-"""What the API server says of a job's pods, read in one place: pure, for the controller, the CLI, Airflow and Argo."""
+"""Readers of what the API server says of a job's pods: pure, for the controller, the CLI, Airflow and Argo."""

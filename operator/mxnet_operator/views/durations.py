@@ -1,4 +1,4 @@
-"""Spans of time as users write them: Go's notation, which Kubernetes and Argo take, on every command line alike."""
+"""Durations as users write them, in Go's notation, as Kubernetes and Argo take them: one parser for all commands."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ EXAMPLES: Final = "90s, 1.5h, 500ms or 1h30m"
 
 
 def seconds_of(text: str, *, plain: bool = True) -> float:
-    """The seconds of `2h`, `1h30m` or `500ms`; a number alone is seconds where `plain`, which Go itself rejects.
+    """Return the seconds of `2h`, `1h30m` or `500ms`; a number alone is seconds where `plain`, which Go itself rejects.
 
     Raises:
         ValueError: it is no duration, or a negative one.

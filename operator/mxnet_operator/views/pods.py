@@ -1,6 +1,6 @@
-"""A pod's JSON: how its replica ended, which container keeps it waiting, and which of several failures came first.
+"""Reader of a pod's JSON: how its replica ended, which container keeps it waiting, which failure came first.
 
-One reading for everybody who shows or judges pods: `plan` by the controller's projection, `mxjob`, and the Airflow
+The one reader of all that show or judge pods: `plan` by the controller's projection, `mxjob`, and the Airflow
 provider. Whatever isn't named here is skipped.
 """
 
@@ -17,11 +17,11 @@ Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of the shapes below: absent fields take their defaults, unknown ones are skipped."""
+    """Base of the types below: absent fields take their defaults, unknown ones are skipped."""
 
 
 class Terminated(Wire, frozen=True):
-    """How a container ended."""
+    """Terminated state of a container."""
 
     exit_code: int = 0
     reason: str = ""
@@ -31,20 +31,20 @@ class Terminated(Wire, frozen=True):
 
 
 class Running(Wire, frozen=True):
-    """Since when a container runs."""
+    """Running state of a container."""
 
     started_at: Time | None = None
 
 
 class Waiting(Wire, frozen=True):
-    """Why a container has not started."""
+    """Waiting state of a container."""
 
     reason: str = ""
     message: str = ""
 
 
 class ContainerState(Wire, frozen=True):
-    """One of the three; none before the kubelet has seen the pod."""
+    """State of a container: one of the three; none before the kubelet has seen the pod."""
 
     terminated: Terminated | None = None
     running: Running | None = None
@@ -52,14 +52,14 @@ class ContainerState(Wire, frozen=True):
 
 
 class ContainerStatus(Wire, frozen=True):
-    """One container of a pod."""
+    """Status of one container of a pod."""
 
     name: str = ""
     state: ContainerState | None = None
 
 
 class Condition(Wire, frozen=True):
-    """A condition of a pod."""
+    """Condition of a pod."""
 
     type: str = ""
     status: str = ""
@@ -69,7 +69,7 @@ class Condition(Wire, frozen=True):
 
 
 class PodStatus(Wire, frozen=True):
-    """What the kubelet and the scheduler say of a pod."""
+    """Status of a pod, as written by the kubelet and the scheduler."""
 
     phase: Phase = "Pending"
     reason: str = ""
@@ -84,11 +84,11 @@ class _Pod(Wire, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True):
-    """How a replica ended."""
+    """End of a replica."""
 
     how: Terminated
     init_container: str = ""
-    """The init container whose failure kept the `mxnet` container from starting; empty where that one ended."""
+    """Init container whose failure kept the `mxnet` container from starting; empty where that one ended."""
 
 
 _NOTHING: Final = ContainerState()
@@ -97,11 +97,11 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _STOPPED: Final = frozenset({137, 143})
 """Exit codes of SIGKILL and SIGTERM."""
 _ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons for which containers wait while all goes well."""
+"""Reasons for which containers wait without any error."""
 
 
 def status_of(pod: Mapping[str, Any]) -> PodStatus:
-    """The status of a pod that is JSON already; an empty one where it is none that a kubelet writes."""
+    """Return the status of a pod that is JSON already; an empty one where it is none that a kubelet writes."""
     try:
         return msgspec.convert({"status": pod.get("status") or {}}, _Pod).status
     except msgspec.ValidationError:
@@ -109,13 +109,13 @@ def status_of(pod: Mapping[str, Any]) -> PodStatus:
 
 
 def main_state(status: PodStatus) -> ContainerState:
-    """The state of the `mxnet` container, which decides about its replica."""
+    """Return the state of the `mxnet` container, which decides about its replica."""
     containers = status.container_statuses or ()
     return next((one.state for one in containers if one.name == names.CONTAINER and one.state), _NOTHING)
 
 
 def end_of(status: PodStatus) -> End | None:
-    """How the replica ended: by its `mxnet` container, or by an init container that failed; None while it has not."""
+    """Return how the replica ended: by its `mxnet` container, or by a failed init container; None while it has not."""
     ended = main_state(status).terminated
     if ended is not None:
         return End(ended)
@@ -123,7 +123,7 @@ def end_of(status: PodStatus) -> End | None:
 
 
 def terminated_of(pod: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The `terminated` by which a replica ended, as the server says it, and the init container it is of, if it is.
+    """Return the `terminated` state by which a replica ended, and the name of the init container it belongs to, if any.
 
     `{}` while the replica has not ended, and where only the whole pod's phase says that it has.
     """
@@ -135,7 +135,7 @@ def terminated_of(pod: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def waiting_of(status: PodStatus) -> tuple[str, Waiting]:
-    """The container that keeps the pod from starting, and why: the first with something wrong, else `mxnet`."""
+    """Return the container that keeps the pod from starting, and why: the first with an error, else `mxnet`."""
     containers = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     waiting = {one.name: one.state.waiting for one in containers if one.state and one.state.waiting}
     wrong = ((name, why) for name, why in waiting.items() if why.reason not in _ORDINARY_WAITS)
@@ -143,16 +143,17 @@ def waiting_of(status: PodStatus) -> tuple[str, Waiting]:
 
 
 def cause_order(ended: datetime | None, exit_code: int | None, reason: str) -> tuple[datetime, bool]:
-    """Sorts failures by which was the cause: the first; in one second, one that ended by itself before one killed.
+    """Return a sort key by which the failure that caused the others comes first.
 
-    Kubernetes' times are whole seconds, in which a gang's mates are often stopped for the first failure. Killed for
-    its memory is a cause of its own.
+    The earliest is the cause; in one second, one that ended by itself precedes one that was killed: Kubernetes'
+    times are whole seconds, in which a gang's mates are often stopped for the first failure. Killed for its memory
+    is a cause of its own.
     """
     return ended or _NEVER, exit_code in _STOPPED and reason != "OOMKilled"
 
 
 def _failed_init(status: PodStatus) -> End | None:
-    """The failure of an init container that ended the pod.
+    """Return the failure of an init container that ended the pod.
 
     Sidecars among them are stopped after it, and come before it in the list.
     """

@@ -1,4 +1,4 @@
-"""The environment by which the processes of a job find each other: DMLC_* for ps-lite, MX_CONFIG for scripts.
+"""Environment variables by which the processes of a job find each other: DMLC_* for ps-lite, MX_CONFIG for scripts.
 
 Exactly training-operator 1.8.1's (`docs/facts/training-operator.md`), but that a Tuner type gets no DMLC_ROLE: `import
 mxnet` takes any role but worker for a server's and never returns.
@@ -13,17 +13,17 @@ from mxnet_operator.api.types import MXJob, ReplicaSpec
 
 _MX_CONFIG: Final = "MX_CONFIG"
 _LONGEST_VARIABLE: Final = 128 * 1024
-"""Bytes of one argument or variable, name and final NUL included (Linux: MAX_ARG_STRLEN), else E2BIG."""
+"""Maximum bytes of one argument or variable, name and final NUL included (Linux: MAX_ARG_STRLEN), else E2BIG."""
 _REWRITTEN: Final = 64
 """Bytes left free: a local kubelet writes addresses in place of names, which may be a little longer."""
 _TASK: Final = 64
-"""Bytes by which the values of two replicas differ at most: which one it is."""
+"""Maximum bytes by which the values of two replicas differ: which one it is."""
 LONGEST_MX_CONFIG: Final = _LONGEST_VARIABLE - len(f"{_MX_CONFIG}=") - 1 - _REWRITTEN
-"""Bytes of MX_CONFIG's value, which is ASCII."""
+"""Maximum bytes of MX_CONFIG's value, which is ASCII."""
 
 
 def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
-    """The variables of one replica of a job with defaults."""
+    """Return the environment variables of one replica of a job with defaults."""
     specs = job.spec.mx_replica_specs
     has_scheduler = _count(specs, names.SCHEDULER) > 0
     mx_config_text = _mx_config_text(job, replica_type, index)
@@ -46,7 +46,7 @@ def environment(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
 
 
 def has_mx_config(job: MXJob) -> bool:
-    """Whether the replicas of a job with defaults get MX_CONFIG: all of them, or none where the longest can't start.
+    """Return whether the replicas of a job get MX_CONFIG: all of them, or none where the longest can't start.
 
     It names every replica, so a job of many, or of long names, can exceed what Linux takes as one variable.
     """
@@ -65,7 +65,7 @@ def _mx_config_text(job: MXJob, replica_type: str, index: int) -> str:
 
 
 def mx_config(job: MXJob, replica_type: str, index: int) -> dict[str, Any]:
-    """What MX_CONFIG says: all addresses by type, the TVM keys by type, and which replica this is."""
+    """Return the value of MX_CONFIG: all addresses by type, the TVM keys by type, and the replica's own position."""
     specs = job.spec.mx_replica_specs
     return {
         "cluster": {
@@ -81,7 +81,7 @@ def mx_config(job: MXJob, replica_type: str, index: int) -> dict[str, Any]:
 
 
 def port_of(spec: ReplicaSpec) -> int:
-    """The port named `mxjob-port` of a template with defaults."""
+    """Return the port named `mxjob-port` of a template with defaults."""
     containers = spec.template["spec"]["containers"]
     main = next(container for container in containers if container["name"] == names.CONTAINER)
     return next(int(port["containerPort"]) for port in main["ports"] if port.get("name") == names.PORT_NAME)

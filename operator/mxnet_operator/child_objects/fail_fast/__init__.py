@@ -1,4 +1,4 @@
-"""How a worker's pod gets the hook that turns the hang of a failing worker into its exit code (`docs/facts/mxnet.md`).
+"""Fail-fast hook of a pod, which turns the hang of a failing worker into its exit code (`docs/facts/mxnet.md`).
 
 The hook is a folder with two files. `sitecustomize.py` must come first in PYTHONPATH; a PYTHONPATH among the pod's
 variables would replace the image's, and MXNet's images set one: so a shell script, `run.sh`, prepends to whatever
@@ -20,24 +20,25 @@ from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 
 HOOK: Final = Path(__file__).parent / "hook"
-"""The folder that belongs first in PYTHONPATH."""
+"""Folder that belongs first in PYTHONPATH."""
 _FILES: Final = ("run.sh", "sitecustomize.py")
 
 DATA: Final = {name: (HOOK / name).read_text(encoding="utf-8") for name in _FILES}
 CONFIG_MAP: Final = f"mxjob-failfast-{hashlib.sha256(''.join(DATA.values()).encode()).hexdigest()[:10]}"
-"""Named by its content, so that pods of two releases never share one; one in each namespace that has jobs."""
+"""Name of the ConfigMap, by its content, so that two releases never share one; one in each namespace that has jobs."""
 MOUNT_PATH: Final = "/var/run/mxjob/failfast"
 _VOLUME: Final = "mxjob-failfast"
+_RESULT_FILE: Final = "MXJOB_RESULT_FILE"
 _RUN: Final = ("sh", f"{MOUNT_PATH}/run.sh")
 _SCRIPTS: Final = (["sh", "-c"], ["bash", "-c"])
-"""How a command begins whose next word webhooks take for a script."""
+"""Prefix of a command whose next word webhooks take for a script."""
 _REFERENCE: Final = re.compile(r"\$\([^()\s]+\)")
-"""What the kubelet may replace by a variable's value, which may hold any character."""
+"""Pattern of what the kubelet may replace by a variable's value, which may hold any character."""
 _PREPEND: Final = f"export PYTHONPATH={MOUNT_PATH}${{PYTHONPATH:+:$PYTHONPATH}}"
 
 
 def config_map(namespace: str) -> dict[str, Any]:
-    """The manifest of the ConfigMap that holds the hook; it belongs to no job, and stays."""
+    """Return the manifest of the ConfigMap that holds the hook; it belongs to no job, and stays."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -52,33 +53,37 @@ def config_map(namespace: str) -> dict[str, Any]:
 
 
 def wants_hook(job: MXJob, replica_type: str) -> bool:
-    """Whether pods of this type of a job with defaults are to have the hook: workers, unless it is switched off."""
-    return TYPES[replica_type].fails_fast and bool(job.spec.run_policy.fail_fast)
+    """Return whether pods of this type get the hook: MXNet's types, unless the job switches it off.
+
+    Schedulers and servers have it for SIGTERM alone, which as process 1 they would ignore (`docs/decisions/0070`).
+    """
+    return bool(TYPES[replica_type].ps_role) and bool(job.spec.run_policy.fail_fast)
 
 
 def can_take_hook(spec: dict[str, Any]) -> bool:
-    """Whether a pod's template names the command of its `mxnet` container."""
+    """Return whether a pod's template names the command of its `mxnet` container."""
     return any(container["name"] == names.CONTAINER and container.get("command") for container in spec["containers"])
 
 
-def with_hook(spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod's spec with the hook mounted and its `mxnet` container's command wrapped.
+def with_hook(spec: dict[str, Any], *, reports_result: bool = False) -> dict[str, Any]:
+    """Return the pod's spec with the hook mounted and its `mxnet` container's command wrapped.
 
-    A ConfigMap that is deleted meanwhile keeps the pod waiting until the next attempt, or job, makes it again: were the
-    volume optional, the command would not be found, and its exit code 127 would end the job.
+    Where the replica `reports_result`, a variable tells the hook where the program writes it. A ConfigMap that is
+    deleted meanwhile keeps the pod waiting until the next attempt, or job, makes it again: were the volume optional,
+    the command would not be found, and its exit code 127 would end the job.
     """
     volume = {"name": _VOLUME, "configMap": {"name": CONFIG_MAP}}
     return {
         **spec,
         "containers": [
-            _wrapped(container) if container["name"] == names.CONTAINER else container
+            _wrapped(container, reports_result) if container["name"] == names.CONTAINER else container
             for container in spec["containers"]
         ],
         "volumes": [*(spec.get("volumes") or ()), volume],
     }
 
 
-def _wrapped(container: dict[str, Any]) -> dict[str, Any]:
+def _wrapped(container: dict[str, Any], reports_result: bool) -> dict[str, Any]:
     mount = {"name": _VOLUME, "mountPath": MOUNT_PATH, "readOnly": True}
     words = [*container["command"], *(container.get("args") or ())]
     size = len(container["command"])
@@ -86,8 +91,10 @@ def _wrapped(container: dict[str, Any]) -> dict[str, Any]:
         words[2] = _script(words)
     else:
         words, size = [*_RUN, *words], size + len(_RUN)
+    result_file = {"name": _RESULT_FILE, "value": container.get("terminationMessagePath") or "/dev/termination-log"}
     return {
         **container,
+        **({"env": [*(container.get("env") or ()), result_file]} if reports_result else {}),
         "command": words[:size],
         **({"args": words[size:]} if words[size:] else {}),
         "volumeMounts": [*(container.get("volumeMounts") or ()), mount],
@@ -95,7 +102,7 @@ def _wrapped(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def _script(words: list[str]) -> str:
-    """The script of `sh -c SCRIPT [ARGUMENT...]`, with the hook for all that it starts."""
+    """Return the script of `sh -c SCRIPT [ARGUMENT...]`, with the hook for all that it starts."""
     shell, _, script, *arguments = words
     if _REFERENCE.search(script):  # no quotes are safe around a value that is put in later
         return f"{_PREPEND}; {script}"

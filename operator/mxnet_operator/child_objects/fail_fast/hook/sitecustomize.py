@@ -1,5 +1,6 @@
 """Ends a failing MXNet worker at once, with its exit code: by itself it would wait in the KVStore's exit barrier for ever.
 And lets a replica that is a container's first process end on SIGTERM, which it would ignore.
+And carries a result that is longer than Kubernetes keeps in the log (MXJOB_RESULT_FILE says where the result is).
 
 Python runs it at start-up, because its folder comes first in PYTHONPATH. Python 2.7 to 3.13, CPython, any image: so
 plain old syntax and no imports but the standard library's. MXJOB_FAILFAST=off turns it off.
@@ -13,6 +14,10 @@ import os
 import sys
 
 CLEAN_UP_SECONDS = 10
+KEPT = 4096  # bytes of a termination message
+LONGEST_RESULT = 256 * 1024  # as in mxnet_operator.api.long_result, where this is read
+RESULT_PART = 768
+FAILURES = []
 
 
 def run_as_child_of_pid_1():
@@ -82,6 +87,7 @@ def leave_on_failure():
     codes = []
 
     def leave(code):
+        FAILURES.append(code)
         if "mxnet" not in sys.modules or os.getpid() != me:
             return  # without MXNet, or in a forked child, there is no barrier to hang in
         if not codes:  # else the clean-up below failed in its turn
@@ -149,6 +155,32 @@ def leave_on_failure():
     atexit.register(exception_of_a_replaced_excepthook)  # the first to be registered, so the last to run
 
 
+def log_long_result_at_exit():
+    """When the program succeeds: write a result that a termination message can't hold to the log, and leave its hash."""
+    import atexit
+    me = os.getpid()
+    path = os.environ.pop("MXJOB_RESULT_FILE")  # not for the programs that this one starts
+
+    def write():
+        if FAILURES or os.getpid() != me or not os.path.isfile(path) or os.path.getsize(path) <= KEPT:
+            return
+        from base64 import b64encode
+        from hashlib import sha256
+        with open(path, "rb") as result:
+            text = result.read(LONGEST_RESULT + 1)
+        digest = sha256(text).hexdigest()
+        parts = [text[start:start + RESULT_PART] for start in range(0, len(text), RESULT_PART)]
+        sys.stdout.flush()
+        for number, part in enumerate(parts if len(text) <= LONGEST_RESULT else ()):
+            line = "mxjob-result %s %d/%d %s\n" % (digest, number + 1, len(parts), b64encode(part).decode())
+            os.write(1, ("" if number else "\n").encode() + line.encode())
+        reference = '{"mxjobResult": {"bytes": %d, "sha256": "%s"}}' % (os.path.getsize(path), digest)
+        with open(path, "wb") as message:
+            message.write(reference.encode())
+
+    atexit.register(write)  # before any other, so that it runs after all
+
+
 def attempt(step):
     try:
         step()
@@ -161,4 +193,6 @@ if ROLE and os.getpid() == 1:
     attempt(run_as_child_of_pid_1)
 run_hidden_sitecustomize()
 if ROLE == "worker":
+    if "MXJOB_RESULT_FILE" in os.environ:
+        attempt(log_long_result_at_exit)
     attempt(leave_on_failure)

@@ -1,4 +1,4 @@
-"""A pod that won't go: what its job says meanwhile, and when the pod is deleted by force.
+"""Pods stuck in Terminating: the condition that reports them, and when they are deleted by force.
 
 A pod stays for as long as its node does not confirm its end. Where the node has merely stopped talking the pod may
 still run, and write the checkpoints that its successor would write: so it is waited for, without end unless
@@ -21,51 +21,58 @@ from mxnet_operator.plan.policy import DEFAULT, Policy
 _NAMED: Final = 5
 
 
-class Left(msgspec.Struct, frozen=True):
-    """What is to be done and said about pods that are still there after they were to go."""
+class Termination(msgspec.Struct, frozen=True):
+    """Actions and conditions for pods that still exist after their deletion."""
 
     conditions: tuple[Condition, ...]
     deletions: tuple[DeletePod, ...] = ()
     events: tuple[Event, ...] = ()
-    look_again: timedelta | None = None
+    requeue_after: timedelta | None = None
 
 
 def nodes_in_doubt(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> tuple[str, ...]:
-    """The nodes that `plan` has to know of before it is asked: those of pods that won't go."""
+    """Return the names of the nodes that `plan` needs to know: those of pods that don't terminate."""
     if job.metadata.deletion_timestamp is not None or conditions.is_terminal(job.status):
         return ()
     pods = observed.owned_by(job.metadata.uid).pods
     return tuple(sorted({pod.node_name for pod in _stuck(pods, now, policy) if pod.node_name and not pod.forced}))
 
 
-def left_behind(
+def await_termination(
     current: tuple[Condition, ...],
-    going: tuple[PodView, ...],
+    terminating: tuple[PodView, ...],
     nodes: tuple[NodeView, ...],
     now: datetime,
     policy: Policy = DEFAULT,
-) -> Left:
-    """What `going`, the pods of an attempt that was torn down, still ask for; `current` are the job's conditions."""
-    stuck = _stuck(going, now, policy)
+) -> Termination:
+    """Return what `terminating`, the pods of an earlier attempt, still need; `current` are the job's conditions."""
+    stuck = _stuck(terminating, now, policy)
     states = {node.name: node.state for node in nodes}
     lost = tuple(pod for pod in stuck if states.get(pod.node_name) in ("Gone", "OutOfService") and not pod.forced)
     waited_for = tuple(pod for pod in stuck if pod not in lost)
-    told = current
+    reported = current
     if waited_for:
         words = "; ".join(dict.fromkeys(_why(pod, states) for pod in waited_for))
-        told = conditions.set_condition(
+        reported = conditions.set_condition(
             current,
             conditions.PODS_TERMINATING,
             conditions.REASON_GRACE_EXCEEDED,
-            f"{_named(waited_for)} should have gone by now: {words}.",
+            f"{_named(waited_for)} did not terminate within the grace period: {words}.",
             now,
         )
     elif not stuck:
-        told = conditions.set_false(
-            current, conditions.PODS_TERMINATING, conditions.REASON_TERMINATED, "They have gone.", now
+        reported = conditions.set_false(
+            current,
+            conditions.PODS_TERMINATING,
+            conditions.REASON_TERMINATED,
+            "No pod is terminating past its grace period.",
+            now,
         )
-    return Left(
-        told, _forced(lost), tuple(_events(current, told, lost, states)), _look_again(going, stuck, states, now, policy)
+    return Termination(
+        reported,
+        _forced(lost),
+        tuple(_events(current, reported, lost, states)),
+        _requeue_after(terminating, stuck, states, now, policy),
     )
 
 
@@ -103,7 +110,7 @@ def _named(pods: tuple[PodView, ...]) -> str:
 
 
 def where(pod: PodView) -> str:
-    """The pod's name, and its node if it has one."""
+    """Return the pod's name, and its node if it has one."""
     return f"{pod.name} on node {pod.node_name}" if pod.node_name else pod.name
 
 
@@ -112,8 +119,8 @@ def _why(pod: PodView, states: Mapping[str, str]) -> str:
         return f"held by the finalizer {', '.join(pod.finalizers)}"
     if states.get(pod.node_name) == "Forbidden":
         return (
-            "its node has not confirmed that it ended, and this controller may not look at nodes; once you know that it"
-            " runs no more, delete it with kubectl delete pod --grace-period=0 --force"
+            "its node has not confirmed that it ended, and this controller has no right to read nodes; once you know"
+            " that it no longer runs, delete it with kubectl delete pod --grace-period=0 --force"
         )
     return (
         "its node has not confirmed that it ended, so it may still run and write; it is deleted by force once its node"
@@ -121,11 +128,15 @@ def _why(pod: PodView, states: Mapping[str, str]) -> str:
     )
 
 
-def _look_again(
-    going: tuple[PodView, ...], stuck: tuple[PodView, ...], states: Mapping[str, str], now: datetime, policy: Policy
+def _requeue_after(
+    terminating: tuple[PodView, ...],
+    stuck: tuple[PodView, ...],
+    states: Mapping[str, str],
+    now: datetime,
+    policy: Policy,
 ) -> timedelta | None:
     asked = [pod for pod in stuck if not pod.forced]
     if any(states.get(pod.node_name) != "Forbidden" for pod in asked):
         return policy.ask_for_nodes
-    waits = [_overdue_at(pod.delete_by, policy) - now for pod in going if pod.delete_by and pod not in stuck]
+    waits = [_overdue_at(pod.delete_by, policy) - now for pod in terminating if pod.delete_by and pod not in stuck]
     return min([*waits, *([policy.ask_for_nodes_where_forbidden] if asked else [])], default=None)

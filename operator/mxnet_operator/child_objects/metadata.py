@@ -1,4 +1,4 @@
-"""What every child of a job carries: its labels and the reference to its owner."""
+"""Metadata of every child of a job: its labels and the reference to its owner."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from mxnet_operator.api.types import MXJob
 
 
 def job_labels(job: MXJob) -> dict[str, str]:
-    """The labels of every child: 1.8.1's, the job's uid, and its short form, the documents' RuntimeId."""
+    """Return the labels of every child: 1.8.1's, the job's uid, and its short form, the documents' RuntimeId."""
     return {
         names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
         names.LABEL_JOB_NAME: job.metadata.name,
@@ -18,7 +18,7 @@ def job_labels(job: MXJob) -> dict[str, str]:
 
 
 def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
-    """The labels of one replica's pod, whatever its attempt.
+    """Return the labels of one replica's pod, whatever its attempt.
 
     `job-role: master` goes to every Server: a quirk of 1.8.1 that selectors in use rely on.
     """
@@ -33,12 +33,12 @@ def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
 
 
 def pod_labels(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[str, str]:
-    """The labels of one replica's pod of one attempt."""
+    """Return the labels of one replica's pod of one attempt."""
     return {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
 
 
 def owner_reference(job: MXJob) -> dict[str, Any]:
-    """The controller reference by which the API server collects a child when its job is gone."""
+    """Return the controller reference by which the API server collects a child when its job is deleted."""
     return {
         "apiVersion": job.api_version,
         "kind": job.kind,

@@ -1,8 +1,8 @@
-"""What a job says when it, or what it is made of, is rejected, or when the controller fails at it.
+"""Rejections: conditions and Events of a job that is invalid, has a rejected child, or can't be reconciled.
 
 A stored job that is no valid MXJob (it is older than the CRD's rules) has Failed. So has one whose pod or Service the
-API server can never accept. One whose child is refused for a reason outside of the job (a quota, a right, an admission
-policy, a name that is taken) goes on trying, and says so meanwhile.
+API server can never accept. One whose child is rejected for a reason outside of the job (a quota, a right, an admission
+policy, a name that is taken) is retried, and has a condition meanwhile.
 """
 
 import re
@@ -19,34 +19,34 @@ from mxnet_operator.plan.ready import ready, replicas_in
 
 _FINAL_CODES: Final = frozenset({400, 413, 422})
 _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding \S+ )?denied request', re.IGNORECASE)
-"""kube-apiserver's words for what a webhook or an admission policy denied, with whatever HTTP status these chose."""
+"""Message of kube-apiserver for what a webhook or admission policy denied, whatever HTTP status those chose."""
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A creation that the API server answered with an error, or that collides with somebody else's object."""
+class RejectedCreation(msgspec.Struct, frozen=True, kw_only=True):
+    """Creation that the API server answered with an error, or that collides with an object of another owner."""
 
     kind: str
     name: str
     code: int = 0
     """HTTP status; 0 where the name is taken by an object that isn't the job's."""
     reason: str = ""
-    """The reason of the API server's Status; empty where something else answered for it, such as a proxy."""
+    """Reason of the API server's Status; empty where something else answered for it, such as a proxy."""
     message: str
 
     @property
     def is_final(self) -> bool:
-        """Whether the same object can never be created: a function of the object alone, unlike quotas and policies."""
+        """Whether the same object can never be created: the fault is in the object, not in quotas or policies."""
         return self.code in _FINAL_CODES and bool(self.reason) and not _BY_ADMISSION.search(self.message)
 
     @property
     def event(self) -> Event:
-        """How users read of it while the creation is tried again."""
+        """Event about the rejection while the creation is tried again."""
         text = f"Error creating: {self.message}" if self.code else self.message
         return Event("Warning", f"FailedCreate{self.kind}", text)
 
 
-def refuse(name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetime) -> Plan:
-    """The plan for a job that can't be run; nothing for one that is over already."""
+def reject(name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetime) -> Plan:
+    """Return the plan that fails an invalid job; nothing for one that is already finished."""
     if conditions.is_terminal(status):
         return Plan()
     message = f"{names.KIND} {name} is not valid: {'; '.join(errors)}"
@@ -54,14 +54,14 @@ def refuse(name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetim
     return Plan(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
 
 
-def creation_refused(job: MXJob, decided: Plan, refused: Refused, now: datetime) -> Plan:
-    """The plan for a job with defaults after one of its children could not be created: Failed where it never can be."""
+def creation_rejected(job: MXJob, decided: Plan, rejected: RejectedCreation, now: datetime) -> Plan:
+    """Return the plan for a job whose child was rejected: Failed where it can never be created."""
     now = now.replace(microsecond=0)
     status = decided.status or job.status
     if conditions.is_terminal(status):
         return decided
-    if refused.is_final:
-        why = f"the API server rejects its {refused.kind} {refused.name}: {refused.message}"
+    if rejected.is_final:
+        why = f"the API server rejects its {rejected.kind} {rejected.name}: {rejected.message}"
         message = f"mxjob {job.metadata.name} is failed because {why}"
         failed = _ended(status, conditions.reason(conditions.FAILED), message, now)
         done = sum(count.succeeded for count in failed.replica_statuses.values())
@@ -69,7 +69,7 @@ def creation_refused(job: MXJob, decided: Plan, refused: Refused, now: datetime)
         event = Event("Warning", conditions.reason(conditions.FAILED), message)
         return Plan(status=failed, events=(*decided.events, event))
     current = conditions.set_condition(
-        status.conditions, conditions.REPLICA_FAILURE, conditions.REASON_FAILED_CREATE, refused.event.message, now
+        status.conditions, conditions.REPLICA_FAILURE, conditions.REASON_FAILED_CREATE, rejected.event.message, now
     )
     if current == job.status.conditions:
         return decided
@@ -80,20 +80,20 @@ def creation_refused(job: MXJob, decided: Plan, refused: Refused, now: datetime)
 def reconcile_failed(
     name: str, current: tuple[Condition, ...], why: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions of a job that the controller fails to reconcile: ReconcileError, and Created where none was."""
+    """Return the conditions of a job that fails to reconcile: ReconcileError, and Created if it had none."""
     current = current or conditions.created(current, name, now)
     return conditions.set_condition(current, conditions.RECONCILE_ERROR, why, message, now)
 
 
 def reconciled(current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
-    """The conditions of a job that the controller has reconciled: ReconcileError is false, where it was true."""
+    """Return the conditions of a job that the controller has reconciled: ReconcileError False, where it was True."""
     return conditions.set_false(
         current, conditions.RECONCILE_ERROR, conditions.REASON_RECONCILED, "The job is reconciled again.", now
     )
 
 
 def _ended(status: MXJobStatus, why: str, message: str, now: datetime) -> MXJobStatus:
-    """The status of a job that has failed; what still runs is about to be stopped and counts as nothing."""
+    """Return the status of a job that has failed; pods that still run are about to be stopped and count as nothing."""
     current = conditions.set_condition(status.conditions, conditions.FAILED, why, message, now)
     counts = {
         replica_type: ReplicaStatus(succeeded=count.succeeded, failed=count.failed)

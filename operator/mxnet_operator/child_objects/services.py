@@ -1,15 +1,15 @@
-"""The two headless Services of a job: the root's, whose name 1.8.1 gave to ps-lite, and the pods' subdomain."""
+"""Headless Services of a job: the root's, whose name 1.8.1 gave to ps-lite, and the pods' subdomain."""
 
 from typing import Any, Literal
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.build.environment import port_of
-from mxnet_operator.build.metadata import job_labels, owner_reference, replica_labels
+from mxnet_operator.child_objects.environment import port_of
+from mxnet_operator.child_objects.metadata import job_labels, owner_reference, replica_labels
 
 
 def build_service(job: MXJob, name: str, role: Literal["root", "replicas"]) -> dict[str, Any]:
-    """The manifest of a Service of a job with defaults.
+    """Return the manifest of a Service of a job with defaults.
 
     Both publish addresses that are not ready: the processes look for each other before any of them could be.
     """

@@ -1,9 +1,9 @@
-"""Numbers of replicas and the restartScope stay while a job runs: its status has those that it was started with.
+"""Fixed replicas: while a job runs, its counts of replicas and its restartScope stay as they were at its start.
 
 ps-lite can't follow other numbers. In scope Job an attempt is all pods of one number, in scope Replica each pod has its
 own: under the other scope the sound pods of a running job would look like left-overs.
 
-The CRD's rule refuses a change on a job that isn't suspended. This is for what gets past it: a CRD without the rule, or
+The CRD's rule rejects a change on a job that isn't suspended. This is for what gets past it: a CRD without the rule, or
 a suspension that was taken back before it came about. A change takes effect once the job says Suspended.
 """
 
@@ -33,9 +33,9 @@ _TAKEN_AWAY: Final = ReplicaSpec(
 
 
 def as_started(job: MXJob) -> MXJob:
-    """A job with defaults as it was started: the types, numbers and restartScope of then.
+    """Return a job with defaults as it was started: the types, counts and restartScope that status records.
 
-    Of a type that was taken away only the number is known: its pods count, and the API server refuses new ones.
+    Of a type that was taken away only the number is known: its pods count, and the API server rejects new ones.
     """
     started = job.status.started_replicas
     if not started:
@@ -55,12 +55,12 @@ def as_started(job: MXJob) -> MXJob:
 
 
 def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
-    """The status with the numbers and scope of a job as it was started, or is about to be: from now on they stay."""
+    """Return the status with the counts and scope of a job that was started, or is about to be."""
     return msgspec.structs.replace(status, started_replicas=_numbers(job), started_scope=restart_scope(job))
 
 
 def with_ignored_change(asked: MXJob, current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
-    """The conditions with ReplicasChangeIgnored while `asked`, a job with defaults, differs from what was started."""
+    """Return the conditions with ReplicasChangeIgnored: True while `asked`, with defaults, differs from what runs."""
     started, wanted = asked.status.started_replicas, _numbers(asked)
     kinds = [kind for kind in dict.fromkeys((*started, *wanted)) if started.get(kind, 0) != wanted.get(kind, 0)]
     changes = [f"{kind} from {started.get(kind, 0)} to {wanted.get(kind, 0)}" for kind in kinds]
@@ -81,14 +81,14 @@ def with_ignored_change(asked: MXJob, current: tuple[Condition, ...], now: datet
 
 
 def without_ignored_change(current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
-    """The conditions of a job that runs, or is about to begin, as its spec says."""
+    """Return the conditions with ReplicasChangeIgnored False: the job runs, or is about to begin, as its spec says."""
     return conditions.set_false(
         current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_AS_STARTED, "The job runs as specified.", now
     )
 
 
 def _scope_asked_for(asked: MXJob) -> str:
-    """What the job's user wants of the replicas that were started."""
+    """Return the restartScope that the spec asks for, for the replicas that were started."""
     started = as_started(asked).spec
     spec = msgspec.structs.replace(started, run_policy=asked.spec.run_policy)
     return restart_scope(msgspec.structs.replace(asked, spec=spec))

@@ -1,0 +1,69 @@
+"""The Workload by which a job waits in a queue of Kueue's, in each version that Kueue serves."""
+
+from typing import Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.child_objects.metadata import job_labels, owner_reference
+from mxnet_operator.child_objects.pods import with_gpus
+from mxnet_operator.views.kueue import QueuePriority
+
+GROUP: Final = "kueue.x-k8s.io"
+V1BETA2: Final = "v1beta2"
+V1BETA1: Final = "v1beta1"
+"""Of Kueue 0.9 to 0.14; 0.15 and later serve both."""
+_CLASS_GROUPS: Final = {"WorkloadPriorityClass": GROUP, "PriorityClass": "scheduling.k8s.io"}
+
+
+def build_queue_workload(
+    job: MXJob, name: str, asks_for: str, priority: QueuePriority, version: str = V1BETA2
+) -> dict[str, Any]:
+    """Build the manifest of the Workload of a job with defaults; `asks_for` is a digest of what it asks for.
+
+    It has no finalizer: Kubernetes then collects it with its job, and nobody has to give its quota back.
+    """
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "Workload",
+        "metadata": {
+            "name": name,
+            "namespace": job.metadata.namespace,
+            "labels": {**job_labels(job), names.QUEUE_JOB_LABEL: job.metadata.uid},
+            "annotations": {names.ASKS_FOR_ANNOTATION: asks_for},
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": queue_workload_spec(job, priority, version),
+    }
+
+
+def queue_workload_spec(job: MXJob, priority: QueuePriority, version: str = V1BETA2) -> dict[str, Any]:
+    """Return what the Workload of a job with defaults asks for: the pods of each of its types."""
+    labels = job.metadata.labels or {}
+    seconds = labels.get(names.QUEUE_TIME_LABEL, "")
+    return {
+        "queueName": labels.get(names.QUEUE_LABEL, ""),
+        **({"maximumExecutionTimeSeconds": int(seconds)} if seconds.isdecimal() and int(seconds) else {}),
+        "priority": priority.value,
+        **_priority_class(priority, version),
+        "podSets": [
+            {"name": replica_type.lower(), "count": spec.replicas, "template": _template(spec.template)}
+            for replica_type, spec in job.spec.mx_replica_specs.items()
+            if spec.replicas
+        ],
+    }
+
+
+def _template(template: dict[str, Any]) -> dict[str, Any]:
+    metadata, spec = template.get("metadata") or {}, template["spec"]
+    kept = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key)}
+    return {"metadata": kept, "spec": {**spec, "containers": [with_gpus(each) for each in spec["containers"]]}}
+
+
+def _priority_class(priority: QueuePriority, version: str) -> dict[str, Any]:
+    if not priority.name:
+        return {}
+    group = _CLASS_GROUPS[priority.kind]
+    if version == V1BETA1:
+        plural = {"WorkloadPriorityClass": "workloadpriorityclass", "PriorityClass": "priorityclass"}[priority.kind]
+        return {"priorityClassName": priority.name, "priorityClassSource": f"{group}/{plural}"}
+    return {"priorityClassRef": {"group": group, "kind": priority.kind, "name": priority.name}}

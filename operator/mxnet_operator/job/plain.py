@@ -1,0 +1,37 @@
+"""Conversion of Kubernetes client models and mappings to plain JSON values."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Final
+
+_DEEPEST: Final = 100
+"""Levels that are converted; `jsonable` rejects deeper values, such as one that contains itself."""
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Convert every client model in a value to JSON as the API server takes it; other values are kept.
+
+    Models are those of `kubernetes.client` and `kubernetes_asyncio.client`, which name their fields in
+    `attribute_map` as `ApiClient.sanitize_for_serialization` reads them, and those of pydantic, as Hera's are.
+    """
+    if depth > _DEEPEST:
+        return value
+    below = depth + 1
+    if isinstance(value, Mapping):
+        return {key: plain(each, below) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each, below) for each in value]
+    kind = type(value)
+    if isinstance(getattr(kind, "attribute_map", None), Mapping) and hasattr(kind, "openapi_types"):
+        fields = ((name, getattr(value, attribute)) for attribute, name in kind.attribute_map.items())
+        return {name: _of_model(each, below) for name, each in fields if each is not None}
+    if hasattr(kind, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return value
+
+
+def _of_model(value: Any, depth: int) -> Any:
+    return value.isoformat() if isinstance(value, date) else plain(value, depth)
+
+
+__all__ = ["plain"]

@@ -1,0 +1,53 @@
+"""Annotation that tells the local cluster's scheduler which pods of a job start together or not at all.
+
+A scheduler sees pods as they come, one by one. What it can't see is how many are still to come: so each carries the
+size of its gang. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in-order.md`.
+"""
+
+import msgspec
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import CreatePod, SetGangMember
+from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.indexes import parse_indexes
+from mxnet_operator.plan.observed import PodView
+from mxnet_operator.plan.policy import Policy
+from mxnet_operator.plan.ready import replicas_in
+
+
+def gang_member(job: MXJob, attempt: int) -> str:
+    """Return `names.GANG_MEMBER_ANNOTATION` for a pod of a job with defaults: `attempt-0/9/2026-11-22T13:44:00Z`.
+
+    In scope Job the gang is the attempt. In scope Replica, where a replica that is retried has an attempt of its own,
+    it is all of the job that is not done yet. A job with `minAvailable` has that number at the end (`.../3`).
+    """
+    members = size = replicas_in(job)
+    name = f"attempt-{attempt}"
+    if restart_scope(job) == "Replica":
+        size = max(1, size - sum(len(parse_indexes(indexes)) for indexes in job.status.completed_indexes.values()))
+        name = "job"
+    created = job.metadata.creation_timestamp
+    said = f"{name}/{max(1, size)}/{created.strftime('%Y-%m-%dT%H:%M:%SZ') if created else ''}"
+    policy = job.spec.run_policy.scheduling_policy
+    minimum = policy.min_available if policy is not None else None
+    if not minimum:
+        return said
+    return f"{said}/{minimum if minimum > members else min(minimum, size)}"
+
+
+def outdated_members(job: MXJob, pods: tuple[PodView, ...], policy: Policy) -> tuple[SetGangMember, ...]:
+    """Return the changes of pods that wait by other numbers than the job with defaults has by now."""
+    if not policy.pods_tell_their_gang:
+        return ()
+    waiting = (pod for pod in pods if pod.gang_member and not pod.deleting)
+    wanted = ((pod, gang_member(job, pod.attempt)) for pod in waiting)
+    return tuple(SetGangMember(pod.name, pod.uid, said) for pod, said in wanted if said != pod.gang_member)
+
+
+def with_priority_class(job: MXJob, creations: tuple[CreatePod, ...], policy: Policy) -> tuple[CreatePod, ...]:
+    """Return the pods to create with the priority class of their gang, which no pod group carries here."""
+    scheduling = job.spec.run_policy.scheduling_policy
+    found = scheduling.priority_class if scheduling is not None else None
+    if not policy.pods_tell_their_gang or not found:
+        return creations
+    return tuple(msgspec.structs.replace(each, priority_class=found) for each in creations)

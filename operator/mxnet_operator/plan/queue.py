@@ -1,0 +1,376 @@
+"""A job that names a queue of Kueue's runs only while that has admitted it.
+
+It waits as a suspended job does: without pods, and its spec is never written. What stands for it in the queue is a
+Workload that it owns. Its quota is given back once no pod is left: when it is evicted, suspended by its user, or over.
+`docs/decisions/0061-a-workload-of-our-own-per-job.md`, `0062-a-job-in-a-queue-is-not-suspended-in-its-spec.md`.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.status_size import says
+from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.plan.actions import (
+    Action,
+    ChangeQueueWorkload,
+    CreatePod,
+    CreateQueueWorkload,
+    DeleteQueueWorkload,
+    Event,
+)
+from mxnet_operator.plan.fixed_replicas import as_started
+from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
+from mxnet_operator.plan.ready import replicas_in
+from mxnet_operator.plan.waits import time_until_said_again
+from mxnet_operator.views.kueue import (
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
+    Placement,
+    QueuePriority,
+    ResourceFlavor,
+    Toleration,
+    pairs,
+)
+
+ASK_AGAIN: Final = timedelta(seconds=15)
+"""How often a priority class or flavor is asked for that can't be read: nothing watches them."""
+_WAIT_FOR_KUEUE: Final = timedelta(seconds=1)
+"""How often the words of a waiting Workload are passed on: each change of a queue changes those of all that wait."""
+_WARNED: Final = frozenset(
+    {
+        conditions.REASON_KUEUE_ABSENT,
+        conditions.REASON_KUEUE_UNREADABLE,
+        conditions.REASON_PRIORITY_CLASS,
+        conditions.REASON_FLAVOR,
+        conditions.REASON_EVICTED,
+        conditions.REASON_DEACTIVATED,
+        conditions.REASON_INADMISSIBLE,
+    }
+)
+_SIZED_BY: Final = ("affinity", "nodeSelector", "overhead", "priorityClassName", "resources", "runtimeClassName")
+"""Fields of a pod's spec, besides containers and tolerations, that say where it fits and what it takes."""
+_NAMED_CHECKS: Final = 5
+
+
+class Standing(Enum):
+    """What its queue means for a job now."""
+
+    RUNS = "runs"
+    """It has been admitted, or is in no queue."""
+    WAITS = "waits"
+    """It has no pods, or gives them up."""
+    HOLDS = "holds"
+    """It goes on as it is, and gets no further pods."""
+    UNKNOWN = "unknown"
+    """Nothing is decided yet: the controller has just begun."""
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """How a job stands with its queue."""
+
+    standing: Standing = Standing.RUNS
+    status: bool = False
+    """Of the condition Admitted."""
+    reason: str = ""
+    """Of the condition Admitted; empty for a job in no queue, which has none."""
+    message: str = ""
+    actions: tuple[Action, ...] = ()
+    """What is to be done in the queue; those of a job that waits come once its pods have gone."""
+    look_again: timedelta | None = None
+    placements: Mapping[str, Placement] = {}
+    """What is added to its pods, by type."""
+
+
+def queue_of(job: MXJob) -> str:
+    """Return the queue that a job names; empty where it names none."""
+    return (job.metadata.labels or {}).get(names.QUEUE_LABEL, "")
+
+
+def turn_of(job: MXJob, observed: Observed) -> Turn:
+    """How a job with defaults, as it was started, stands with its queue."""
+    queue, workload, queues = queue_of(job), observed.workload, observed.queues
+    if job.spec.run_policy.suspend or not queue:
+        standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
+        return Turn(standing, actions=_deleted(workload))
+    if queues.state == "Absent":
+        message = (
+            f"The queue {queue} is ignored and the job runs outside of any quota: the API server has no Workloads of"
+            f" Kueue in a version that this controller knows. Install Kueue, or remove the label {names.QUEUE_LABEL}."
+        )
+        return Turn(reason=conditions.REASON_KUEUE_ABSENT, message=message)
+    if queues.state == "Unknown":
+        message = f"The queue {queue} can't be asked, and the job gets no pods before it can: {queues.trouble}"
+        standing = _without_news(job, observed) if queues.trouble else Standing.UNKNOWN
+        return Turn(standing, reason=conditions.REASON_KUEUE_UNREADABLE, message=message, look_again=_WAIT_FOR_KUEUE)
+    if workload is not None and workload.is_admitted:
+        return _admitted(job, observed, workload)
+    return _waiting(job, observed, queue, workload)
+
+
+def flavors_wanted(job: MXJob, observed: Observed) -> tuple[str, ...]:
+    """Return the flavors that `plan` has to know of before: those of a job, as written, that is to get pods."""
+    workload = observed.owned_by(job.metadata.uid).workload
+    if workload is None or not workload.is_admitted or not _lacks_pods(_effective(job), observed):
+        return ()
+    return tuple(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
+
+
+def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
+    """Return the class that `plan` has to know of before: that of a job whose Workload is to be written."""
+    observed = observed.owned_by(job.metadata.uid)
+    is_queued = queue_of(job) and not job.spec.run_policy.suspend and not conditions.is_terminal(job.status)
+    if not is_queued or observed.queues.state != "Served":
+        return None
+    workload = observed.workload
+    if workload is not None and (workload.has_quota or workload.asks_for == asks_for(_effective(job))):
+        return None
+    return _class_of(job)
+
+
+def placed(turn: Turn, creations: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
+    """Return the pods to create, with what the queue adds to each."""
+    return tuple(
+        msgspec.structs.replace(each, placement=found) if (found := turn.placements.get(each.type)) else each
+        for each in creations
+    )
+
+
+def with_turn(current: tuple[Condition, ...], turn: Turn, now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions with Admitted as the queue has it; none for a job in no queue.
+
+    What a queue reports of a waiting job changes with all that happens in it: it is passed on every few seconds.
+    """
+    if not turn.reason:
+        return tuple(each for each in current if each.type != conditions.ADMITTED)
+    old = next((each for each in current if each.type == conditions.ADMITTED), None)
+    status = "True" if turn.status else "False"
+    if old is not None and (old.status, old.reason) == (status, turn.reason) and time_until_said_again(old, now):
+        return current
+    return conditions.set_condition(
+        current, conditions.ADMITTED, turn.reason, turn.message, now, status="True" if turn.status else "False"
+    )
+
+
+def time_until_said(current: tuple[Condition, ...], turn: Turn, now: datetime) -> timedelta | None:
+    """When to look again at a job that does not yet say what its queue does; None where it does."""
+    old = next((each for each in current if each.type == conditions.ADMITTED), None)
+    if not turn.reason or old is None or says(old.message, turn.message):
+        return None
+    return time_until_said_again(old, now)
+
+
+def turn_events(before: tuple[Condition, ...], told: tuple[Condition, ...]) -> tuple[Event, ...]:
+    """Return the events about a job's queue: that it was admitted, or what is wrong."""
+    new = next((each for each in told if each.type == conditions.ADMITTED), None)
+    old = next((each for each in before if each.type == conditions.ADMITTED), None)
+    if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
+        return ()
+    if new.status == "True":
+        return (Event("Normal", new.reason, new.message),)
+    return (Event("Warning", new.reason, new.message),) if new.reason in _WARNED else ()
+
+
+def tell_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Action, ...]:
+    """Have an admitted job's Workload say whether all of its pods run."""
+    workload = observed.workload
+    if workload is None or not workload.is_admitted:
+        return ()
+    told = pods_ready(workload, now, ready=ready)
+    return (told,) if told is not None else ()
+
+
+def finish(job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
+    """Give back the quota of a job that is over, once none of its pods runs any more."""
+    workload = observed.workload
+    runs = any(pod.phase not in ("Succeeded", "Failed") for pod in observed.pods)
+    if workload is None or workload.deleting or runs or workload.is_true(FINISHED):
+        return ()
+    succeeded = conditions.is_true(job.status.conditions, conditions.SUCCEEDED)
+    message = next((each.message for each in job.status.conditions if each.type in conditions.TERMINAL), "")
+    return (finished(workload, succeeded=succeeded, message=message, now=now),)
+
+
+def asks_for(job: MXJob) -> str:
+    """Digest what a job with defaults asks its queue for: not its program, which may change while it waits."""
+    types = {
+        replica_type: [spec.replicas or 0, *_sizes(spec.template["spec"])]
+        for replica_type, spec in job.spec.mx_replica_specs.items()
+    }
+    labels = job.metadata.labels or {}
+    asked = [labels.get(each, "") for each in (names.QUEUE_LABEL, names.QUEUE_PRIORITY_LABEL, names.QUEUE_TIME_LABEL)]
+    return hashlib.sha256(msgspec.json.encode([asked, types], order="deterministic")).hexdigest()[:16]
+
+
+def workload_name(job: MXJob) -> str:
+    """Return the name of a job's Workload: of another job of its name, it is another."""
+    return f"{job.kind.lower()}-{job.metadata.name}-{job.metadata.uid[:5]}"
+
+
+def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> Turn:
+    if not observed.pods and workload.asks_for != asks_for(job):
+        message = f"Queue {queue_of(job)}: the job asks for something else than it was admitted for, and queues anew."
+        return Turn(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=_deleted(workload))
+    used = list(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
+    message = f"Admitted by ClusterQueue {workload.cluster_queue}"
+    message += f" with {'flavors' if len(used) > 1 else 'flavor'} {', '.join(used)}." if used else "."
+    if not _lacks_pods(job, observed):
+        return Turn(status=True, reason=conditions.REASON_ADMITTED, message=message)
+    flavors = {each.name: each for each in observed.flavors}
+    unread = [name for name in used if name not in flavors or flavors[name].problem]
+    if unread:
+        why = flavors[unread[0]].problem if unread[0] in flavors else "it was not read"
+        message = f"The job is admitted and gets no pods before ResourceFlavor {unread[0]} can be read: {why}"
+        standing = _without_news(job, observed)
+        return Turn(standing, reason=conditions.REASON_FLAVOR, message=message, look_again=ASK_AGAIN)
+    return Turn(
+        status=True,
+        reason=conditions.REASON_ADMITTED,
+        message=message,
+        placements={
+            replica_type: found
+            for replica_type in job.spec.mx_replica_specs
+            if (found := _placement(workload, replica_type.lower(), flavors)) is not None
+        },
+    )
+
+
+def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload | None) -> Turn:
+    if workload is None:
+        return _entering(job, observed, queue)
+    reason, message = _words(queue, workload)
+    turn = Turn(Standing.WAITS, reason=reason, message=message)
+    if workload.deleting:
+        return turn
+    if workload.is_true(FINISHED):
+        return msgspec.structs.replace(turn, actions=_deleted(workload))
+    if workload.asks_for == asks_for(job):
+        return turn
+    if workload.has_quota:
+        return turn if workload.is_evicted else msgspec.structs.replace(turn, actions=_deleted(workload))
+    priority, problem = _priority(observed)
+    if priority is None:
+        return problem
+    version, digest = workload.resource_version, asks_for(job)
+    change = ChangeQueueWorkload(workload.name, workload.uid, version, digest, priority)
+    return msgspec.structs.replace(turn, actions=(change,))
+
+
+def _entering(job: MXJob, observed: Observed, queue: str) -> Turn:
+    priority, problem = _priority(observed)
+    if priority is None:
+        return problem
+    message = f"Queue {queue}: the job has been handed to Kueue."
+    create = CreateQueueWorkload(workload_name(job), asks_for(job), priority)
+    return Turn(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=(create,))
+
+
+def returned(observed: Observed, now: datetime) -> tuple[Action, ...]:
+    """Give back the quota of a job that was evicted and has no pods any more."""
+    workload = observed.workload
+    if workload is None or not workload.has_quota or not workload.is_evicted or workload.deleting:
+        return ()
+    return (quota_returned(workload, now),)
+
+
+def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
+    """Why a Workload isn't admitted, in Kueue's words."""
+    evicted, reserved = workload.condition(EVICTED), workload.condition(QUOTA_RESERVED)
+    if not workload.active:
+        why = f": {evicted.message}" if evicted is not None and evicted.message else ""
+        message = (
+            f"Queue {queue}: Workload {workload.name} is not active{why}. It waits until spec.active of that is true"
+            " again, or the job is suspended and resumed."
+        )
+        return conditions.REASON_DEACTIVATED, message
+    if workload.has_quota and evicted is not None and evicted.status == "True":
+        return conditions.REASON_EVICTED, f"Queue {queue}: {evicted.reason}: {evicted.message}"
+    if workload.has_quota:
+        checks = [each for each in workload.checks if each.state != "Ready"]
+        named = "; ".join(": ".join(filter(None, (each.name, each.message))) for each in checks[:_NAMED_CHECKS])
+        message = f"Queue {queue}: quota is reserved, and admission checks are pending{f' ({named})' if named else ''}."
+        return conditions.REASON_CHECKS_PENDING, message
+    if reserved is None:
+        return conditions.REASON_QUEUED, f"Queue {queue}: the job has been handed to Kueue."
+    return reserved.reason or conditions.REASON_QUEUED, f"Queue {queue}: {reserved.message}"
+
+
+def _priority(observed: Observed) -> tuple[QueuePriority | None, Turn]:
+    """Return the class as it was read, or what a job says whose class can't be."""
+    found = observed.queue_priority
+    if found is not None and not found.problem:
+        return found, Turn()
+    if found is None:
+        return None, Turn(Standing.UNKNOWN, look_again=_WAIT_FOR_KUEUE)
+    message = f"The job waits until {found.kind} {found.name or '(the default)'} can be read: {found.problem}"
+    return None, Turn(Standing.WAITS, reason=conditions.REASON_PRIORITY_CLASS, message=message, look_again=ASK_AGAIN)
+
+
+def _effective(job: MXJob) -> MXJob:
+    return as_started(with_defaults(job))
+
+
+def _class_of(job: MXJob) -> QueuePriority:
+    """Choose the class as Kueue's integrations do: the label's, else the first of a template, else the default."""
+    if label := (job.metadata.labels or {}).get(names.QUEUE_PRIORITY_LABEL):
+        return QueuePriority("WorkloadPriorityClass", label)
+    specs = (spec.template["spec"] for spec in job.spec.mx_replica_specs.values())
+    return QueuePriority("PriorityClass", next(filter(None, (spec.get("priorityClassName") for spec in specs)), ""))
+
+
+def _placement(workload: QueueWorkload, pod_set: str, flavors: Mapping[str, ResourceFlavor]) -> Placement | None:
+    """Return what is added to the pods of one type: Kueue's node labels win, since the quota is for them."""
+    found = next((each for each in workload.assignments if each.name == pod_set), None)
+    if found is None:
+        return None
+    used = [flavors[name] for name in dict.fromkeys((found.flavors or {}).values())]
+    selector = {key: value for flavor in used for key, value in flavor.node_labels}
+    tolerations: list[Toleration] = [each for flavor in used for each in flavor.tolerations]
+    labels, annotations = {names.POD_SET_LABEL: pod_set}, {names.WORKLOAD_ANNOTATION: workload.name}
+    for check in workload.checks:
+        for update in check.pod_set_updates or ():
+            if update.name == pod_set:
+                selector |= update.node_selector or {}
+                labels |= update.labels or {}
+                annotations |= update.annotations or {}
+                tolerations += update.tolerations or ()
+    return Placement(
+        node_selector=pairs(selector),
+        tolerations=tuple(dict.fromkeys(tolerations)),
+        labels=pairs(labels),
+        annotations=pairs(annotations),
+        scheduling_gates=(names.TOPOLOGY_GATE,) if found.topology_assignment is not None else (),
+    )
+
+
+def _sizes(spec: Mapping[str, Any]) -> Iterator[Any]:
+    """Return what of a pod's spec says how much it takes and where it fits."""
+    for field in ("initContainers", "containers"):
+        yield [[each.get("resources"), each.get("restartPolicy")] for each in spec.get(field) or ()]
+    yield spec.get("tolerations") or []
+    yield [spec.get(field) or None for field in _SIZED_BY]
+
+
+def _lacks_pods(job: MXJob, observed: Observed) -> bool:
+    own = sum(pod.owner_uid == job.metadata.uid for pod in observed.pods)
+    return own < replicas_in(job)
+
+
+def _without_news(job: MXJob, observed: Observed) -> Standing:
+    """Decide for a job of whose queue nothing is known: if it has begun it goes on, else it waits."""
+    waits = conditions.state_of(job.status.conditions) in ("", conditions.SUSPENDED) and not observed.pods
+    return Standing.WAITS if waits else Standing.HOLDS
+
+
+def _deleted(workload: QueueWorkload | None) -> tuple[Action, ...]:
+    if workload is None or workload.deleting:
+        return ()
+    return (DeleteQueueWorkload(workload.name, workload.uid),)
