@@ -1,1 +1,1 @@
-"""The loop: what the caches show goes through the queue to a plan, and the plan is carried out."""
+"""The control loop: caches feed a work queue, each key is planned for, and an executor carries the plan out."""

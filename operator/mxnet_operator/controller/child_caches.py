@@ -1,10 +1,10 @@
-"""The children of jobs as the controller knows them: a cache for each kind, filled by whoever watches."""
+"""Caches of the children of jobs, one per kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mxnet_operator.controller.children import KINDS, PODS, ChildKind
-from mxnet_operator.controller.observe import Child, owner_uid
+from mxnet_operator.controller.projection import Child, owner_uid
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import Observed, PodView
@@ -13,10 +13,10 @@ _BY_OWNER: Final = "owner uid"
 
 
 class ChildCaches:
-    """The caches of the children of jobs of every kind, in one namespace or in all."""
+    """Caches of the children of jobs of every kind, in one namespace or in all."""
 
     def __init__(self, kinds: Sequence[ChildKind] = KINDS) -> None:
-        """Empty caches; of the kinds that are not needed none is served yet."""
+        """Create empty caches; of the optional kinds none is served yet."""
         self.kinds = tuple(kinds)
         self._caches: dict[Resource, Indexer[Child[Any]]] = {
             kind.resource: Indexer({_BY_OWNER: owner_uid}) for kind in kinds
@@ -24,29 +24,34 @@ class ChildCaches:
         self._served = {kind.resource for kind in kinds if kind.needed}
 
     @property
+    def served(self) -> tuple[ChildKind, ...]:
+        """Rows of the kinds that are needed, or that the server serves."""
+        return tuple(kind for kind in self.kinds if kind.resource in self._served)
+
+    @property
     def by_resource(self) -> Mapping[Resource, Indexer[Child[Any]]]:
-        """All of them."""
+        """Caches of all kinds by resource."""
         return self._caches
 
     @property
     def pods(self) -> Indexer[Child[PodView]]:
-        """The cache of pods."""
+        """Cache of pods."""
         return self._caches[PODS.resource]
 
     def serve(self, kind: ChildKind, *, served: bool) -> None:
-        """Note whether the server serves a kind that is not needed: no object of any other is created."""
+        """Record whether the server serves an optional kind: objects of a kind that is not served are not created."""
         if served:
             self._served.add(kind.resource)
         elif not kind.needed:
             self._served.discard(kind.resource)
 
     def children(self, uid: str, resource: Resource) -> tuple[Any, ...]:
-        """What is cached of the children that the job with this uid controls."""
+        """Return the cached children that the job with this uid controls."""
         return tuple(child.view for child in self._caches[resource].by_index(_BY_OWNER, uid))
 
     def observed(self, uid: str) -> Observed:
-        """The children of the job with this uid, of every kind that is served."""
-        ruled = [(kind.resource, kind.rule) for kind in self.kinds if kind.rule and kind.resource in self._served]
+        """Return the children of the job with this uid, of every kind that is served."""
+        ruled = [(kind.resource, kind.rule) for kind in self.served if kind.rule]
         return Observed(
             pods=self.children(uid, PODS.resource),
             children=tuple(view for resource, _ in ruled for view in self.children(uid, resource)),

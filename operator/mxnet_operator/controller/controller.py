@@ -1,23 +1,27 @@
-"""The controller of jobs: watch caches feed one queue, and workers take jobs from it while this process leads."""
+"""Controller of jobs: watch caches feed one work queue, and workers reconcile its keys while this process leads."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
+from mxnet_operator.client.resources import MXJOBS, parts_of, resource_of
 from mxnet_operator.controller.children import KINDS, ChildKind
+from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.gangs.backend import GangBackend
+from mxnet_operator.controller.gangs.kinds import child_kinds as child_kinds_of
+from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
+from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.observe import Child, JobRecord
-from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
-from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.projection import Child, JobRecord
+from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
-from mxnet_operator.controller.resources import MXJOBS, parts_of, resource_of
 from mxnet_operator.controller.turns import Place, Turns
-from mxnet_operator.controller.watched import WatchedChildren, WatchedJobs
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served
 from mxnet_operator.kube.errors import KubeError, WriteFencedError
@@ -29,19 +33,21 @@ from mxnet_operator.kube.supervision import keep_running
 from mxnet_operator.plan import Policy
 
 DEFAULT_WORKERS: Final = 8
-"""Jobs looked at at a time, but for those whose many requests wait for their turns: they share one CPU."""
-_PATIENCE: Final = 10.0
+"""Maximum concurrent reconciliations, except ones that mostly wait for requests: they share one CPU."""
+_SYNC_SECONDS: Final = 10.0
+_ASK_AGAIN: Final = 1.0
+"""Seconds until discovery is retried that failed before any work began."""
 LOOK_FOR_KINDS_SECONDS: Final = 30.0
-"""How often is asked whether the CRD of a further kind has come; a request for each that has not."""
+"""Interval of the check whether the CRD of a further kind is installed; one request for each that is not."""
 
 log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Runs the jobs of some namespaces, or of all: MXJobs, and those of the further kinds whose CRDs are installed.
+    """Controller of the jobs of some namespaces, or of all: MXJobs, and the further kinds whose CRDs are installed.
 
-    With an `elector`, it does so only while that leads; the caches are kept filled in any case, so a standby that takes
-    over goes to work at once.
+    With an `elector`, it acts only while that leads; the caches are kept filled in any case, so a standby that takes
+    over starts at once.
     """
 
     def __init__(
@@ -55,13 +61,16 @@ class Controller:
         fail_fast_hook: bool = False,
         look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,
         child_kinds: Sequence[ChildKind] = KINDS,
+        gangs: Sequence[GangBackend] = (),
         policy: Policy | None = None,
     ) -> None:
-        """`client` is open and stays the caller's; nothing is asked of the server before `run`. No namespaces: all.
+        """Create a controller for these namespaces (none: all) that sends no request before `run`.
 
-        `fail_fast_hook` is for clusters whose kubelets don't add the hook themselves, as the local one does. The CRDs
-        of kinds other than MXJob are looked for every `look_for_kinds` seconds until they are there, and those of
-        children that no job needs all the time. `policy` has the times that no field of a job sets.
+        `client` is open and stays the caller's. `fail_fast_hook` is for clusters whose kubelets don't add the hook
+        themselves, as the local one does. The CRDs of kinds other than MXJob are discovered every `look_for_kinds`
+        seconds until they are installed, those of optional children all the time. Of `gangs`, gang schedulers, the
+        first that is served schedules the pods of jobs; whether one is, is known before the first job is reconciled.
+        `policy` has the times that no field of a job sets.
         """
         self.elector = elector
         self.synced = asyncio.Event()
@@ -74,17 +83,21 @@ class Controller:
         self.queue = WorkQueue(observer=self._observer)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._turns = Turns()
+        self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
+        self._gang_is_known = asyncio.Event()
+        rows = (*child_kinds, *QUEUE_WORKLOADS, *(row for gang in self._gangs for row in gang.kinds))
         self._children = tuple(
-            WatchedChildren(client, namespace, self._child_changed, child_kinds) for namespace in namespaces or (None,)
+            WatchedChildren(client, namespace, self._child_changed, rows) for namespace in namespaces or (None,)
         )
+        self._queues = Queues(client, self._children, self._look_at_all, self._observer.crashed, look_for_kinds)
         self._jobs: list[WatchedJobs] = []
         self._reconcilers: dict[tuple[str, str | None], Reconciler] = {}
-        """By the resource, as kubectl writes it, and the namespace, if this one watches some only."""
+        """Reconcilers by resource, as kubectl writes it, and by namespace, if this controller watches some only."""
         self._needed = (*self._watch(MXJOB), *(each for children in self._children for each in children.needed))
         self._optional = tuple(kind for kind in child_kinds if not kind.needed)
 
     def _watch(self, kind: Kind) -> tuple[Reflector[Any], ...]:
-        """Have what it takes to run the jobs of a kind; what is returned is to be run."""
+        """Create the caches, the reconciler and the reflector for the jobs of a kind; return the reflectors to run."""
         resource, added = resource_of(kind), []
         for children in self._children:
             jobs = WatchedJobs(self._client, kind, children.namespace, self._job_changed)
@@ -101,11 +114,12 @@ class Controller:
                     self._turns,
                     kind=kind,
                     fail_fast_hook=self._fail_fast_hook,
-                    children=children.caches.kinds,
+                    served=partial(_served, children),
                 ),
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
+                queues=self._queues.system,
                 policy=self._policy,
             )
             added.append(jobs)
@@ -114,22 +128,22 @@ class Controller:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the process that acts: always, where there is no election."""
+        """Whether this process acts: always, without leader election."""
         return self.elector is None or self.elector.leads
 
     @property
     def needed(self) -> Sequence[Reflector[Any]]:
-        """What has to have filled its cache once before any work begins: the children's and MXJob's."""
+        """Reflectors that must have synced once before any work begins: the children's and MXJob's."""
         return self._needed
 
     @property
     def reflectors(self) -> Iterator[Reflector[Any]]:
-        """All that keeps the caches filled: one per resource and namespace."""
+        """Reflectors of all caches: one per resource and namespace."""
         yield from (jobs.reflector for jobs in self._jobs)
         yield from (reflector for children in self._children for reflector in children.reflectors)
 
     async def run(self) -> None:
-        """Run until cancelled. An unreachable server is waited for."""
+        """Run until cancelled; wait for an unreachable server."""
         async with asyncio.TaskGroup() as tasks:
             for reflector in self.needed:
                 self._keep(tasks, f"reflector {reflector.resource}", reflector.run)
@@ -138,8 +152,14 @@ class Controller:
                     self._keep(tasks, f"kind {resource_of(kind)}", partial(self._watch_once_served, kind))
             for child in self._optional:
                 self._keep(tasks, f"kind {child.resource}", partial(self._watch_children_while_served, child))
+            if self._gangs:
+                self._keep(tasks, "gang scheduling", self._watch_gangs)
+            else:
+                self._gang_is_known.set()
             for reflector in self.needed:
                 await _wait_for(reflector)
+            await self._gang_is_known.wait()
+            self._keep(tasks, "queues", self._queues.run)
             self.synced.set()
             log.info("the caches are filled")
             elector = self.elector
@@ -149,11 +169,11 @@ class Controller:
         tasks.create_task(self._kept(name, run), name=name)
 
     async def _kept(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        """Run until cancelled; what nobody expected is logged, counted, and begun anew."""
+        """Run a task until cancelled; log and count an unexpected error, and start it again."""
         await keep_running(name, run, on_crash=self._observer.crashed)
 
     async def _watch_once_served(self, kind: Kind) -> None:
-        """Run the jobs of a kind from when its CRD is there, which may be now, later or never."""
+        """Run the jobs of a kind from when its CRD is installed, which may be now, later or never."""
         resource = resource_of(kind)
         while not await self._is_served(resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
             await asyncio.sleep(self._look_for_kinds)
@@ -163,38 +183,96 @@ class Controller:
                 self._keep(tasks, f"reflector {resource}", reflector.run)
 
     async def _watch_children_while_served(self, kind: ChildKind) -> None:
-        """Watch children of a kind that no job needs from when it is served, and until it no longer is."""
+        """Watch children of an optional kind from when it is served, and until it no longer is."""
         while True:
             while not await self._is_served(kind.resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
                 await asyncio.sleep(self._look_for_kinds)
-            log.info("%s are served: jobs get them", kind.resource)
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    watching = [tasks.create_task(self._watch_children(of, kind)) for of in self._children]
-                    while await self._is_served(kind.resource) is not False:  # noqa: ASYNC110 - as above
-                        await asyncio.sleep(self._look_for_kinds)
-                    for task in watching:
-                        task.cancel()
-            finally:
-                for children in self._children:
-                    children.end(kind)
-            log.info("%s are no longer served: jobs do without", kind.resource)
+            await self._watch_while_served((kind,))
 
-    async def _watch_children(self, children: WatchedChildren, kind: ChildKind) -> None:
-        reflector = children.begin(kind)
+    async def _watch_gangs(self) -> None:
+        """Have the pods of jobs scheduled by the first gang scheduler that is served, from when one is."""
+        while True:
+            gang, is_known = await self._served_gang()
+            if gang is None:
+                if is_known:
+                    self._gang_is_known.set()
+                await asyncio.sleep(self._look_for_kinds if is_known else _ASK_AGAIN)
+                continue
+            log.info("gang scheduling by %s: jobs of several pods get pod groups", gang.name)
+            known_in_time = asyncio.get_running_loop().call_later(_SYNC_SECONDS, self._give_up_on, gang)
+            try:
+                await self._watch_while_served(gang.kinds, on_synced=self._gang_is_known.set)
+            finally:
+                known_in_time.cancel()
+
+    async def _served_gang(self) -> "tuple[_Gang | None, bool]":
+        """Return the first gang scheduler all of whose kinds are served, and whether discovery succeeded."""
+        for gang in self._gangs:
+            for kind in gang.kinds:
+                served = await self._is_served(kind.resource)
+                if served is None:
+                    return None, False
+                if not served:
+                    break
+            else:
+                return gang, True
+        return None, True
+
+    def _give_up_on(self, gang: "_Gang") -> None:
+        """Start work without pod groups where they can't be listed."""
+        if not self._gang_is_known.is_set():
+            log.warning(
+                "pod groups of %s can't be listed, and jobs do without until they can: may this controller list and"
+                " watch them? (docs/gpus.md)",
+                gang.name,
+            )
+            self._gang_is_known.set()
+
+    async def _watch_while_served(
+        self, kinds: Sequence[ChildKind], *, on_synced: Callable[[], None] = lambda: None
+    ) -> None:
+        """Watch children of served kinds until one no longer is; call `on_synced` when the caches have synced."""
+        names = ", ".join(str(kind.resource) for kind in kinds)
+        log.info("%s are served: jobs get them", names)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                watching = [tasks.create_task(self._watch_children(of, kinds, on_synced)) for of in self._children]
+                while not await self._is_gone(kinds):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(self._look_for_kinds)
+                for task in watching:
+                    task.cancel()
+        finally:
+            for children in self._children:
+                for kind in kinds:
+                    children.end(kind)
+        log.info("%s are no longer served: jobs do without", names)
+
+    async def _is_gone(self, kinds: Sequence[ChildKind]) -> bool:
+        return any([await self._is_served(kind.resource) is False for kind in kinds])
+
+    async def _watch_children(
+        self, children: WatchedChildren, kinds: Sequence[ChildKind], on_synced: Callable[[], None]
+    ) -> None:
+        """Fill the caches of served kinds, and reconcile jobs with them once they have synced."""
+        reflectors = [children.begin(kind) for kind in kinds]
         async with asyncio.TaskGroup() as tasks:
-            self._keep(tasks, f"reflector {kind.resource}", reflector.run)
-            await reflector.synced.wait()
-            children.caches.serve(kind, served=True)
+            for reflector in reflectors:
+                self._keep(tasks, f"reflector {reflector.resource}", reflector.run)
+            for reflector in reflectors:
+                await reflector.synced.wait()
+            for kind in kinds:
+                children.caches.serve(kind, served=True)
+            if all(kind in each.caches.served for each in self._children for kind in kinds):
+                on_synced()
             self._look_at_all()
 
     def _look_at_all(self) -> None:
-        """Have every job looked at, if this process leads."""
+        """Enqueue every job, if this process leads."""
         for key in (key for jobs in self._jobs for key in jobs.keys if self._working):
             self.queue.add(key)
 
     async def _is_served(self, resource: Resource) -> bool | None:
-        """Whether a resource is served; None where the server doesn't say."""
+        """Return whether a resource is served; None where the server doesn't say."""
         try:
             return await is_served(self._client, resource)
         except KubeError as error:
@@ -202,7 +280,7 @@ class Controller:
             return None
 
     async def _lead(self) -> None:
-        """Work until cancelled, or until the lease's time has passed; begins by looking at every job there is."""
+        """Work until cancelled, or until the lease has expired; begin by reconciling every job."""
         self._working = True
         for reconciler in self._reconcilers.values():
             reconciler.begin()
@@ -234,7 +312,7 @@ class Controller:
             self.queue.add(new.job)
 
     async def _hand_out(self, tasks: asyncio.TaskGroup) -> None:
-        """Have each key of the queue looked at, so many at a time as there are workers."""
+        """Reconcile each key of the queue, as many at a time as there are workers."""
         places = asyncio.Semaphore(self.workers)
         while True:
             await places.acquire()
@@ -267,12 +345,12 @@ class Controller:
             stale = is_stale(error)
             result = Result.REQUEUE if stale else Result.ERROR
             level = logging.DEBUG if stale else logging.WARNING
-            log.log(level, "%s; looking again in %.1f s", error, delay, extra={"job": job})
+            log.log(level, "%s; requeued in %.1f s", error, delay, extra={"job": job})
         except Exception:  # A bug met by one job must not stop all others.
             delay = self.queue.add_rate_limited(key)
             result = Result.ERROR
             self._observer.panicked()
-            log.exception("looking at the job failed; again in %.1f s", delay, extra={"job": job})
+            log.exception("reconciling the job failed; requeued in %.1f s", delay, extra={"job": job})
         else:
             self.queue.forget(key)
             if again is not None:
@@ -284,10 +362,21 @@ class Controller:
         return self._reconcilers.get((resource, namespace)) or self._reconcilers.get((resource, None))
 
 
+class _Gang(NamedTuple):
+    """Gang scheduler by name, with its rows in the table of child kinds."""
+
+    name: str
+    kinds: tuple[ChildKind, ...]
+
+
+def _served(children: WatchedChildren) -> Sequence[ChildKind]:
+    return children.caches.served
+
+
 async def _wait_for(reflector: Reflector[Any]) -> None:
     while True:
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_SYNC_SECONDS):
                 await reflector.synced.wait()
                 return
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""The controller's two HTTP servers: metrics for Prometheus, and health for a kubelet's probes."""
+"""HTTP servers of the controller: metrics for Prometheus, and health for a kubelet's probes."""
 
 import contextlib
 import logging
@@ -20,22 +20,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen, as Go writes it: `:8080` is every address of the machine, port 0 any that is free."""
+    """Listen address, as Go writes it: `:8080` is every address of the machine, port 0 any that is free."""
 
     host: str | None
     port: int
 
     def __str__(self) -> str:
-        """As it is written."""
+        """Return the address as it is written in a flag."""
         host = self.host or ""
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @classmethod
     def parse(cls, text: str) -> "Address | None":
-        """The address that a flag names; None for `0`, which means not to listen.
+        """Return the address that a flag names; None for `0`, which disables listening.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is no address.
         """
         if text == "0":
             return None
@@ -46,7 +46,7 @@ class Address:
 
 
 def metrics_pages(metrics: Metrics) -> Mapping[str, Handler]:
-    """`/metrics`."""
+    """Return the page `/metrics`."""
 
     async def show(request: web.Request) -> web.Response:
         body, content_type = metrics.render(request.headers.get("Accept", ""))
@@ -56,7 +56,7 @@ def metrics_pages(metrics: Metrics) -> Mapping[str, Handler]:
 
 
 def guarded(pages: Mapping[str, Handler], reviewer: AccessReviewer) -> Mapping[str, Handler]:
-    """The same pages for those requests only whose bearer token the API server allows to get their paths."""
+    """Return the pages guarded by bearer tokens: the API server must allow a token to get the path."""
 
     def page(handler: Handler) -> Handler:
         async def show(request: web.Request) -> web.StreamResponse:
@@ -72,7 +72,7 @@ def guarded(pages: Mapping[str, Handler], reviewer: AccessReviewer) -> Mapping[s
 
 
 def health_pages(health: Health) -> Mapping[str, Handler]:
-    """`/readyz`, `/livez`, and `/healthz`, controller-runtime's name for the latter: `ok`, or 503 and what is wrong."""
+    """Return `/readyz`, `/livez` and its name in controller-runtime, `/healthz`: `ok`, or 503 and the reason."""
 
     def page(check: Callable[[], Awaitable[str]]) -> Handler:
         async def show(_: web.Request) -> web.Response:
@@ -89,10 +89,10 @@ def health_pages(health: Health) -> Mapping[str, Handler]:
 async def served(
     what: str, address: Address | None, pages: Mapping[str, Handler], tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int | None]:
-    """Serve pages at an address, over plain HTTP or TLS; gives the port, or None where there is no address.
+    """Serve pages at an address, over plain HTTP or TLS; yield the port, or None where there is no address.
 
     Raises:
-        OSError: the address can't be had.
+        OSError: the address can't be bound.
     """
     if address is None:
         yield None

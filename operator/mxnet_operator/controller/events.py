@@ -1,4 +1,4 @@
-"""Tell users what happens to a job, as Kubernetes Events: `kubectl describe` shows them."""
+"""Recorder of Kubernetes Events about jobs, which `kubectl describe` shows."""
 
 import logging
 import os
@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Posts Events; one that repeats an earlier one raises its count instead. A failure is logged and no more."""
+    """Recorder that posts Events; a repetition raises the count of the first. A failure is only logged."""
 
     def __init__(
         self, client: Client, now: Callable[[], datetime] = lambda: datetime.now(UTC), *, kind: Kind = MXJOB
     ) -> None:
-        """Remembers the latest Events, to count them on; they are about jobs of this kind."""
+        """Create a recorder for jobs of this kind, with an empty cache of the latest Events."""
         self._client = client
         self._about = {"apiVersion": kind.api_version, "kind": kind.kind}
         self._now = now

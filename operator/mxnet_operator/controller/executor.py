@@ -1,41 +1,45 @@
-"""Carry out a plan's actions, many at a time; what each came to is read from the server's answer, never assumed."""
+"""Executor of a plan's actions, many at a time; each result is read from the server's response, never assumed."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import MXJOB, Kind
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.build.environment import has_mx_config
-from mxnet_operator.build.fail_fast import can_take_hook, wants_hook
-from mxnet_operator.build.metadata import pod_labels
-from mxnet_operator.controller.children import KINDS, ChildKind
+from mxnet_operator.child_objects.environment import has_mx_config
+from mxnet_operator.child_objects.fail_fast import can_take_hook, wants_hook
+from mxnet_operator.client.resources import resource_of
+from mxnet_operator.controller.children import KINDS, ChildKind, Patch
+from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
-from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.controller.turns import Turns
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan.actions import (
     Action,
+    ChangeQueue,
     CreateChild,
     CreatePod,
     DeleteChild,
     DeleteJob,
     DeletePod,
     Event,
+    ReleaseChild,
     RestoreLabels,
+    SetGangMember,
     StopPod,
     SuspendJob,
 )
-from mxnet_operator.plan.refusal import Refused
+from mxnet_operator.plan.rejection import RejectedCreation
 from mxnet_operator.plan.taken_names import Found, Holder, holder_of_name
 
+_DROPPED: Final = "FieldDropped"
 _NO_HOOK: Final = "FailFastHookMissing"
 _REMEDY: Final = (
-    "A worker whose Python raises will hang until a deadline, as MXNet has it: set the container's command, or"
+    "A worker that raises a Python exception will hang in MXNet until a deadline: set the container's command, or"
     " spec.runPolicy.activeDeadlineSeconds; spec.runPolicy.failFast: false ends this warning"
 )
 
@@ -45,31 +49,33 @@ _NO_MX_CONFIG: Final = (
     " or a job with a shorter name"
 )
 
-_Ending = StopPod | RestoreLabels | DeletePod | DeleteChild | DeleteJob | SuspendJob
+_Deletion = DeletePod | DeleteChild | DeleteJob
+_Change = StopPod | RestoreLabels | SetGangMember | ReleaseChild | ChangeQueue | SuspendJob
+_Ending = _Deletion | _Change
 
 
 class Outcome:
-    """What carrying out came to: Events to tell, and the first error if something is left to do."""
+    """Result of carrying out a plan: Events to post, and the first error if something is left to do."""
 
     def __init__(self) -> None:
-        """Nothing went wrong yet."""
+        """Create an empty result, without error."""
         self.events: dict[Event, None] = {}
-        self.refused: Refused | None = None
+        self.rejected: RejectedCreation | None = None
         self.error: KubeError | None = None
 
-    def refuse(self, refused: Refused) -> None:
-        """Note that a child can't be created, and have it told; what can never be created is kept over what may be."""
-        self.events[refused.event] = None
-        if self.refused is None or (refused.is_final and not self.refused.is_final):
-            self.refused = refused
+    def reject(self, rejected: RejectedCreation) -> None:
+        """Record that a child can't be created, with its Event; a final rejection takes precedence over others."""
+        self.events[rejected.event] = None
+        if self.rejected is None or (rejected.is_final and not self.rejected.is_final):
+            self.rejected = rejected
 
     def tell(self, reason: str, message: str) -> None:
-        """Have a warning told, once however often it comes."""
+        """Record a Warning Event, once however often it occurs."""
         self.events[Event("Warning", reason, message)] = None
 
 
 class Executor:
-    """Does what plans say for the jobs of one kind."""
+    """Executor of plans for the jobs of one kind."""
 
     def __init__(
         self,
@@ -79,30 +85,34 @@ class Executor:
         *,
         kind: Kind = MXJOB,
         fail_fast_hook: bool = False,
-        children: Sequence[ChildKind] = KINDS,
+        served: Callable[[], Sequence[ChildKind]] = lambda: KINDS,
     ) -> None:
-        """`writes` learns the version of everything written; `turns` is for executors that share their limit.
+        """Create an executor; `writes` records the version of everything written, `turns` is shared by all executors.
 
-        With `fail_fast_hook`, workers get the hook by a ConfigMap; without, whoever runs the pods sees to it.
+        `served` gives the kinds of children that are served now; of kinds that share an action one is served at a time.
+
+        With `fail_fast_hook`, workers get the hook by a ConfigMap; without it, the kubelet provides it.
         """
         self._client = client
         self._writes = writes
         self._turns = turns or Turns()
         job = resource_of(kind)
-        self._resources: dict[type, Resource] = {DeleteJob: job, SuspendJob: job}
-        self._resources |= {action: kind.resource for kind in children for action in kind.end}
-        self._kinds = {kind.create: kind for kind in children}
+        self._job_actions: dict[type, Resource] = {DeleteJob: job, SuspendJob: job}
+        self._served = served
         self._fail_fast_hook = fail_fast_hook
 
     async def carry_out(self, job: MXJob, actions: Iterable[Action]) -> Outcome:
-        """Carry out the actions for a job with defaults: what pods rely on first (Services: names), then all the rest.
+        """Carry out the actions for a job with defaults: what pods rely on first, then all the rest.
 
-        Of a gang the pod that its others connect to comes last, and only if all of them could be created.
+        Kinds of children come in the order of their table, since one may refer to another. Of a gang the pod that its
+        others connect to comes last, and only if all of them could be created.
         """
         outcome = Outcome()
         ordered = list(actions)
         first = [action for action in ordered if isinstance(action, CreateChild)]
-        await asyncio.gather(*(self._create(job, action, outcome) for action in first))
+        for kind in self._served():
+            of_kind = (action for action in first if type(action) is kind.create)
+            await asyncio.gather(*(self._create(job, action, outcome) for action in of_kind))
         pods = [action for action in ordered if isinstance(action, CreatePod)]
         if pods and not has_mx_config(job):
             outcome.tell("MXConfigTooLong", _NO_MX_CONFIG)
@@ -117,12 +127,15 @@ class Executor:
         return outcome
 
     async def _provide_hook(self, job: MXJob, pods: list[CreatePod], outcome: Outcome) -> bool:
-        """Whether the workers among these pods can have the fail-fast hook; if not, the user is told why."""
-        wanting = next((pod.type for pod in pods if wants_hook(job, pod.type)), None)
-        if wanting is None or not self._fail_fast_hook or outcome.error is not None:
+        """Return whether the pods that want the fail-fast hook can have it; where workers lack it, record an Event."""
+        types = {pod.type: job.spec.mx_replica_specs[pod.type].template for pod in pods if wants_hook(job, pod.type)}
+        wanting = {name: can_take_hook(template["spec"]) for name, template in types.items()}
+        if not wanting or not self._fail_fast_hook or outcome.error is not None:
             return False
-        if not can_take_hook(job.spec.mx_replica_specs[wanting].template["spec"]):
-            outcome.tell(_NO_HOOK, f"{wanting}: the template names no command to put the hook before. {_REMEDY}")
+        failing_fast = next((name for name in wanting if TYPES[name].fails_fast), None)
+        if failing_fast and not wanting[failing_fast]:
+            outcome.tell(_NO_HOOK, f"{failing_fast}: the template names no command to put the hook before. {_REMEDY}")
+        if not any(wanting.values()):
             return False
         try:
             async with self._turns.turn(job.metadata.key):
@@ -130,22 +143,25 @@ class Executor:
         except KubeError as error:
             outcome.error = error
             return False
-        if problem:
-            outcome.tell(_NO_HOOK, f"{wanting}: {problem}. {_REMEDY}")
+        if problem and failing_fast and wanting[failing_fast]:
+            outcome.tell(_NO_HOOK, f"{failing_fast}: {problem}. {_REMEDY}")
         return not problem
 
     async def _create(
         self, job: MXJob, action: CreatePod | CreateChild, outcome: Outcome, *, has_hook: bool = False
     ) -> None:
         async with self._turns.turn(job.metadata.key):
-            if outcome.error is not None:  # What refused one pod (a quota, a bad template) will refuse the next.
+            if outcome.error is not None:  # What rejected one pod (a quota, a bad template) will reject the next.
                 return
-            kind = self._kinds[type(action)]
+            kind = self._kind_of(action)
             resource, manifest = kind.resource, kind.build(job, action, has_hook)
+            if isinstance(action, CreatePod):
+                manifest = self._decorated(job, manifest)
             warnings: list[str] = []
             try:
                 stored = await self._client.create(resource.path(job.metadata.namespace), manifest, warnings=warnings)
                 self._writes.record(job.metadata.key, resource, stored)
+                self._note_dropped(job, kind, stored, outcome)
             except ApiError as error:
                 if error.code == 409 and error.reason == "AlreadyExists":
                     await self._check_existing(job, action, resource, manifest, outcome)
@@ -156,6 +172,29 @@ class Executor:
             for text in warnings:
                 outcome.tell("ServerWarning", f"{manifest['kind']}: {text}")
 
+    def _kind_of(self, action: Action) -> ChildKind:
+        """Return the kind of child that an action is about.
+
+        Raises:
+            ApiError: the server no longer serves it.
+        """
+        for kind in self._served():
+            if type(action) in (kind.create, *kind.end):
+                return kind
+        raise ApiError(404, "NotFound", f"{type(action).__name__}: what it is about is no longer served")
+
+    def _decorated(self, job: MXJob, pod: dict[str, Any]) -> dict[str, Any]:
+        for kind in self._served():
+            pod = kind.decorate(job, pod) if kind.decorate is not None else pod
+        return pod
+
+    def _note_dropped(self, job: MXJob, created: ChildKind, stored: dict[str, Any], outcome: Outcome) -> None:
+        """Record what the server dropped in silence: a field of a feature that is off there."""
+        told = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self._served()]
+        for dropped in told:
+            if dropped is not None and (words := dropped(job, stored)):
+                outcome.tell(_DROPPED, words)
+
     async def _check_existing(
         self,
         job: MXJob,
@@ -164,7 +203,7 @@ class Executor:
         manifest: dict[str, Any],
         outcome: Outcome,
     ) -> None:
-        """Do with what has the name already as `plan` judges: take it for ours, wait for it to go, or tell the user."""
+        """Resolve a name conflict as `plan` judges: adopt the object, wait for its deletion, or record a rejection."""
         name = manifest["metadata"]["name"]
         try:
             metadata = (await self._client.get(resource.path(job.metadata.namespace, name)))["metadata"]
@@ -183,37 +222,41 @@ class Executor:
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         if holder is Holder.ANOTHER:
             message = (
-                f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or name the'
-                " job otherwise"
+                f'{manifest["kind"]} "{name}" exists already and does not belong to this job: delete it, or choose'
+                " another name for the job"
             )
-            outcome.refuse(Refused(kind=manifest["kind"], name=name, message=message))
+            outcome.reject(RejectedCreation(kind=manifest["kind"], name=name, message=message))
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         async with self._turns.turn(job.metadata.key):
             await self._request(job, action, outcome)
 
-    async def _request(self, job: MXJob, action: _Ending, outcome: Outcome) -> bool:
-        """Stop, change or delete a child, or the job; gone, or another one by now (409 on its uid), is as good.
+    def _patch(self, job: MXJob, action: _Change) -> Patch:
+        """Return the patch for an action that changes an object."""
+        if isinstance(action, SuspendJob):
+            return _suspension()
+        kind = self._kind_of(action)
+        if kind.patch is None:
+            raise TypeError(f"{kind.resource}: nothing says how {type(action).__name__} changes one")
+        return kind.patch(job, action)
 
-        A job that has changed since the version that an action names is left as it is, which is an error. Returns
-        whether the object was still there.
+    async def _request(self, job: MXJob, action: _Ending, outcome: Outcome) -> bool:
+        """Stop, change or delete a child, or the job; a missing or replaced one (409 on its uid) counts as done.
+
+        An object that has changed since the version that an action names is left as it is, which is an error. Returns
+        whether the object still existed.
         """
-        resource = self._resources[type(action)]
-        path = resource.path(job.metadata.namespace, action.name)
-        version = action.resource_version if isinstance(action, DeleteJob | SuspendJob) else ""
+        resource = self._job_actions.get(type(action)) or self._kind_of(action).resource
         try:
-            if isinstance(action, StopPod):
-                body = {"metadata": {"uid": action.uid}, "spec": {"activeDeadlineSeconds": 1}}
-                stored = await self._client.patch(path, body)
-            elif isinstance(action, RestoreLabels):
-                labels = pod_labels(job, action.type, action.index, action.attempt)
-                stored = await self._client.patch(path, {"metadata": {"uid": action.uid, "labels": labels}})
-            elif isinstance(action, SuspendJob):
-                stored = await self._client.patch(path, _suspension(action))
-            else:
+            if isinstance(action, _Deletion):
+                path = resource.path(job.metadata.namespace, action.name)
                 stored = await self._client.delete(path, _only(action))
+            else:
+                patch = self._patch(job, action)
+                path = resource.path(job.metadata.namespace, action.name, patch.subresource)
+                stored = await self._client.patch(path, _precondition(action, patch.body))
         except ApiError as error:
-            has_changed = error.code == 409 and bool(version)
+            has_changed = error.code == 409 and bool(_version(action))
             if error.code not in {404, 409} or has_changed:
                 outcome.error = outcome.error or error
         except KubeError as error:
@@ -226,7 +269,7 @@ class Executor:
 
 
 def _found(metadata: dict[str, Any]) -> Found:
-    """The facts of an object that has the name of a child that was to be created."""
+    """Return the facts of an object that has the name of a child to be created."""
     owner: dict[str, Any] = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), {})
     is_labelled = (metadata.get("labels") or {}).get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
     return Found(
@@ -241,16 +284,16 @@ def _found(metadata: dict[str, Any]) -> Found:
 
 
 def _attempt(metadata: dict[str, Any]) -> str:
-    """The attempt that a child is of; a Service is of all."""
+    """Return the attempt that a child is of; a Service belongs to all."""
     _, _, annotated = (metadata.get("annotations") or {}).get(names.REPLICA_ANNOTATION, "").rpartition("/")
     return annotated or (metadata.get("labels") or {}).get(names.LABEL_ATTEMPT) or "0"
 
 
-def _only(action: DeletePod | DeleteChild | DeleteJob) -> dict[str, Any]:
-    """Options of a deletion that must not hit a namesake, nor a job that has changed since it was decided about."""
+def _only(action: _Deletion) -> dict[str, Any]:
+    """Return delete options with preconditions: the object's uid, and the resource version if the action names one."""
     preconditions = {"uid": action.uid}
-    if isinstance(action, DeleteJob) and action.resource_version:
-        preconditions["resourceVersion"] = action.resource_version
+    if version := _version(action):
+        preconditions["resourceVersion"] = version
     grace = action.grace if isinstance(action, DeletePod) else None  # None: the object's own
     return {
         **({} if grace is None else {"gracePeriodSeconds": grace}),
@@ -261,15 +304,21 @@ def _only(action: DeletePod | DeleteChild | DeleteJob) -> dict[str, Any]:
     }
 
 
-def _suspension(action: SuspendJob) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "uid": action.uid,
-            "resourceVersion": action.resource_version,
-            "annotations": {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"},
-        },
-        "spec": {"runPolicy": {"suspend": True}},
-    }
+def _precondition(action: _Change, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a patch with preconditions: the object's uid, and the resource version if the action names one."""
+    version = _version(action)
+    required = {"uid": action.uid, **({"resourceVersion": version} if version else {})}
+    return {**body, "metadata": {**body.get("metadata", {}), **required}}
+
+
+def _version(action: _Ending) -> str:
+    """Return the resource version that an action requires; empty where it holds for any."""
+    return getattr(action, "resource_version", "")
+
+
+def _suspension() -> Patch:
+    annotations = {names.SUSPENDED_BY_AIRFLOW_ANNOTATION: "true"}
+    return Patch({"metadata": {"annotations": annotations}, "spec": {"runPolicy": {"suspend": True}}})
 
 
 def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outcome) -> None:
@@ -277,4 +326,6 @@ def _note_failed_create(manifest: dict[str, Any], error: ApiError, outcome: Outc
     namespace_is_going = any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes", ()))
     if not error.is_transient and error.code != 404 and not namespace_is_going:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
-        outcome.refuse(Refused(kind=kind, name=name, code=error.code, reason=error.reason, message=error.message))
+        outcome.reject(
+            RejectedCreation(kind=kind, name=name, code=error.code, reason=error.reason, message=error.message)
+        )

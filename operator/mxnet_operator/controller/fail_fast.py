@@ -1,14 +1,14 @@
-"""Puts the fail-fast hook's ConfigMap into a namespace before the first pod that mounts it."""
+"""Provisioning of the fail-fast hook's ConfigMap in a namespace, before the first pod that mounts it."""
 
-from mxnet_operator.build.fail_fast import CONFIG_MAP, DATA, config_map
+from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, DATA, config_map
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.resources import CONFIGMAPS
 
 
 async def provide_hook(client: Client, namespace: str) -> str:
-    """Make sure of the ConfigMap; returns why it can't be had, empty if it is there.
+    """Create the ConfigMap if it is missing; return why it can't be created, empty if it exists.
 
-    A job runs without the hook, too, if only worse; so a quota or a missing right is told and stops nothing.
+    A job also runs without the hook, only worse; so a quota or a missing right is reported and stops nothing.
 
     Raises:
         KubeError: the server may answer otherwise a little later.

@@ -1,4 +1,4 @@
-"""Whether the controller is ready and alive, in the answers that a kubelet's probes read.
+"""Readiness and liveness of the controller, for a kubelet's probes.
 
 An API server that is away fails readiness and never liveness: restarting us would not bring it back, and would lose
 warm caches. Liveness fails on what a restart may cure.
@@ -13,16 +13,16 @@ from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.reflector import IDLE_SECONDS
 
 SILENCE_SECONDS: Final = 2 * IDLE_SECONDS
-"""A watch is left when it has been silent for IDLE_SECONDS; one that is silent again after that will stay so."""
+"""Silence of a watch in seconds that fails liveness: it is restarted after IDLE_SECONDS, and was silent once more."""
 STUCK_SECONDS: Final = 900.0
-"""How long a worker may have one job: some requests, each tried four times within a minute, and what it waits for."""
+"""Maximum seconds of one reconciliation: some requests, each tried four times within a minute, and its waits."""
 DISTRUST_SECONDS: Final = 600.0
-"""How long certificates may not be trusted, though they are read anew every 10 s: a restart may find other files."""
+"""Seconds of failed TLS verification that fail liveness, though certificates are read again every 10 s."""
 _REACHABLE_SECONDS: Final = 2.0
 
 
 class Health:
-    """Checks of a controller; each answers with what is wrong, in words, or the empty string."""
+    """Health checks of a controller; each returns what is wrong, or the empty string."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Health:
         stuck: float = STUCK_SECONDS,
         distrust: float = DISTRUST_SECONDS,
     ) -> None:
-        """Limits are in seconds."""
+        """Create checks with limits in seconds."""
         self._controller = controller
         self._client = client
         self._silence = silence
@@ -41,7 +41,7 @@ class Health:
         self._distrust = distrust
 
     async def readiness(self) -> str:
-        """Whether the caches are filled and the API server answers; a standby is as ready as the one that leads."""
+        """Return why caches are not synced or the API server doesn't answer; a standby is as ready as the leader."""
         waiting = [
             f"no list of {reflector.resource} yet"
             for reflector in self._controller.needed
@@ -61,7 +61,7 @@ class Health:
         return ""
 
     async def liveness(self) -> str:
-        """Whether the watches hear something, the workers get on, and TLS works; a stuck loop doesn't answer."""
+        """Return why watches, workers or TLS are stuck; a stuck event loop doesn't answer at all."""
         wrong = [
             f"the watch of {reflector.resource} is connected and has been silent for {silent:.0f} s"
             for reflector in self._controller.reflectors
@@ -71,7 +71,7 @@ class Health:
             wrong.append(f"a worker has had the same job for {worked:.0f} s")
         if (distrusted := self._client.seconds_of_distrust()) > self._distrust:
             wrong.append(
-                f"for {distrusted:.0f} s there is no trust between the API server and this process, though the"
-                " certificates were read anew all the time"
+                f"TLS verification between the API server and this process has failed for {distrusted:.0f} s, though"
+                " the certificates were read again all the time"
             )
         return "; ".join(wrong)

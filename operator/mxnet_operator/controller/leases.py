@@ -1,4 +1,4 @@
-"""How long the leases of jobs still run, by when this process saw each renewed, on its own clock.
+"""Time left of the leases of jobs, since this process saw each renewed, on its own clock.
 
 As in leader election, no clock of another machine matters. Time in which renewals could not be seen does not count:
 whatever kept the controller from the API server may have kept the holders from it.
@@ -17,34 +17,34 @@ from mxnet_operator.plan import kept_lease
 
 class _Seen(msgspec.Struct, frozen=True):
     uid: str
-    """The job's."""
+    """UID of the job."""
     lease: JobLease
     at: float
 
 
 class Leases:
-    """The leases of the jobs that are looked at."""
+    """Leases of the jobs that are reconciled."""
 
     def __init__(
         self,
         heard_since: Callable[[], float | None] = lambda: float("-inf"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`heard_since` says since when, on `clock`, every change of a job was seen; None while they are not."""
+        """Create an empty set; `heard_since` returns since when, on `clock`, every change of jobs was seen, or None."""
         self._heard_since = heard_since
         self._clock = clock
         self._seen: dict[str, _Seen] = {}
 
     def begin(self) -> None:
-        """Measure all of them anew: from now on this process leads."""
+        """Restart the time of all leases: from now on this process leads."""
         self._seen.clear()
 
     def forget(self, key: str) -> None:
-        """The job is gone."""
+        """Drop the lease of a deleted job."""
         self._seen.pop(key, None)
 
     def left(self, key: str, job: MXJob) -> timedelta | None:
-        """How long the job's lease still runs, zero or less once it has run out; None where it keeps none."""
+        """Return how long the job's lease still runs, zero or less once it has expired; None without a lease."""
         lease = kept_lease(job)
         if lease is None:
             self.forget(key)

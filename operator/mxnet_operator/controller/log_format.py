@@ -1,4 +1,4 @@
-"""How the controller logs: lines for people, or one JSON object per line for machines."""
+"""Log formats of the controller: lines for people, or one JSON object per line for machines."""
 
 import logging
 from datetime import UTC, datetime
@@ -9,24 +9,24 @@ import msgspec
 from mxnet_operator.api.printable import printable
 
 KEYS: Final = ("job", "uid")
-"""What a record says beside its message, by `extra=`."""
+"""Fields of a record besides its message, passed by `extra=`."""
 
 LogFormat = Literal["text", "json"]
 
 
 class TextFormatter(logging.Formatter):
-    """`12:01:33 INFO default/digits: message`."""
+    """Formatter of text lines: `12:01:33 INFO default/digits: message`."""
 
     def __init__(self) -> None:
-        """Times of day in the machine's own zone."""
+        """Create a formatter with times of day in the machine's own zone."""
         super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text that does nothing to a terminal: messages quote servers and users."""
+        """Return the record with control characters escaped: messages quote servers and users."""
         return printable(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the standard library's name
-        """The line, with the job before the message."""
+        """Return the line, with the job before the message."""
         job = getattr(record, "job", "")
         if job:
             record.message = f"{job}: {record.message}"
@@ -34,10 +34,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per record: time (UTC), level, logger, message, job, uid, error."""
+    """Formatter of one JSON object per record: time (UTC), level, logger, message, job, uid, error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object as one line."""
+        """Return the object as one line."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -51,7 +51,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging(level: str, log_format: LogFormat) -> None:
-    """Log to standard error; replaces whatever was configured before."""
+    """Log to standard error, in place of whatever was configured before."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

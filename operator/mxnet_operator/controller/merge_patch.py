@@ -1,10 +1,10 @@
-"""The JSON merge patch that turns one document into another (RFC 7386)."""
+"""JSON merge patch that turns one document into another (RFC 7386)."""
 
 from typing import Any
 
 
 def merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """What to send; keys that are gone become null, lists are replaced whole, and equal documents give `{}`."""
+    """Return the patch; removed keys are null, lists are replaced whole, and equal documents give `{}`."""
     patch: dict[str, Any] = dict.fromkeys((key for key in old if key not in new), None)
     for key, value in new.items():
         before = old.get(key)

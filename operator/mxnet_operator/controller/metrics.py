@@ -1,4 +1,4 @@
-"""What the controller counts, for Prometheus: controller-runtime's and training-operator's names where they fit."""
+"""Prometheus metrics of the controller: controller-runtime's and training-operator's names where they fit."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,11 +11,11 @@ from prometheus_client.registry import Collector
 
 from mxnet_operator.api import names
 from mxnet_operator.controller.controller import Controller
-from mxnet_operator.controller.observer import ControllerObserver, JobEvent, Result
+from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 
 CONTROLLER: Final = names.OPERATOR_NAME
 FRAMEWORK: Final = "mxnet"
-"""training-operator's label for MXJobs."""
+"""Label of MXJobs in training-operator's metrics."""
 
 # Seconds. controller-runtime's own, less those below a tenth of a millisecond, which no Python code takes.
 _QUEUE_BUCKETS: Final = (0.0001, 0.001, 0.01, 0.1, 1, 10, 100, 1000)
@@ -49,14 +49,14 @@ _HELP: Final = {
     "mxnet_operator_task_crashes_total": "Total number of controller tasks restarted after an unexpected exception",
     "mxnet_operator_watch_last_event_seconds": "Seconds since the last event of a watch, bookmarks included",
 }
-"""The HELP of every metric: a name that comes from another project has that project's text."""
+"""HELP of every metric: a name that comes from another project has that project's text."""
 
 
 class Metrics(ControllerObserver):
-    """Counts what a controller and its client say; `render` adds what can be read off them at the time."""
+    """Metrics of a controller and its client; `render` adds the gauges as they are then."""
 
     def __init__(self) -> None:
-        """Everything at zero."""
+        """Create all metrics at zero."""
         disable_created_metrics()  # type: ignore[no-untyped-call]  # Go's clients have none, and each would double the number of series.
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -81,37 +81,37 @@ class Metrics(ControllerObserver):
         }
 
     def watch(self, controller: Controller) -> None:
-        """Read this controller's gauges too, whenever somebody asks."""
+        """Include this controller's gauges in every `render`."""
         self.registry.register(_Gauges(controller))
 
     def render(self, accept: str) -> tuple[bytes, str]:
-        """All metrics in the format that an Accept header asks for, and its content type."""
+        """Return all metrics in the format that an Accept header asks for, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     def requested(self, method: str, host: str, code: str) -> None:
-        """Count a request, as the client tells it."""
+        """Count a request of the client."""
         self._requests.labels(code, method, host).inc()
 
     def added(self) -> None:
-        """Count a key that came to be wanted."""
+        """Count a key that was added to the queue."""
         self._adds.inc()
 
     def taken(self, waited: float) -> None:
-        """Count how long a key waited, in seconds."""
+        """Record how long a key waited in the queue, in seconds."""
         self._waited.observe(waited)
 
     def finished(self, worked: float) -> None:
-        """Count how long a worker had a key, in seconds: a look at a job is all that it does with it."""
+        """Record how long a worker had a key, in seconds: the duration of a reconciliation."""
         self._worked.observe(worked)
         self._reconcile_time.observe(worked)
 
     def retried(self) -> None:
-        """Count a key that comes again after a failure."""
+        """Count a key that was requeued after a failure."""
         self._retries.inc()
 
     def reconciled(self, result: Result) -> None:
-        """Count how a look at a job ended."""
+        """Count a reconciliation by its result."""
         self._reconciles[result].inc()
         if result is Result.ERROR:
             self._errors.inc()
@@ -121,11 +121,11 @@ class Metrics(ControllerObserver):
         self._panics.inc()
 
     def crashed(self, task: str) -> None:
-        """Count a task that was begun anew."""
+        """Count a background task that was started again."""
         self._crashes.labels(task).inc()
 
     def job(self, namespace: str, event: JobEvent) -> None:
-        """Count what has become of a job."""
+        """Count a change in a job's life."""
         self._jobs[event].labels(namespace, FRAMEWORK).inc()
 
     def _counters(self, name: str, *labels: str) -> Counter:
@@ -140,13 +140,13 @@ class Metrics(ControllerObserver):
 
 
 class _Gauges(Collector):
-    """What is read off a controller when somebody asks; nothing keeps a copy of it."""
+    """Collector of gauges that are read from a controller at each scrape."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     def collect(self) -> Iterable[Metric]:
-        """The gauges."""
+        """Yield the gauges."""
         queue = self._controller.queue
         yield _gauge("workqueue_depth", len(queue), name=CONTROLLER, controller=CONTROLLER)
         yield _gauge(

@@ -1,4 +1,4 @@
-"""The nodes of pods that won't go, asked for one by one: they are few, so there is no watch and no cache of nodes."""
+"""Nodes of pods that don't terminate, read one by one: they are few, so there is no watch and no cache of nodes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -33,10 +33,10 @@ class _Node(Shape, frozen=True):
 
 
 async def node_views(client: Client, names: Iterable[str]) -> tuple[NodeView, ...]:
-    """What the server has of these nodes now.
+    """Return the present state of these nodes.
 
     Raises:
-        KubeError: it can't be asked; a refusal for lack of rights, as a namespaced controller gets it, is an answer
+        KubeError: it can't be read; a rejection for lack of rights, as a namespaced controller gets it, is a state
             (`Forbidden`).
     """
     return tuple(await asyncio.gather(*(_view(client, name) for name in names)))

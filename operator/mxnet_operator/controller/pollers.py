@@ -1,8 +1,8 @@
-"""The pods of Argo's that poll for jobs: a killed one can't complete its task result, so that is done for it here.
+"""Argo pods that poll for jobs: a killed one can't complete its WorkflowTaskResult, so the controller does.
 
 Argo 4.0.0 to 4.1.2 starts no other poller before the killed one's WorkflowTaskResult says that it is complete, which
-nothing of Argo's ever says of a resource template (`docs/argo.md`, a killed poller). What has ended can't write to it
-any more, so whoever sees that may.
+nothing of Argo's ever writes for a resource template (`docs/argo.md`, a killed poller). A pod that has ended can't
+write to it any more, so any client that sees its end may.
 """
 
 import logging
@@ -24,8 +24,8 @@ from mxnet_operator.plan.actions import Event
 COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
 NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"
 REPORTED_LABEL: Final = "workflows.argoproj.io/report-outputs-completed"
-LOOK_AGAIN: Final = timedelta(seconds=15)
-LOOK_AGAIN_AT_A_FINISHED_JOB: Final = timedelta(minutes=1)
+CHECK_INTERVAL: Final = timedelta(seconds=15)
+CHECK_INTERVAL_OF_FINISHED_JOBS: Final = timedelta(minutes=1)
 LOOK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 _COMPLETES_BY_ITSELF: Final = frozenset({"wait", "supervisor"})
 """Containers of Argo's that outlive the main one, for whose pods Argo completes the result."""
@@ -55,12 +55,12 @@ class _TaskResult(Shape, frozen=True):
 
 
 class Pollers:
-    """Looks after the pollers of workflows with jobs, each workflow no more often than it has to be."""
+    """Watchdog of the pollers of workflows with jobs, which reads each workflow no more often than needed."""
 
     def __init__(
         self, client: Client, recorder: EventRecorder, workflows: Workflows, now: Callable[[], datetime]
     ) -> None:
-        """`recorder` tells the user of a job what a poller was killed without anyone being allowed to say so."""
+        """Create a watchdog; `recorder` posts an Event where the controller lacks the right to complete a result."""
         self._client = client
         self._recorder = recorder
         self._workflows = workflows
@@ -68,9 +68,9 @@ class Pollers:
         self._again: dict[tuple[str, str], datetime] = {}
 
     async def look(self, job: MXJob) -> timedelta | None:
-        """Complete the results of the dead pollers of the job's workflow; when to look again, None if there is none.
+        """Complete the results of the dead pollers of the job's workflow; return when to check again, or None.
 
-        Nothing that goes wrong here is in the way of the job: it is tried again.
+        No error here keeps the job from being reconciled: it is tried again.
         """
         name = (job.metadata.labels or {}).get(WORKFLOW_LABEL)
         if not name:
@@ -81,7 +81,7 @@ class Pollers:
             return again - now
         for other in [other for other, again in self._again.items() if again + LOOK_AGAIN_WHERE_FORBIDDEN < now]:
             del self._again[other]  # of a workflow that has no job any more
-        wait = LOOK_AGAIN_AT_A_FINISHED_JOB if is_terminal(job.status) else LOOK_AGAIN
+        wait = CHECK_INTERVAL_OF_FINISHED_JOBS if is_terminal(job.status) else CHECK_INTERVAL
         try:
             if is_terminal(job.status) and await self._workflows.is_over(job.metadata.namespace, name):
                 return None
@@ -97,7 +97,7 @@ class Pollers:
         return wait
 
     async def _dead(self, key: tuple[str, str]) -> list[_Pod]:
-        """Pods of a workflow that ended badly, and that Argo isn't done with, without a container that tells it so."""
+        """Return failed pods of a workflow that Argo isn't done with, without a container to report the failure."""
         namespace, name = key
         query = {
             "labelSelector": f"{WORKFLOW_LABEL}={name},{COMPLETED_LABEL}=false",
@@ -112,7 +112,7 @@ class Pollers:
         ]
 
     async def _complete(self, job: ObjectMeta, pod: _Pod) -> None:
-        """Say of a dead poller's result that nothing more comes, where it is said that something does."""
+        """Complete the result of a dead poller, where it says that more is to come."""
         node = (pod.metadata.annotations or {})[NODE_ANNOTATION]
         path = WORKFLOW_TASK_RESULTS.path(job.namespace, node)
         try:

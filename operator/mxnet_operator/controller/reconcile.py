@@ -1,4 +1,4 @@
-"""One look at one job: from the caches to a plan, the plan carried out, its status written, its Events told."""
+"""Reconciliation of one job: from the caches to a plan, the plan carried out, its status written, its Events posted."""
 
 import logging
 from collections.abc import Callable
@@ -11,21 +11,23 @@ from mxnet_operator.api import conditions, forms
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
+from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
+from mxnet_operator.controller.decoding import JobRead, Reader
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.live_pods import lags_behind, live_pods, unwatched_pods
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
-from mxnet_operator.controller.observe import JobRecord
-from mxnet_operator.controller.own_writes import OwnWrites
 from mxnet_operator.controller.pollers import Pollers
-from mxnet_operator.controller.reading import JobRead, Reader
+from mxnet_operator.controller.projection import JobRecord
+from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
-from mxnet_operator.controller.resources import resource_of
 from mxnet_operator.controller.turns import IN_FLIGHT
+from mxnet_operator.controller.uncached_pods import lags_behind, list_pods, unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import WriteFencedError
@@ -33,18 +35,20 @@ from mxnet_operator.plan import (
     Observed,
     Plan,
     Policy,
-    creation_refused,
+    QueueSystem,
+    creation_rejected,
     has_just_ended,
     nodes_in_doubt,
     plan,
-    refuse,
+    reject,
     relies_on_absence,
+    relies_on_record,
     with_attempt_created,
 )
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, SuspendJob
 
-LOOK_AGAIN: Final = timedelta(seconds=1)
-"""When the caches lag behind our writes; their next event brings the job back earlier."""
+REQUEUE_AFTER: Final = timedelta(seconds=1)
+"""Requeue delay while the caches lag behind our writes; their next event brings the job back earlier."""
 
 StatusObserver = Callable[[str, MXJobStatus, MXJobStatus], None]
 
@@ -52,7 +56,7 @@ log = logging.getLogger(__name__)
 
 
 class Reconciler:
-    """Looks at jobs of one kind; safe to call for several at the same time, never for one job twice at a time."""
+    """Reconciler of the jobs of one kind; safe for several jobs at the same time, never for one job twice at a time."""
 
     def __init__(
         self,
@@ -66,19 +70,21 @@ class Reconciler:
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
+        queues: Callable[[], QueueSystem] = QueueSystem,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """The caches are read, never waited for.
+        """Create a reconciler that reads the caches and never waits for them.
 
-        `on_status` hears of each status that was written, with the job's namespace and the status before it.
+        `queues` reads the state of Kueue. `on_status` is called for each status that was written, with the job's
+        namespace and the status before it.
         """
         self._client = client
         self._jobs, self._children = jobs, children
         self._writes = writes
         self._now = now
         self._resource = resource_of(kind)
-        self._executor = executor or Executor(client, writes, kind=kind, children=children.kinds)
+        self._executor = executor or Executor(client, writes, kind=kind, served=lambda: children.served)
         self._recorder = recorder or EventRecorder(client, now, kind=kind)
         self._on_status = on_status
         self._reader = Reader(kind)
@@ -87,14 +93,15 @@ class Reconciler:
         self._workflows = Workflows(client, self._recorder, now)
         self._pollers = Pollers(client, self._recorder, self._workflows, now)
         self._leases = leases or Leases()
+        self._queues = QueueReader(client, children, queues, now)
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now)
 
     def begin(self) -> None:
-        """Begin a term: what was measured in an earlier one no longer counts."""
+        """Begin a term of leadership: measurements of an earlier one no longer count."""
         self._leases.begin()
 
     async def reconcile(self, key: str, *, on_long: Callable[[], None] = lambda: None) -> timedelta | None:
-        """Do what the job `namespace/name` needs now; returns when to look again even if nothing changes.
+        """Reconcile the job `namespace/name`; return when to requeue it even if nothing changes.
 
         `on_long` is called before more requests are made than may be under way: from then on it mostly waits.
 
@@ -113,10 +120,10 @@ class Reconciler:
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
-            return LOOK_AGAIN
+            return REQUEUE_AFTER
         raw = record.raw or await self._large(key)
         if raw is None:
-            return LOOK_AGAIN  # It is gone, and the watch will say so.
+            return REQUEUE_AFTER  # It is gone, and the watch will say so.
         try:
             again = await self._look(key, raw, on_long)
         except WriteFencedError:
@@ -129,22 +136,18 @@ class Reconciler:
         return again
 
     async def _large(self, key: str) -> bytes | None:
-        """A job that is too large for the cache, as the server has it now: at least as new as what the cache has seen.
+        """Return a job that is too large for the cache, read from the server: at least as new as the cache's version.
 
-        None where it is gone.
+        None where it is deleted.
         """
         namespace, _, name = key.partition("/")
-        try:
-            return msgspec.json.encode(await self._client.get(self._resource.path(namespace, name)))
-        except ApiError as error:
-            if error.code != 404:
-                raise
-            return None
+        found = await self._client.find(self._resource.path(namespace, name))
+        return None if found is None else msgspec.json.encode(found)
 
     async def _look(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, raw)
         if read.job is None:
-            decided = refuse(read.metadata.name, read.status, read.mistakes, self._now())
+            decided = reject(read.metadata.name, read.status, read.mistakes, self._now())
             await self._conclude(read, decided)
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
@@ -157,9 +160,10 @@ class Reconciler:
         observed = msgspec.structs.replace(
             self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
+        observed = await self._queues.observed(job, observed)
         decided = await self._plan(job, observed)
-        if lags_behind(self._children.pods, job) and relies_on_absence(job, decided):
-            observed = msgspec.structs.replace(observed, pods=await live_pods(self._client, job))
+        if decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided)):
+            observed = msgspec.structs.replace(observed, pods=await list_pods(self._client, job))
             decided = await self._plan(job, observed)
         key = job.metadata.key
         is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
@@ -170,7 +174,15 @@ class Reconciler:
                 decided = await self._plan(job, observed)
         if is_new_end:
             self._ended[key] = job.metadata.uid
+        if relies_on_record(decided) and await self._is_outdated(job):
+            return Plan(requeue_after=REQUEUE_AFTER)  # Its event is on the way.
         return decided
+
+    async def _is_outdated(self, job: MXJob) -> bool:
+        """Return whether the server has another version of the job than the cache, or none."""
+        path = self._resource.path(job.metadata.namespace, job.metadata.name)
+        stored = await self._client.find(path, shape=Stored)
+        return stored is None or bool(stored["metadata"]["resourceVersion"] != job.metadata.resource_version)
 
     async def _plan(self, job: MXJob, observed: Observed) -> Plan:
         now = self._now()
@@ -194,8 +206,8 @@ class Reconciler:
             told = with_attempt_created(started, decided.status or job.status)
             if told != job.status:
                 decided = msgspec.structs.replace(decided, status=told)
-        if outcome.refused is not None:
-            decided = creation_refused(started, decided, outcome.refused, self._now())
+        if outcome.rejected is not None:
+            decided = creation_rejected(started, decided, outcome.rejected, self._now())
         await self._conclude(read, decided, pods_left=left)
         for event in outcome.events:
             await self._recorder.record(job.metadata, event)
@@ -205,7 +217,7 @@ class Reconciler:
         return decided.requeue_after
 
     async def _conclude(self, read: JobRead, decided: Plan, *, pods_left: bool = False) -> None:
-        """Write the status, if it is new and the job still as it was when decided about; then tell the Events."""
+        """Write the status, if it is new and the job unchanged since the plan; then post the Events."""
         job, status = read.metadata, decided.status
         if status is None and read.form.has_phases and conditions.is_terminal(read.status):
             status = read.status  # Its last phase comes when the clean-up is over.
@@ -226,10 +238,10 @@ class Reconciler:
 
 
 def ends_job(decided: Plan) -> bool:
-    """Whether the plan deletes or suspends the job itself."""
+    """Return whether the plan deletes or suspends the job itself."""
     return any(isinstance(action, (DeleteJob, SuspendJob)) for action in decided.actions)
 
 
 def is_stale(error: Exception) -> bool:
-    """Whether a write missed because the job has changed or gone since: no failure, its event is on the way."""
+    """Return whether a write conflicted because the job has changed or gone: no failure, its event is on the way."""
     return isinstance(error, ApiError) and error.code in {404, 409} and error.reason != "AlreadyExists"

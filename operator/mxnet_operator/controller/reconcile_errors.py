@@ -1,4 +1,4 @@
-"""Says on a job that reconciling it fails, as a condition and an Event, so that no job is stuck in silence.
+"""Condition ReconcileError and its Event: every job that fails to reconcile says so.
 
 It works on the job's JSON, since reading that into its type may be what fails.
 """
@@ -14,19 +14,19 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
-from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import reconcile_failed, reconciled
 from mxnet_operator.plan.actions import Event
 
-PATIENCE: Final = 5
-"""Failures in a row of the API server that are not worth a word: with the queue's back-off, about three seconds."""
+FAILURES_BEFORE_REPORT: Final = 5
+"""Consecutive failures of the API server before one is reported: with the queue's back-off, about three seconds."""
 AT_MOST_EVERY: Final = timedelta(minutes=1)
-"""How often a condition whose words change with each attempt is written."""
+"""Minimum interval between writes of a condition whose message changes with each attempt."""
 LONGEST: Final = 800
-"""Characters of an error in a message."""
+"""Maximum characters of an error in a message."""
 _OVERLOADED: Final = frozenset({429, 503, 504})
 _PACKAGE: Final = "mxnet_operator"
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class _Failing(msgspec.Struct):
-    """A job in trouble: failures in a row, and when that was last written."""
+    """Consecutive failures of a job, and when the last one was reported."""
 
     failures: int = 0
     written: datetime | None = None
@@ -46,7 +46,7 @@ class _Stored(msgspec.Struct, frozen=True):
 
 
 class ReconcileErrors:
-    """Reports the errors of jobs of one kind, and takes the report back once a job is reconciled again."""
+    """Reporter of the errors of jobs of one kind, which clears the report once a job is reconciled again."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ReconcileErrors:
         recorder: EventRecorder,
         now: Callable[[], datetime],
     ) -> None:
-        """`now` is UTC."""
+        """Create a reporter without failures; `now` is UTC."""
         self._client = client
         self._resource = resource
         self._writes = writes
@@ -65,17 +65,17 @@ class ReconcileErrors:
         self._failing: dict[str, _Failing] = {}
 
     def forget(self, key: str) -> None:
-        """The job is gone."""
+        """Drop the failures of a deleted job."""
         self._failing.pop(key, None)
 
     async def report(self, key: str, raw: bytes, error: Exception) -> None:
-        """Say what failed, unless the job says so already; an answer of the server only once it persists."""
+        """Report a failure, unless the job's status says so already; a server's response only once it persists."""
         failing = self._failing.setdefault(key, _Failing())
         failing.failures += 1
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
         now = self._now().replace(microsecond=0)
-        if isinstance(error, KubeError) and (failing.failures < PATIENCE or not _is_news(error, current)):
+        if isinstance(error, KubeError) and (failing.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
             return
         if failing.written is not None and now - failing.written < AT_MOST_EVERY:
             return
@@ -88,7 +88,7 @@ class ReconcileErrors:
         await self._recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
 
     async def clear(self, key: str, raw: bytes) -> None:
-        """Take back what was said, if anything was: the job is reconciled again."""
+        """Clear the report, if there is one: the job is reconciled again."""
         self._failing.pop(key, None)
         if conditions.RECONCILE_ERROR.encode() not in raw or self._writes.unseen(key):
             return  # What was just written changes the job, and it comes again.
@@ -117,7 +117,7 @@ def _conditions(status: Any) -> tuple[Condition, ...]:
 
 
 def _is_news(error: KubeError, current: tuple[Condition, ...]) -> bool:
-    """Whether users learn something from an answer: not that the server is down, nor what ReplicaFailure says."""
+    """Return whether a response is worth reporting: not that the server is down, nor what ReplicaFailure says."""
     if not isinstance(error, ApiError) or error.code in _OVERLOADED:
         return False
     return not conditions.is_true(current, conditions.REPLICA_FAILURE)

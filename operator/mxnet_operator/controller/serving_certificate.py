@@ -1,4 +1,4 @@
-"""The certificate that an HTTPS endpoint shows: files of a mounted Secret, read again when they change."""
+"""Serving certificate of an HTTPS endpoint: files of a mounted Secret, read again when they change."""
 
 import asyncio
 import logging
@@ -8,18 +8,18 @@ from typing import Final
 
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
-"""The names that a Secret of type kubernetes.io/tls has."""
+"""File names in a Secret of type kubernetes.io/tls."""
 CHECK_SECONDS: Final = 10.0
-"""Time between looks at the files; a kubelet needs a minute to bring a changed Secret."""
+"""Seconds between checks of the files; a kubelet needs a minute to update a mounted Secret."""
 
 log = logging.getLogger(__name__)
 
 
 class ServingCertificate:
-    """A TLS context for a server, with the certificate and key of a folder."""
+    """TLS context of a server, with the certificate and key of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read both.
+        """Read certificate and key.
 
         Raises:
             OSError: a file can't be read. ssl.SSLError: they are no certificate with its key.
@@ -29,7 +29,7 @@ class ServingCertificate:
         self.context = self._loaded()
 
     def refresh(self) -> bool:
-        """Take up changed files; connections from now on see them. What can't be used leaves the old ones in place."""
+        """Load changed files; new connections use them. Files that are invalid leave the old ones in place."""
         try:
             content = self._content()
             if content == self._read:
@@ -44,7 +44,7 @@ class ServingCertificate:
         return True
 
     async def keep_fresh(self) -> None:
-        """Take up changes until cancelled."""
+        """Load changes until cancelled."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             self.refresh()

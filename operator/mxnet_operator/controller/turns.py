@@ -1,4 +1,4 @@
-"""Places for requests under way, given to jobs in turn: a large job does not hold up a small one that came later."""
+"""Fair limit of concurrent requests: a large job does not hold up a small one that came later."""
 
 import asyncio
 import contextlib
@@ -7,21 +7,21 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 IN_FLIGHT: Final = 32
-"""Requests under way at once, over all jobs."""
+"""Maximum concurrent requests over all jobs."""
 
 
 class Turns:
-    """A semaphore that is fair over keys: a place that becomes free goes to the key that has waited longest for a turn.
+    """Semaphore that is fair over keys: a place that becomes free goes to the key that has waited longest for a turn.
 
     A key alone may have every place, so one job is as fast as the limit allows. With several, each gets one place in
     turn, however many requests of the others wait: the first request of a job that has just come waits for one reply.
     """
 
     def __init__(self, limit: int = IN_FLIGHT) -> None:
-        """All `limit` places are free."""
+        """Create a semaphore with all `limit` places free."""
         self._free = limit
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-        """By key, in the order of their turns; no key without somebody who waits."""
+        """Waiters by key, in the order of their turns; every key has at least one."""
 
     @contextlib.asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
@@ -59,14 +59,14 @@ class Turns:
 
 
 class Place:
-    """One of the places of a semaphore, given back once however often it is left."""
+    """Place of a semaphore, released once however often `leave` is called."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
-        """`places` has been acquired for it."""
+        """Take over one acquired place of `places`."""
         self._places: asyncio.Semaphore | None = places
 
     def leave(self) -> None:
-        """Let another have it."""
+        """Release the place."""
         if self._places is not None:
             self._places.release()
             self._places = None

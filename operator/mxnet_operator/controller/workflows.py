@@ -1,4 +1,4 @@
-"""The Argo Workflows of jobs that go with theirs, asked for one by one: those who may be asked for are few."""
+"""Argo Workflows that own jobs, read one by one: the rights to read them may be narrow."""
 
 import logging
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import WORKFLOWS
 from mxnet_operator.plan import goes_with_workflow
 from mxnet_operator.plan.actions import Event
-from mxnet_operator.plan.workflow import ASK_AGAIN
+from mxnet_operator.plan.workflow import READ_INTERVAL
 
-ASK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
+READ_INTERVAL_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 
 log = logging.getLogger(__name__)
 
@@ -40,29 +40,30 @@ class _Workflow(Shape, frozen=True):
 
 class _Asked(msgspec.Struct, frozen=True):
     uid: str
-    """The job's."""
+    """UID of the job."""
     again: datetime
 
 
 class Workflows:
-    """Remembers when each was asked for, since a job is looked at far more often."""
+    """Reader of workflows that limits its rate, since a job is reconciled far more often."""
 
     def __init__(self, client: Client, recorder: EventRecorder, now: Callable[[], datetime]) -> None:
-        """`recorder` tells the users of jobs whose workflows may not be read."""
+        """Create a reader; `recorder` tells the users of jobs whose workflows may not be read."""
         self._client = client
         self._recorder = recorder
         self._now = now
         self._asked: dict[str, _Asked] = {}
 
     def forget(self, key: str) -> None:
-        """The job is gone."""
+        """Drop what was read for a deleted job."""
         self._asked.pop(key, None)
 
     async def why_over(self, key: str, job: MXJob, raw: bytes) -> str:
-        """Why the workflow of a job that goes with it is at its end; empty where nobody knows that it is.
+        """Return why the workflow of a job that is deleted with it is over; empty where that is not known.
 
-        That includes one that isn't found: a server that has just started says so of all custom resources, and if the
-        workflow is gone Kubernetes' own garbage collection takes its job along. A lack of rights is told to the user.
+        One that isn't found is not known to be over: a server that has just started says so of all custom resources,
+        and if the workflow is deleted Kubernetes' own garbage collection deletes its job. A lack of rights is reported
+        to the user.
         """
         if not goes_with_workflow(job):
             return ""
@@ -73,7 +74,7 @@ class Workflows:
         name = owner(manifest)
         if name is None:
             return ""
-        wait = ASK_AGAIN / 2
+        wait = READ_INTERVAL / 2
         try:
             workflow = await self._client.get(WORKFLOWS.path(job.metadata.namespace, name), shape=_Workflow)
             if why := why_over(workflow, manifest):
@@ -81,16 +82,16 @@ class Workflows:
         except KubeError as error:
             log.debug("the workflow %s: %s", name, error, extra={"job": key})
             if isinstance(error, ApiError) and error.code == 403:
-                wait = ASK_AGAIN_WHERE_FORBIDDEN
+                wait = READ_INTERVAL_WHERE_FORBIDDEN
                 await self._recorder.record(job.metadata, _forbidden(name, error))
         self._asked[key] = _Asked(job.metadata.uid, self._now() + wait)
         return ""
 
     async def is_over(self, namespace: str, name: str) -> bool:
-        """Whether a workflow has ended.
+        """Return whether a workflow has ended.
 
         Raises:
-            KubeError: nobody says; one that isn't there included.
+            KubeError: it can't be read, or isn't there.
         """
         return has_ended(await self._client.get(WORKFLOWS.path(namespace, name), shape=_Workflow))
 

@@ -1,1 +1,1 @@
-"""How to talk to a Kubernetes API: credentials, requests, watch caches, the work queue. Knows no MXJob."""
+"""Kubernetes API client and controller runtime: credentials, requests, watch caches, work queue, leader election."""

@@ -1,7 +1,7 @@
-"""What an answer must look like to be believed: everything that a server sends is decoded here, and nowhere else.
+"""Decoding and checking of the API server's responses.
 
-Proxies, gateways and login pages answer for a server, with 200 and HTML, `null` or `{}`. Such an answer is an
-InvalidAnswerError, which is an outage to whoever asked: it is waited out, and a write may have been carried out.
+Proxies, gateways and login pages answer in place of a server, with 200 and HTML, `null` or `{}`. Such a response is an
+InvalidAnswerError, which callers treat as an outage: they retry, and a write may have been carried out.
 """
 
 from typing import Any, Final, TypeVar
@@ -13,11 +13,11 @@ from mxnet_operator.kube.errors import InvalidAnswerError
 T = TypeVar("T")
 
 _SHOWN: Final = 120
-"""Characters of an odd answer that its error quotes."""
+"""Characters of an invalid response that its error quotes."""
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of what answers must look like: a field has its type where it is there, unknown ones are skipped."""
+    """Base of the expected shapes of responses: fields that are present have their type, unknown fields are skipped."""
 
 
 class _Owner(Shape, frozen=True):
@@ -29,7 +29,7 @@ class _Owner(Shape, frozen=True):
 
 
 class Metadata(Shape, frozen=True):
-    """What is read of any object's metadata."""
+    """Fields that are read from any object's metadata."""
 
     name: str = ""
     namespace: str = ""
@@ -42,7 +42,7 @@ class Metadata(Shape, frozen=True):
 
 
 class AnyObject(Shape, frozen=True):
-    """An object of any kind, or a Status."""
+    """Object of any kind, or a Status."""
 
     metadata: Metadata
 
@@ -53,7 +53,7 @@ class _StoredMetadata(Metadata, frozen=True, kw_only=True):
 
 
 class Stored(Shape, frozen=True):
-    """An object as it is stored: what a write is answered with."""
+    """Stored object of any kind, as in the response to a write."""
 
     metadata: _StoredMetadata
 
@@ -64,10 +64,10 @@ class _ListMeta(Shape, frozen=True):
 
 
 class AnyList(Shape, frozen=True):
-    """A list of objects of any kind, or a page of one."""
+    """List of objects of any kind, or a page of one."""
 
     metadata: _ListMeta
-    items: list[AnyObject]
+    items: list[Stored]
 
 
 class _ApiResource(Shape, frozen=True):
@@ -75,7 +75,7 @@ class _ApiResource(Shape, frozen=True):
 
 
 class ApiResources(Shape, frozen=True):
-    """What a group and version serves."""
+    """Resources that a group version serves (APIResourceList)."""
 
     resources: list[_ApiResource]
 
@@ -89,17 +89,17 @@ class _LeaseSpec(Shape, frozen=True):
 
 
 class Lease(Shape, frozen=True):
-    """A Lease, which may be nobody's."""
+    """Lease, which may have no holder."""
 
     metadata: Metadata
     spec: _LeaseSpec | None = None
 
 
 def decoded(body: bytes | msgspec.Raw, as_a: type[T]) -> T:
-    """A value of this type from JSON.
+    """Decode JSON into a value of this type.
 
     Raises:
-        InvalidAnswerError: it is none.
+        InvalidAnswerError: the JSON is not of this type.
     """
     try:
         return msgspec.json.decode(body, type=as_a)
@@ -108,7 +108,7 @@ def decoded(body: bytes | msgspec.Raw, as_a: type[T]) -> T:
 
 
 def document(body: bytes, shape: type[Shape]) -> dict[str, Any]:
-    """A whole JSON object, all its fields kept, whose fields that `shape` names have the types that it gives.
+    """Decode a JSON object with all of its fields; the fields that `shape` names must have its types.
 
     Raises:
         InvalidAnswerError: it is something else.

@@ -1,4 +1,4 @@
-"""How long to wait after the n-th failure in a row."""
+"""Exponential back-off with jitter."""
 
 import random
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Doubling delays in seconds, each cut to between half and all, so that many who fail return one by one."""
+    """Doubling delays in seconds, each cut at random to between half and all of it, to spread clients' retries."""
 
     first: float
     longest: float
 
     def delay(self, failures: int) -> float:
-        """Seconds to wait after `failures` (at least 1) failures in a row."""
+        """Return the seconds to wait after `failures` (at least 1) consecutive failures."""
         whole = min(self.longest, self.first * 2.0 ** min(failures - 1, 32))
         return whole * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret

@@ -1,4 +1,4 @@
-"""What the server has, as far as we have heard: objects by key, and by whatever else they are looked up."""
+"""Watch cache: objects by key and by named indexes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
@@ -6,46 +6,46 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 Index = Callable[[T], str]
-"""Gives the value that an object is found by; the empty string keeps it out of the index."""
+"""Function from an object to its value in an index; the empty string keeps the object out of it."""
 
 
 class Indexer(Generic[T]):
-    """Objects of one resource by `namespace/name`, with their resourceVersions.
+    """Cache of the objects of one resource by `namespace/name`, with their resourceVersions.
 
-    Written by a reflector only. `resource_version` is how far the cache has come, for who waits to see an own write.
+    Only a reflector writes it. `resource_version` is that of the latest event, for callers that wait for an own write.
     """
 
     def __init__(self, indexes: Mapping[str, Index[T]] | None = None) -> None:
-        """An empty cache with named indexes."""
+        """Create an empty cache with named indexes."""
         self.resource_version = 0
         self._objects: dict[str, tuple[str, T]] = {}
         self._functions = dict(indexes or {})
         self._indexes: dict[str, dict[str, dict[str, T]]] = {name: {} for name in self._functions}
 
     def __len__(self) -> int:
-        """How many objects there are."""
+        """Return the number of objects."""
         return len(self._objects)
 
     def __iter__(self) -> Iterator[str]:
-        """The keys."""
+        """Iterate over the keys."""
         return iter(self._objects)
 
     def get(self, key: str) -> T | None:
-        """The object with this `namespace/name`."""
+        """Return the object with this `namespace/name`; None if there is none."""
         entry = self._objects.get(key)
         return None if entry is None else entry[1]
 
     def version(self, key: str) -> str | None:
-        """The resourceVersion of the object with this key."""
+        """Return the resourceVersion of the object with this key; None if there is none."""
         entry = self._objects.get(key)
         return None if entry is None else entry[0]
 
     def by_index(self, name: str, value: str) -> tuple[T, ...]:
-        """The objects for which the index function gives this value."""
+        """Return the objects that have this value in an index."""
         return tuple(self._indexes[name].get(value, {}).values())
 
     def store(self, key: str, version: str, item: T) -> T | None:
-        """Put an object in; returns what it takes the place of."""
+        """Store an object; returns the one that it replaces."""
         old = self.remove(key)
         self._objects[key] = (version, item)
         for name, value_of in self._functions.items():
@@ -54,7 +54,7 @@ class Indexer(Generic[T]):
         return old
 
     def remove(self, key: str) -> T | None:
-        """Take an object out; returns it."""
+        """Remove an object; returns it."""
         entry = self._objects.pop(key, None)
         if entry is None:
             return None
@@ -68,10 +68,10 @@ class Indexer(Generic[T]):
         return entry[1]
 
     def advance(self, version: str) -> None:
-        """Note that everything up to this resourceVersion has been heard; versions are integers (KEP-5504)."""
+        """Record that the cache is current up to this resourceVersion; versions are integers (KEP-5504)."""
         if version.isdecimal():
             self.resource_version = max(self.resource_version, int(version))
 
     def begin_at(self, version: str) -> None:
-        """Note that the cache has been made equal to a list with this resourceVersion, be it a lower one."""
+        """Record that the cache equals a list with this resourceVersion, which may be a lower one."""
         self.resource_version = int(version) if version.isdecimal() else 0

@@ -1,4 +1,4 @@
-"""The verbs of the Kubernetes API: decoded JSON in and out, raw bytes for watches and logs."""
+"""Client of the Kubernetes API: decoded JSON in and out, raw bytes for watches and logs."""
 
 import contextlib
 import copy
@@ -12,7 +12,7 @@ import msgspec
 from mxnet_operator.kube import answers
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.observers import RequestObserver
+from mxnet_operator.kube.instrumentation import RequestObserver
 from mxnet_operator.kube.transport import Params, Request, Transport
 
 __all__ = [
@@ -33,13 +33,13 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 T = TypeVar("T")
 
 PAGE: Final = 500
-"""Objects asked for at once when listing, as client-go does."""
+"""Objects per page of a list, as in client-go."""
 
 
 class Client:
-    """A client of the API server that `credentials` name; an async context manager.
+    """Client of the API server that `credentials` name; an async context manager.
 
-    Every request may raise ApiError (the server refused) or ApiUnavailable (no server, the connection broke, or the
+    Every request may raise ApiError (the server rejected it) or ApiUnavailable (no server, the connection broke, or the
     answer is none of a Kubernetes API: then whether a write was carried out is unknown). A GET is tried again when the
     server is unavailable, and any request when it says 429. Pass `warnings` to collect the texts of a reply's Warning
     headers; else they are logged.
@@ -74,43 +74,52 @@ class Client:
 
     @property
     def server(self) -> str:
-        """The server's URL."""
+        """URL of the server."""
         return self._transport.credentials.server
 
     @property
     def namespace(self) -> str:
-        """The namespace that the credentials name for who doesn't say one."""
+        """Default namespace of the credentials."""
         return self._transport.credentials.namespace
 
     def fenced(self, may_write: Callable[[], bool]) -> Self:
-        """This client, same connections, whose writes raise WriteFencedError while `may_write` says no.
+        """Return a client on the same connections whose writes raise WriteFencedError while `may_write()` is false.
 
-        It is asked right before each attempt is sent, a repetition after 429 included.
+        `may_write` is called right before each attempt is sent, a retry after 429 included.
         """
         fenced = copy.copy(self)
         fenced._may_write = may_write
         return fenced
 
     def seconds_of_distrust(self) -> float:
-        """For how long nothing has come but certificates that can't be trusted; they are read anew meanwhile."""
+        """Seconds for which every TLS handshake has failed for untrusted certificates, which are reloaded meanwhile."""
         return self._transport.seconds_of_distrust()
 
     async def get(
         self, path: str, params: Params | None = None, *, shape: type[Any] = answers.AnyObject
     ) -> dict[str, Any]:
-        """One object, or whatever else the path answers with; `shape` is what it must look like."""
+        """GET an object, or any other JSON document; `shape` gives the types of its fields."""
         return await self._transport.request(
             Request("GET", path, params or {}), lambda body: answers.document(body, shape)
         )
 
+    async def find(self, path: str, *, shape: type[Any] = answers.AnyObject) -> dict[str, Any] | None:
+        """GET an object, as `get`; None where there is none."""
+        try:
+            return await self.get(path, shape=shape)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return None
+
     async def get_as(self, path: str, as_a: type[T], params: Params | None = None) -> T:
-        """What the path answers with, decoded straight into a type."""
+        """GET a document decoded straight into a type."""
         return await self._transport.request(
             Request("GET", path, params or {}), lambda body: answers.decoded(body, as_a)
         )
 
     async def get_bytes(self, path: str, params: Params | None = None) -> bytes:
-        """The body of a GET, not decoded."""
+        """GET a body, not decoded."""
         return await self._transport.request(Request("GET", path, params or {}), bytes)
 
     async def create(
@@ -122,7 +131,7 @@ class Client:
         warnings: MutableSequence[str] | None = None,
         shape: type[answers.Shape] = answers.Stored,
     ) -> dict[str, Any]:
-        """POST an object; returns it as stored. A review or a binding isn't stored: it has another shape."""
+        """POST an object; returns it as stored, or in another `shape` what is not stored: a review, a binding."""
         return await self._write("POST", path, body, params, warnings, shape=shape)
 
     async def patch(
@@ -153,7 +162,7 @@ class Client:
         return await self._write("DELETE", path, body, params, None, shape=answers.AnyObject)
 
     async def list(self, path: str, params: Params | None = None) -> dict[str, Any]:
-        """A whole list: all its pages as one, with the resourceVersion that they share."""
+        """GET a whole list: all its pages as one, with their common resourceVersion."""
         query = {"limit": PAGE, **(params or {})}
         whole = await self.get(path, query, shape=answers.AnyList)
         following = whole["metadata"].pop("continue", None)
@@ -166,7 +175,7 @@ class Client:
     async def watch(
         self, path: str, params: Params | None = None, *, idle_timeout: float | None = None
     ) -> AsyncGenerator[bytes]:
-        """The lines of a watch, of any length, until the server ends it.
+        """Yield the lines of a watch, of any length, until the server ends it.
 
         Close the generator when leaving it early (`contextlib.aclosing`). After `idle_timeout` seconds without a
         byte the connection counts as dead (ApiUnavailable).
@@ -190,7 +199,7 @@ class Client:
     async def stream(
         self, path: str, params: Params | None = None, *, idle_timeout: float | None = None
     ) -> AsyncGenerator[bytes]:
-        """The body of a GET in the pieces in which it arrives: logs. To be closed as `watch` is."""
+        """Yield the body of a GET, such as a log, in the chunks in which it arrives; close it like `watch`."""
         async with contextlib.aclosing(
             self._transport.stream(Request("GET", path, params or {}), idle_timeout)
         ) as chunks:

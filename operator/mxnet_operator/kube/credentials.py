@@ -1,8 +1,9 @@
-"""Who we are to the API server and how we know that it is the right one, as the official loader reads it."""
+"""Credentials for an API server, loaded from a kubeconfig or a service account by the official client's loader."""
 
 import os
 import ssl
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,12 @@ from mxnet_operator.kube.loader import loaders
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_KUBECONFIG: Final = "~/.kube/config"
+_LOADING: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A server and a user.
+    """API server, its trusted certificates, and the user's credentials.
 
     `headers` and `reload` may block (a token file is read, an exec plugin is run): call them off the event loop.
     `ssl` is None for a server on plain HTTP; `server_hostname` is the kubeconfig's `tls-server-name`.
@@ -35,13 +37,13 @@ class Credentials:
 
 
 def load_credentials(kubeconfig: str | None = None, context: str | None = None) -> Credentials:
-    """The credentials of a kubeconfig, else of the pod that this runs in.
+    """Load the credentials of a kubeconfig, else of the pod that this process runs in.
 
     The kubeconfig is the argument, else `$KUBECONFIG` (several files joined by `:` are merged), else `~/.kube/config`:
     kubectl's order.
 
     Raises:
-        NoKubeconfigError: there is none, and this is no pod.
+        NoKubeconfigError: there is none, and this process runs in no pod.
         CredentialsError: it can't be read, lacks the context, or its exec plugin fails.
     """
     paths = kubeconfig or os.environ.get("KUBECONFIG")
@@ -58,7 +60,8 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
         )
     api = loaders()
     configuration = api.configuration()
-    with tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder:  # keys given as data pass through files
+    # keys given as data pass through files, which the loader remembers by their content for the whole process
+    with _LOADING, tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder:
         try:
             config = api.kube_config.KubeConfigMerger(paths).config
             loader = api.kube_config.KubeConfigLoader(config, context, temp_file_path=folder, config_base_path=None)
@@ -80,7 +83,7 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
 
 
 def _expanded(path: str) -> Path:
-    """The path with its ~ replaced; as it is for a user without a home (a container's bare number)."""
+    """Expand ~ in a path; leave it for a user without a home, such as a container's numeric user."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises where there is no home
 
 
@@ -131,7 +134,7 @@ def _ssl_context(configuration: Any) -> ssl.SSLContext:
 
 
 def _proxy(configuration: Any) -> str | None:
-    """The proxy of the environment, but never for this machine itself (Go's rule, which kubectl follows)."""
+    """Return the environment's proxy, but none for this machine itself (Go's rule, which kubectl follows)."""
     host = urlsplit(configuration.host).hostname or ""
     if not configuration.proxy or host == "localhost" or host.startswith("127.") or host == "::1":
         return None

@@ -1,4 +1,4 @@
-"""What a server serves: every authenticated user may ask."""
+"""API discovery: whether a server serves a resource; every authenticated user may ask."""
 
 from mxnet_operator.kube.answers import ApiResources
 from mxnet_operator.kube.client import Client
@@ -10,7 +10,7 @@ async def is_served(client: Client, resource: Resource) -> bool:
     """Whether the server has this resource in this version.
 
     Raises:
-        KubeError: it can't say.
+        KubeError: discovery fails.
     """
     try:
         path = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"

@@ -1,11 +1,11 @@
-"""What can go wrong between this process and a Kubernetes API server."""
+"""Errors of requests to a Kubernetes API server."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 class KubeError(Exception):
-    """Base of every error that `kube` raises."""
+    """Base class of every error that `kube` raises."""
 
 
 class CredentialsError(KubeError):
@@ -13,7 +13,7 @@ class CredentialsError(KubeError):
 
 
 class NoKubeconfigError(CredentialsError):
-    """There is no kubeconfig where one was looked for, and this process runs in no cluster."""
+    """There is no kubeconfig, and this process runs in no cluster."""
 
 
 class ApiUnavailable(KubeError):  # noqa: N818 - the name says a state of the server, not a mistake of the caller
@@ -21,20 +21,20 @@ class ApiUnavailable(KubeError):  # noqa: N818 - the name says a state of the se
 
 
 class InvalidAnswerError(ApiUnavailable):
-    """The answer isn't one of a Kubernetes API server to what was asked: a proxy's page, say, or half a body.
+    """The response is not that of a Kubernetes API server to the request: a proxy's page, say, or half a body.
 
     Whether a write was carried out is unknown, as with a connection that broke.
     """
 
 
 class WriteFencedError(KubeError):
-    """This process may not write now, so nothing was sent: it has lost the lease that allows it to."""
+    """A write was not sent, because this process no longer holds the Lease that allows it to write."""
 
 
 class ApiError(KubeError):
-    """The server answered with an error: the fields of its Status, `code` being the HTTP status.
+    """The server responded with an error; has the fields of its Status, `code` being the HTTP status.
 
-    `retry_after` is what the server asks to wait for, in seconds, or None.
+    `retry_after` is the wait in seconds that the server asks for, or None.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class ApiError(KubeError):
 
     @classmethod
     def from_status(cls, status: object, code: int = 0) -> "ApiError":
-        """The error that a Status tells of: a reply's body, `code` being the HTTP status, or the object of an ERROR.
+        """Build the error from a Status: a response's body, with its HTTP status as `code`, or an ERROR event's object.
 
-        Whatever isn't as a Status has it is left out: a proxy that answers for the server sends what it likes.
+        Fields of a wrong type are left out, since a proxy may answer in place of the server.
         """
         found: Mapping[str, Any] = status if isinstance(status, Mapping) else {}
         details = found.get("details")
@@ -82,7 +82,7 @@ class ApiError(KubeError):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed later without anybody changing anything."""
+        """Whether the same request may succeed when retried."""
         return self.code in {408, 429} or self.code >= 500
 
 

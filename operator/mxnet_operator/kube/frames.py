@@ -1,4 +1,4 @@
-"""The parts of lists and watch events that a reflector reads itself; objects stay the bytes they came as."""
+"""Frames of lists and watch events, as a reflector decodes them; the objects in them stay raw bytes."""
 
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Meta(msgspec.Struct, frozen=True, rename="camel"):
-    """Which object this is, in which version."""
+    """Identity and resourceVersion of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -19,12 +19,12 @@ class Meta(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def key(self) -> str:
-        """`namespace/name`; the name alone for objects without namespace."""
+        """Cache key: `namespace/name`, or the name alone for cluster-scoped objects."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def ends_initial_events(self) -> bool:
-        """Whether this bookmark says that all that existed has been sent (KEP-3157)."""
+        """Whether this bookmark ends the initial events of a watch list (KEP-3157)."""
         return (self.annotations or {}).get(INITIAL_EVENTS_END) == "true"
 
 
@@ -33,7 +33,7 @@ class _Object(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A line of a watch."""
+    """Line of a watch."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
@@ -45,14 +45,14 @@ class _PageMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page of a list."""
+    """Page of a list."""
 
     metadata: _PageMeta
     items: list[msgspec.Raw]
 
 
 def event_of(line: bytes) -> Event:
-    """A line of a watch.
+    """Decode a line of a watch.
 
     Raises:
         InvalidAnswerError: it is none.
@@ -61,7 +61,7 @@ def event_of(line: bytes) -> Event:
 
 
 def meta_of(raw: bytes | msgspec.Raw) -> Meta:
-    """The metadata of an object.
+    """Decode the metadata of an object.
 
     Raises:
         InvalidAnswerError: it has none.

@@ -1,4 +1,4 @@
-"""One of several processes leads, by a Lease that it keeps renewing; the others wait until it stops doing so.
+"""Leader election by a Lease: one of several processes leads and renews it; the others stand by.
 
 client-go's protocol (tools/leaderelection), so any client's `kubectl get lease` shows who leads. Three things differ:
 
@@ -28,13 +28,13 @@ from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError
 from mxnet_operator.kube.resources import LEASES
 
 LEASE_NAME: Final = "mxnet-operator"
-"""The Lease's name, unless an operator is given another."""
+"""Default name of the Lease."""
 _JITTER: Final = 0.2
-"""Pauses are longer by up to this part of themselves, so that those who wait don't ask all at once."""
+"""Jitter of pauses: each is longer by up to this fraction, so that standbys don't all retry at once."""
 _AFTER_FAILURES: Final = Backoff(first=2.0, longest=30.0)
-"""Where a server doesn't answer, a lease is asked for again sooner than a long retry period says."""
+"""Back-off after a failed request, which may be shorter than a long retry period."""
 _RELEASE_SECONDS: Final = 2.0
-"""How long giving the lease back may take when stopping; who waits would take it over anyway, a little later."""
+"""Time limit for releasing the Lease when stopping; without it a standby takes over a little later."""
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ Spec = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """How long is waited for what, in seconds.
+    """Times of a leader election, in seconds.
 
     A leader that dies is replaced `duration` after its last renewal was seen, which is at most 1.2 x `retry_period`
     after it was made; one that stops in order, within 1.2 x `retry_period`. A leader stops leading `renew_deadline`
@@ -52,15 +52,15 @@ class LeaseTimes:
     """
 
     duration: int = 5
-    """Whole seconds, as the record keeps it."""
+    """Lease duration in whole seconds, as the Lease records it."""
     renew_deadline: float = 3.5
     retry_period: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what can't work.
+        """Reject times that can't work together.
 
         Raises:
-            ValueError: in words for whoever set them.
+            ValueError: names the times and the rule that they break.
         """
         if self.duration < 1 or self.retry_period <= 0:
             raise ValueError("the lease duration must be at least 1 s, and the retry period more than 0")
@@ -77,14 +77,14 @@ class LeaseTimes:
 
 
 def boot_clock() -> float:
-    """Seconds on a clock that never goes back and, where the system has one, goes on while the machine is suspended."""
+    """Read a monotonic clock, in seconds, which where possible goes on while the machine is suspended."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 def own_identity(name: str | None = None) -> str:
-    """Who we are in the record: a name, and something that no restarted process has again.
+    """Make a holder identity for the Lease: a name and a suffix that is unique to this process.
 
     By default the name is the host's, which in a pod is the pod's (but not with `hostNetwork`).
     """
@@ -92,7 +92,7 @@ def own_identity(name: str | None = None) -> str:
 
 
 class Elector:
-    """Takes part in the election for one Lease."""
+    """Candidate in the leader election by one Lease."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Elector:
         times: LeaseTimes = LeaseTimes(),
         clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """Nothing is asked of the server before `run`; `identity` must be that of no other process, before or after."""
+        """Create a candidate, which makes no request before `run`; `identity` must be unique to this process."""
         self.identity = identity or own_identity()
         self.name = name
         self._client = client
@@ -112,7 +112,7 @@ class Elector:
         self._times = times
         self._clock = clock
         self._lease: dict[str, Any] | None = None
-        """The Lease as we last wrote it; None while it isn't ours, or we don't know what became of a write."""
+        """The Lease as last written by this process; None while it is another's, or a write's outcome is unknown."""
         self._took_it = False
         self._leads_until = float("-inf")
         self._observed: Spec = {}
@@ -120,13 +120,13 @@ class Elector:
 
     @property
     def leads(self) -> bool:
-        """Whether this process may act now. False as soon as the deadline has passed, whoever has noticed that."""
+        """Whether this process leads now; false as soon as the renew deadline has passed."""
         return self._clock() < self._leads_until
 
     async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Take part until cancelled: `lead` runs while we have the lease, and is cancelled when it is lost.
+        """Take part until cancelled: `lead` runs while this process holds the Lease, and is cancelled when it is lost.
 
-        The lease is given back at the end. What `lead` raises ends the election.
+        The Lease is released at the end. An exception of `lead` ends the election.
         """
         try:
             while True:
@@ -167,7 +167,7 @@ class Elector:
                 raise result
 
     async def _renew(self) -> None:
-        """Renew until the lease is lost."""
+        """Renew the Lease until it is lost."""
         why = "the process stood still for longer than that"
         while (left := self._leads_until - self._clock()) > 0:
             await asyncio.sleep(min(self._pause(), left))
@@ -192,7 +192,7 @@ class Elector:
         )
 
     async def _attempt(self, *, only_while_leading: bool = False) -> bool:
-        """Take the lease, or renew it; False where another has it."""
+        """Acquire or renew the Lease; false where another process holds it."""
         path = LEASES.path(self._namespace, self.name)
         sent = self._clock()
         lease, self._lease = self._lease, None  # What becomes of the write is unknown until it is answered.
@@ -219,7 +219,7 @@ class Elector:
         return True
 
     def _is_free(self, spec: Spec) -> bool:
-        """Whether nobody else has the lease: no holder, ourselves, or one that let its time pass while we watched."""
+        """Whether the Lease can be acquired: no holder, this process, or a holder that was observed not to renew it."""
         if spec != self._observed:
             if spec.get("holderIdentity") not in {None, "", self.identity, self._observed.get("holderIdentity")}:
                 log.info("standing by: %s leads", spec["holderIdentity"])
@@ -229,11 +229,11 @@ class Elector:
         return self._clock() >= self._free_at()
 
     def _free_at(self) -> float:
-        """When the lease may be taken, unless its record changes until then."""
+        """When the Lease may be acquired, unless its record changes until then."""
         return self._observed_at + (self._observed.get("leaseDurationSeconds") or self._times.duration)
 
     def _ours(self, lease: dict[str, Any]) -> Spec:
-        """The record that says that we have it."""
+        """Build the record that names this process as the holder."""
         old: Spec = lease.get("spec") or {}
         now = _timestamp()
         same = old.get("holderIdentity") == self.identity
@@ -247,7 +247,7 @@ class Elector:
         }
 
     async def _release(self) -> None:
-        """Give the lease back, that another need not wait for its end."""
+        """Release the Lease, so that a standby need not wait for its expiry."""
         if not self._took_it:
             return
         path = LEASES.path(self._namespace, self.name)
@@ -256,17 +256,17 @@ class Elector:
                 lease = self._lease or await self._client.get(path, shape=answers.Lease)
                 spec = lease.get("spec") or {}
                 if spec.get("holderIdentity") == self.identity:
-                    await self._client.replace(path, {**lease, "spec": _nobodys(spec)})
+                    await self._client.replace(path, {**lease, "spec": _released(spec)})
         except (KubeError, TimeoutError) as error:
             log.info("the lease %s/%s was not given back: %s", self._namespace, self.name, _in_words(error))
 
     def _pause(self) -> float:
-        """Seconds until the next attempt."""
+        """Return the seconds until the next attempt."""
         return self._times.retry_period * random.uniform(1.0, 1.0 + _JITTER)  # noqa: S311 - jitter is no secret
 
 
-def _nobodys(spec: Spec) -> Spec:
-    """The record of a lease that was given back; without a holder rather than with an empty one, as client-go does."""
+def _released(spec: Spec) -> Spec:
+    """Build the record of a released Lease, which has no holder field, where client-go writes an empty one."""
     now = _timestamp()
     return {
         "leaseDurationSeconds": 1,
@@ -277,7 +277,7 @@ def _nobodys(spec: Spec) -> Spec:
 
 
 def _timestamp() -> str:
-    """Now, as a MicroTime, for people who look at the record."""
+    """Format the current time as a MicroTime, for readers of the record."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

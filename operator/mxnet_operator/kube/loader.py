@@ -1,9 +1,9 @@
-"""The official client's configuration loader, imported without the 60 MB of models that come with it.
+"""Import of the official client's configuration loader without its 60 MB of models.
 
 `import kubernetes` imports every model and API class of Kubernetes: 70 MB and 1.4 s (36.0.3, measured), most of what a
 controller may weigh. Its configuration loader needs none of them: 10 MB and 0.2 s. So its modules are imported
-under a bare stand-in for the package, which is taken out of `sys.modules` again, and whoever wants the whole package
-afterwards gets it.
+under a bare stand-in for the package, which is removed from `sys.modules` again, so that a later import gets the whole
+package.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Loaders:
-    """The modules `kube_config` and `incluster_config` of `kubernetes.config`, and the class `Configuration`."""
+    """Modules `kube_config` and `incluster_config` of `kubernetes.config`, and the class `Configuration`."""
 
     kube_config: Any
     incluster_config: Any
@@ -27,7 +27,7 @@ _loaders: Loaders | None = None
 
 
 def loaders() -> Loaders:
-    """The official loader's modules, imported once; the whole package's own where that is imported already."""
+    """Import the official loader's modules once; use the whole package's where that is imported already."""
     global _loaders  # noqa: PLW0603 - an import happens once per process
     if _loaders is None:
         _loaders = _from_imported_package() if "kubernetes" in sys.modules else _without_models()
@@ -65,5 +65,5 @@ def _without_models() -> Loaders:
 
 
 def _api_client(*args: Any, **kwargs: Any) -> Any:
-    """The real ApiClient, imported when the loader refreshes an OIDC token with it, and only then."""
+    """Create the real ApiClient, imported only when the loader refreshes an OIDC token with it."""
     return importlib.import_module("kubernetes.client").ApiClient(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""A queue of keys to look at: each once however often it is added, never twice at a time, some of them later."""
+"""Deduplicating work queue with delayed and rate-limited re-adds."""
 
 import asyncio
 import heapq
@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Final
 
 from mxnet_operator.kube.backoff import Backoff
-from mxnet_operator.kube.observers import QueueObserver
+from mxnet_operator.kube.instrumentation import QueueObserver
 
 DEFAULT_BACKOFF: Final = Backoff(first=0.1, longest=60.0)
 
 
 class WorkQueue:
-    """controller-runtime's work queue for one event loop; times are seconds on a monotonic clock.
+    """Work queue as in controller-runtime, for one event loop; times are seconds on a monotonic clock.
 
-    A key that is added while a worker has it comes back once the worker says `done`. Taking a key out drops its delayed
-    return: whoever works on it decides anew when to look again.
+    A key that is added while a worker processes it is queued again once the worker calls `done`. Taking a key drops its
+    delayed re-add: the reconciliation decides anew when to requeue it.
     """
 
     def __init__(
@@ -26,15 +26,15 @@ class WorkQueue:
         clock: Callable[[], float] = time.monotonic,
         observer: QueueObserver | None = None,
     ) -> None:
-        """An empty queue; `backoff` is for `add_rate_limited`."""
+        """Create an empty queue; `backoff` is for `add_rate_limited`."""
         self._backoff = backoff
         self._clock = clock
         self._observer = observer or QueueObserver()
         self._ready: deque[str] = deque()
         self._wanted: dict[str, float] = {}
-        """The keys to be looked at, and since when."""
+        """Keys that are queued or due, and since when."""
         self._working: dict[str, float] = {}
-        """The keys that workers have, and since when."""
+        """Keys that workers process, and since when."""
         self._failures: dict[str, int] = {}
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
@@ -42,20 +42,20 @@ class WorkQueue:
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     def __len__(self) -> int:
-        """Keys that wait for a worker now."""
+        """Return the number of keys that wait for a worker."""
         return len(self._ready)
 
     @property
     def working(self) -> int:
-        """Keys that workers have now."""
+        """Number of keys that workers process."""
         return len(self._working)
 
     def longest_work(self) -> float:
-        """Seconds for which the slowest worker has had its key; 0 where none has one."""
+        """Return the seconds for which the slowest worker has processed its key; 0 where none has one."""
         return self._clock() - min(self._working.values()) if self._working else 0.0
 
     def add(self, key: str) -> None:
-        """Look at the key as soon as a worker is free."""
+        """Queue the key."""
         if key in self._wanted:
             return
         self._wanted[key] = self._clock()
@@ -65,7 +65,7 @@ class WorkQueue:
             self._wake_one()
 
     def add_after(self, key: str, delay: float) -> None:
-        """Look at the key after `delay` seconds, unless it comes up earlier."""
+        """Queue the key after `delay` seconds, unless it is queued earlier."""
         if delay <= 0:
             self.add(key)
             return
@@ -76,7 +76,7 @@ class WorkQueue:
             self._arm()
 
     def add_rate_limited(self, key: str) -> float:
-        """Look at the key again after one more failure; returns the seconds until then."""
+        """Queue the key again after a back-off for one more failure; returns the seconds until then."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(failures)
         self.add_after(key, delay)
@@ -84,11 +84,11 @@ class WorkQueue:
         return delay
 
     def forget(self, key: str) -> None:
-        """The key did well: its failures no longer count."""
+        """Reset the failures of a key that was reconciled."""
         self._failures.pop(key, None)
 
     async def get(self) -> str:
-        """The next key, to be given back with `done`."""
+        """Wait for the next key; the caller must call `done` for it."""
         while not self._ready:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -106,14 +106,14 @@ class WorkQueue:
         return key
 
     def done(self, key: str) -> None:
-        """The worker has finished with the key."""
+        """Mark a key as processed by its worker."""
         self._observer.finished(self._clock() - self._working.pop(key))
         if key in self._wanted:
             self._ready.append(key)
             self._wake_one()
 
     def clear(self) -> None:
-        """Forget every key, delay and failure, but for what workers have: they still say `done`."""
+        """Drop every key, delay and failure, except keys that workers process: they still call `done`."""
         self._ready.clear()
         self._wanted.clear()
         self._failures.clear()
@@ -121,7 +121,7 @@ class WorkQueue:
         self._arm()
 
     def promote_due(self) -> None:
-        """Make ready what is due; the queue's own timer calls this."""
+        """Queue the keys whose delay is over; called by the queue's own timer."""
         now = self._clock()
         while self._heap and self._heap[0][0] <= now:
             due, key = heapq.heappop(self._heap)

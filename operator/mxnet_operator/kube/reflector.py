@@ -1,4 +1,4 @@
-"""Keep a cache in step with the server: list, watch, and begin again after whatever goes wrong."""
+"""Reflector: keep a cache in step with the server by list and watch, and relist after errors."""
 
 import asyncio
 import contextlib
@@ -20,30 +20,30 @@ from mxnet_operator.kube.resources import Resource
 T = TypeVar("T")
 
 WATCH_SECONDS: Final = (300, 600)
-"""The server is asked to end a watch after a random time in between (client-go's), so that reconnections spread."""
+"""Range of the random timeoutSeconds of a watch (client-go's), which spreads reconnections."""
 IDLE_SECONDS: Final = 150.0
-"""A watch without a byte for so long is dead: servers send a bookmark every minute."""
+"""Seconds without a byte after which a watch counts as dead: servers send a bookmark every minute."""
 INITIAL_SECONDS: Final = 30.0
-"""How long the next initial event may take: a server that ignores sendInitialEvents never says that it has finished."""
+"""Seconds that the next initial event may take: a server that ignores sendInitialEvents never ends them."""
 _SHORTEST_WATCH: Final = 1.0
-"""Seconds: a watch that ends earlier without an event counts as a failure, lest we ask in a tight loop."""
+"""Seconds; a watch that ends earlier without an event counts as a failure, to avoid a tight loop."""
 _GONE: Final = 410
 _LIST_AGAIN: Final = frozenset({400, _GONE})
-"""The version that a watch was to begin at is too old, or was never one."""
+"""HTTP codes for a resourceVersion that is too old or invalid to start a watch from: the reflector lists again."""
 QUIET_SECONDS: Final = 90.0
-"""A watch that goes on has brought something within so long: servers send a bookmark every minute."""
+"""Seconds within which a live watch has brought an event: servers send a bookmark every minute."""
 _BREAK_SECONDS: Final = 10.0
-"""A watch that is back sooner was only begun anew, as happens every few minutes."""
+"""Seconds; a watch that is back sooner was only restarted, as happens every few minutes."""
 
 log = logging.getLogger(__name__)
 
 
 class Reflector(Generic[T]):
-    """Fills `cache` with the objects of a resource; `run` never returns and never gives up.
+    """Reflector of a resource's objects into `cache`; `run` retries for ever.
 
     `project` makes of an object's JSON what is cached; None means that the object is of no interest. Its argument is
-    a view of a larger buffer: copy what is to be kept. `on_change` is told the old and the new form (None: there is
-    none), deletions that happened while the watch was down included.
+    a view of a larger buffer: copy what is to be kept. `on_change` is called with the old and the new value (None:
+    there is none), also for deletions that happened while the watch was down.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Reflector(Generic[T]):
         backoff: Backoff = Backoff(first=0.2, longest=30.0),  # noqa: B008 - frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is asked of the server before `run`. Times are in seconds."""
+        """Create a reflector, which makes no request before `run`; times are in seconds."""
         self.cache = cache
         self.resource = resource
         self.namespace = namespace
@@ -82,9 +82,11 @@ class Reflector(Generic[T]):
         self._failures = 0
         self._last_heard = self._silent_since = self._heard_since = clock()
         self._lost_at: float | None = None
+        self.trouble = ""
+        """Why the watch fails; empty while it works."""
 
     def heard_since(self) -> float | None:
-        """Since when, on `clock`, the server has been heard without a break; None while it is not.
+        """Return since when, on `clock`, the watch has been up without a break; None while it is down.
 
         What the cache has not shown since then has not happened. A break is what keeps the watch away for more than a
         moment, or this process from running.
@@ -95,11 +97,11 @@ class Reflector(Generic[T]):
         return None if self._lost_at is not None else self._heard_since
 
     def seconds_since_last_event(self) -> float:
-        """How long nothing has been heard from the server, for whatever reason; it sends a bookmark every minute."""
+        """Return the seconds since the last event of the server, which sends a bookmark every minute."""
         return self._clock() - self._last_heard
 
     def seconds_of_silence(self) -> float:
-        """How long a server that we were connected to has said nothing.
+        """Return the seconds for which a connected server has sent nothing.
 
         A server that can't be reached, or that answers with errors, isn't silent. Beyond some idle timeouts, connecting
         anew doesn't help any more, or this reflector itself is stuck.
@@ -137,6 +139,7 @@ class Reflector(Generic[T]):
 
     async def _pause(self, error: Exception) -> None:
         self._failures += 1
+        self.trouble = str(error)
         self._lost_at = self._clock() if self._lost_at is None else self._lost_at
         delay = self._backoff.delay(self._failures)
         level = {1: logging.INFO, 3: logging.WARNING}.get(self._failures % 20, logging.DEBUG)
@@ -149,13 +152,14 @@ class Reflector(Generic[T]):
         if was_lost or now - self._last_heard > QUIET_SECONDS or not self.synced.is_set():
             self._heard_since = now
         self._lost_at = None
+        self.trouble = ""
         self._last_heard = self._silent_since = now
         if self._failures >= 3:
             log.info("%s: the server is back", self.resource)
         self._failures = 0
 
     async def _list_by_watch(self) -> None:
-        """List by a watch that begins with all that exists (KEP-3157), and go on watching."""
+        """List by a watch that begins with every existing object (KEP-3157), and go on watching."""
         found: dict[str, tuple[str, T]] = {}
         initial: Params = {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}
         try:
@@ -218,7 +222,7 @@ class Reflector(Generic[T]):
 
     @contextlib.asynccontextmanager
     async def _events(self, params: Params) -> AsyncIterator[AsyncIterator[tuple[frames.Event, frames.Meta]]]:
-        """A watch's events, which it closes at the end; an ERROR among them is raised."""
+        """Open a watch and yield its events; an ERROR event is raised."""
         seconds = random.randint(*WATCH_SECONDS)  # noqa: S311 - jitter is no secret
         query = {**self._params, "allowWatchBookmarks": True, "timeoutSeconds": seconds, **params}
         lines = self._client.watch(self._path, query, idle_timeout=self._idle_timeout)
@@ -238,7 +242,7 @@ class Reflector(Generic[T]):
             yield decoded()
 
     def _apply(self, event: frames.Event, meta: frames.Meta) -> None:
-        """Take in one event after the initial ones."""
+        """Apply one event after the initial ones to the cache."""
         if _goes_back(self._version, meta.resource_version):
             raise ApiError(_GONE, "Expired", f"the server's time went back to version {meta.resource_version}")
         if event.type == "DELETED":
@@ -261,7 +265,7 @@ class Reflector(Generic[T]):
             return None
 
     def _replace(self, found: dict[str, tuple[str, T]], version: str) -> None:
-        """Make the cache what a list found, telling of every difference."""
+        """Replace the cache by a list, with a callback for every difference."""
         for key in [key for key in self.cache if key not in found]:
             self._remove(key)
         for key, (item_version, item) in found.items():
@@ -287,5 +291,5 @@ class Reflector(Generic[T]):
 
 
 def _goes_back(ours: str, theirs: str) -> bool:
-    """Whether the server is at an earlier version than it was: another server, or one restored from a backup."""
+    """Whether the server's resourceVersion went back: another server, or one restored from a backup."""
     return ours.isdecimal() and theirs.isdecimal() and int(theirs) < int(ours)

@@ -1,4 +1,4 @@
-"""Where each kind of object lives in the API: group, version, plural, and the URL paths made of them."""
+"""Resources of the Kubernetes API: group, version, plural, and their URL paths."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object as the API's paths name it; the core group is the empty string."""
+    """Resource as the API's URL paths name it; the core group is the empty string."""
 
     group: str
     version: str
@@ -14,7 +14,7 @@ class Resource:
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The path of one object, of the objects of a namespace, or (no namespace) of those of all namespaces."""
+        """Build the URL path of one object, of the objects of a namespace, or (no namespace) of all namespaces."""
         parts = ["/api" if not self.group else f"/apis/{self.group}", self.version]
         if namespace and self.namespaced:
             parts += ["namespaces", namespace]
@@ -26,7 +26,7 @@ class Resource:
         return "/".join(parts)
 
     def __str__(self) -> str:
-        """As kubectl writes it: `mxjobs.kubeflow.org`, `pods`."""
+        """Format as kubectl does: `mxjobs.kubeflow.org`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -34,8 +34,11 @@ PODS: Final = Resource("", "v1", "pods")
 SERVICES: Final = Resource("", "v1", "services")
 EVENTS: Final = Resource("", "v1", "events")
 CONFIGMAPS: Final = Resource("", "v1", "configmaps")
+SECRETS: Final = Resource("", "v1", "secrets")
+PERSISTENT_VOLUME_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims")
 NAMESPACES: Final = Resource("", "v1", "namespaces", namespaced=False)
 NODES: Final = Resource("", "v1", "nodes", namespaced=False)
+PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases")
 WORKFLOWS: Final = Resource("argoproj.io", "v1alpha1", "workflows")
 WORKFLOW_TASK_RESULTS: Final = Resource("argoproj.io", "v1alpha1", "workflowtaskresults")

@@ -1,4 +1,4 @@
-"""Delegated authentication and authorization: the API server reviews bearer tokens, and what their owners may get."""
+"""Delegated authentication and authorization of bearer tokens by the API server."""
 
 import asyncio
 import hashlib
@@ -18,13 +18,13 @@ from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS
 
 ALLOWED_SECONDS: Final = 60.0
-"""How long a token is let in after the last review that allowed it: as long as a revoked right still holds."""
+"""Seconds for which an allowed token is cached; for as long a revoked permission still holds."""
 DENIED_SECONDS: Final = 10.0
-"""How long a denied token is denied without a new review."""
+"""Seconds for which a denied token is cached."""
 KEPT: Final = 256
-"""Verdicts that are kept at most; the one that was used longest ago goes first."""
+"""Size of the cache of verdicts; the least recently used one is evicted first."""
 AT_ONCE: Final = 4
-"""Reviews under way at most, so that a flood of tokens is no flood for the API server."""
+"""Concurrent reviews, at most, to protect the API server from a flood of tokens."""
 _TIMEOUT: Final = 5.0
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The HTTP status for a request (200 lets it in), and the text for who is not let in."""
+    """Verdict on a request: the HTTP status (200 allows it), and the text of a denial."""
 
     status: HTTPStatus
     message: str = ""
@@ -62,24 +62,24 @@ class _AccessStatus(msgspec.Struct):
 
 
 class AccessReviewer:
-    """Reviews of bearer tokens by the API server: a TokenReview, then a SubjectAccessReview of a URL's path.
+    """Reviewer of bearer tokens by the API server: a TokenReview, then a SubjectAccessReview of a URL's path.
 
-    Verdicts are kept for a while, by the token's hash. Whoever can't be reviewed is not let in, and asks again.
+    Verdicts are cached for a while, by the token's hash. A request that can't be reviewed is denied and not cached.
     """
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
-        """The client's user needs `create` on tokenreviews and subjectaccessreviews."""
+        """Create a reviewer; the client's user needs `create` on tokenreviews and subjectaccessreviews."""
         self._client = client
         self._clock = clock
         self._kept: OrderedDict[tuple[bytes, str, str], tuple[Verdict, float]] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def __len__(self) -> int:
-        """Verdicts that are kept."""
+        """Return the number of cached verdicts."""
         return len(self._kept)
 
     async def review(self, authorization: str, method: str, path: str) -> Verdict:
-        """The verdict on a request with this Authorization header, empty where it has none."""
+        """Review a request with this Authorization header, empty where it has none."""
         scheme, _, token = authorization.partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:

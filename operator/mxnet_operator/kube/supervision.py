@@ -1,4 +1,4 @@
-"""Keeps the tasks of a process running: what one of them meets unexpectedly ends neither it nor the others."""
+"""Supervision of a process's tasks: a task that raises is restarted after a back-off."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from mxnet_operator.kube.backoff import Backoff
 
 _BACKOFF: Final = Backoff(first=1.0, longest=60.0)
 _RAN_WELL: Final = 300.0
-"""Seconds after which earlier failures no longer count."""
+"""Seconds of running after which earlier failures no longer count."""
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ async def keep_running(
 ) -> None:
     """Run until it returns or is cancelled; run it again, after a back-off, whenever it raises.
 
-    What it raises is a bug: it is logged with its traceback, and `on_crash` is told the name, to count it.
+    An exception is a bug: it is logged with its traceback, and `on_crash` is called with the name, for metrics.
     """
     failures = 0
     while True:

@@ -1,4 +1,4 @@
-"""Requests to one API server over one connection pool: authentication, time limits, retries, typed errors."""
+"""HTTP transport to one API server: connection pool, authentication, time limits, retries, typed errors."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ import yarl
 
 from mxnet_operator.kube.credentials import Credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, CredentialsError, InvalidAnswerError, WriteFencedError
-from mxnet_operator.kube.observers import RequestObserver
+from mxnet_operator.kube.instrumentation import RequestObserver
 
 T = TypeVar("T")
 
@@ -29,13 +29,13 @@ Params = Mapping[str, str | int | bool]
 
 _ATTEMPTS: Final = 4
 _LONGEST_RETRY_AFTER: Final = 30.0
-"""Seconds: a server that asks for more is answered by the caller's own back-off."""
+"""Longest Retry-After in seconds that is obeyed here; for more, the caller's back-off applies."""
 _HEADERS_VALID: Final = 30.0
-"""Seconds until the loader is asked for the token again; it reads a pod's token file at most once a minute."""
+"""Seconds for which the loader's headers are reused; it reads a pod's token file at most once a minute."""
 _TRUST_AGAIN: Final = 10.0
-"""Seconds between two readings of the certificates, when the server's can't be trusted or it refuses ours."""
+"""Seconds between two reloads of the certificates while TLS handshakes fail."""
 _LONGEST_TEXT: Final = 1000
-"""Characters of an error's body that is no Status."""
+"""Characters that are kept of an error's body that is not a Status."""
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of the server; `body` is encoded already."""
+    """Request to the server; `body` is encoded already."""
 
     method: str
     path: str
@@ -52,11 +52,11 @@ class Request:
     body: bytes | None = None
     content_type: str = "application/json"
     may_send: Callable[[], bool] | None = None
-    """Asked right before each attempt; where it says no, the request fails with WriteFencedError."""
+    """Called right before each attempt; where it returns false, the request fails with WriteFencedError."""
 
 
 class Transport:
-    """The connection pool. Timeouts are in seconds; nothing connects before the first request."""
+    """Connection pool to one API server; timeouts are in seconds, nothing connects before the first request."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Transport:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take everything that a pool is made of; `open` makes it."""
+        """Store the settings of the pool, which `open` creates."""
         self._observer = observer or _ignore
         self.credentials = credentials
         self._timeout = aiohttp.ClientTimeout(total=request_timeout, connect=connect_timeout)
@@ -82,7 +82,7 @@ class Transport:
         self._distrusted_since: float | None = None
 
     def open(self) -> None:
-        """Make the pool; needs a running event loop."""
+        """Create the pool; needs a running event loop."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._max_connections),
             headers={"Accept": "application/json, */*", "User-Agent": _user_agent()},
@@ -95,13 +95,13 @@ class Transport:
             await self._session.close()
 
     def seconds_of_distrust(self) -> float:
-        """For how long nothing has come but certificates that can't be trusted; 0 where the last try went well."""
+        """Seconds for which every TLS handshake has failed for untrusted certificates; 0 after a success."""
         return 0.0 if self._distrusted_since is None else self._clock() - self._distrusted_since
 
     async def request(
         self, request: Request, decode: Callable[[bytes], T], *, warnings: MutableSequence[str] | None = None
     ) -> T:
-        """Send one request and return the reply's body, decoded, having tried again where that is safe."""
+        """Send a request, retry it where that is safe, and return the decoded body of the response."""
 
         def worth_retrying(error: BaseException) -> bool:
             if isinstance(error, ApiUnavailable):
@@ -125,7 +125,7 @@ class Transport:
         raise AssertionError("tenacity returns or raises")
 
     async def stream(self, request: Request, idle_timeout: float | None) -> AsyncGenerator[bytes]:
-        """The reply's body in the pieces in which it arrives, however long it goes on."""
+        """Yield the response's body in the chunks in which it arrives, without a time limit."""
         timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout.connect, sock_read=idle_timeout)
         async with self._exchange(request, timeout) as reply:
             async for chunk in reply.content.iter_any():
@@ -137,7 +137,7 @@ class Transport:
         request: Request,
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own kind, with its parts
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One request with our credentials, sent once more with fresh ones where the server answers 401."""
+        """Send one request with the credentials, once more with reloaded ones after a 401."""
         try:
             credentials = self.credentials
             reply = await self._send_trusting(request, timeout)
@@ -170,7 +170,7 @@ class Transport:
         request: Request,
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
     ) -> aiohttp.ClientResponse:
-        """Send, once more with certificates read anew where TLS fails: a cluster's authority may have been replaced."""
+        """Send a request, once more with reloaded certificates where TLS fails: the CA may have been replaced."""
         credentials = self.credentials
         try:
             reply = await self._send(request, timeout)
@@ -245,7 +245,7 @@ class Transport:
         return self._auth
 
     async def _renew(self, refused: Credentials) -> bool:
-        """Load the credentials anew, unless another request did so meanwhile; False where that fails."""
+        """Reload the credentials, unless another request did so meanwhile; false where that fails."""
         async with self._auth_lock:
             if self.credentials is refused:
                 try:
@@ -260,11 +260,11 @@ class Transport:
 
 
 def _ignore(method: str, host: str, code: str) -> None:
-    """Nobody counts."""
+    """Do nothing; default request observer."""
 
 
 def _in_words(error: Exception) -> str:
-    """What broke; aiohttp's own text shows the internals of its connection key."""
+    """Describe a connection error; aiohttp's own text shows the internals of its connection key."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not to be trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -274,7 +274,7 @@ def _in_words(error: Exception) -> str:
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
-    """Seconds until the next attempt: what the server asks for, else exponential with full jitter."""
+    """Return the seconds until the next attempt: the server's Retry-After, else exponential with full jitter."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, ApiError) and error.retry_after is not None:
         return error.retry_after
@@ -282,7 +282,7 @@ def _wait(state: tenacity.RetryCallState) -> float:
 
 
 def _is_about_tls(error: BaseException) -> bool:
-    """Whether TLS failed: the server's certificate can't be trusted, or the server refused ours."""
+    """Whether the TLS handshake failed: one side rejected the other's certificate."""
     return isinstance(error, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
 
 
@@ -302,7 +302,7 @@ async def _error(reply: aiohttp.ClientResponse) -> ApiError:
 
 
 def _retry_after(header: str) -> float | None:
-    """Seconds that a Retry-After header asks for, as a number or a date (RFC 9110); None where it says nothing."""
+    """Parse a Retry-After header, a number or a date (RFC 9110), into seconds; None where it has neither."""
     if header.isascii() and header.isdigit():
         return float(header)
     try:

@@ -1,11 +1,11 @@
-"""The kinds of children that jobs have, a row each: a new one is a file beside this one and its row here."""
+"""Kinds of children of a job, one row each: a new one is a file beside this one and its row here."""
 
 from typing import Final
 
-from mxnet_operator.controller.children.kind import ChildKind
+from mxnet_operator.controller.children.kind import ChildKind, Patch
 from mxnet_operator.controller.children.pods import PODS
 from mxnet_operator.controller.children.services import SERVICES
 
 KINDS: Final[tuple[ChildKind, ...]] = (SERVICES, PODS)
 
-__all__ = ["KINDS", "PODS", "SERVICES", "ChildKind"]
+__all__ = ["KINDS", "PODS", "SERVICES", "ChildKind", "Patch"]

@@ -1,17 +1,38 @@
-"""Pods as a kind of child."""
+"""Row of pods in the table of child kinds."""
 
 from typing import Any, Final
 
+from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.build import build_pod
-from mxnet_operator.controller.children.kind import ChildKind
-from mxnet_operator.controller.observe import project_pod
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.child_objects.metadata import pod_labels
+from mxnet_operator.controller.children.kind import ChildKind, Patch
+from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.kube import resources
-from mxnet_operator.plan.actions import CreatePod, DeletePod, RestoreLabels, StopPod
+from mxnet_operator.plan.actions import CreatePod, DeletePod, RestoreLabels, SetGangMember, StopPod
+from mxnet_operator.plan.gang_member import gang_member
 
 
 def _manifest(job: MXJob, action: CreatePod, has_hook: bool) -> dict[str, Any]:
-    return build_pod(job, action.type, action.index, action.attempt, has_hook=has_hook)
+    gang = gang_member(job, action.attempt)
+    return build_pod(
+        job,
+        action.type,
+        action.index,
+        action.attempt,
+        gang=gang,
+        has_hook=has_hook,
+        placement=action.placement,
+        priority_class=action.priority_class,
+    )
+
+
+def _patch(job: MXJob, action: StopPod | RestoreLabels | SetGangMember) -> Patch:
+    if isinstance(action, StopPod):
+        return Patch({"spec": {"activeDeadlineSeconds": 1}})
+    if isinstance(action, SetGangMember):
+        return Patch({"metadata": {"annotations": {names.GANG_MEMBER_ANNOTATION: action.gang_member}}})
+    return Patch({"metadata": {"labels": pod_labels(job, action.type, action.index, action.attempt)}})
 
 
 PODS: Final = ChildKind(
@@ -19,5 +40,6 @@ PODS: Final = ChildKind(
     project=project_pod,
     create=CreatePod,
     build=_manifest,
-    end=(DeletePod, StopPod, RestoreLabels),
+    end=(DeletePod, StopPod, RestoreLabels, SetGangMember),
+    patch=_patch,
 )

@@ -1,11 +1,11 @@
-"""Services as a kind of child."""
+"""Row of Services in the table of child kinds."""
 
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.build import build_service
+from mxnet_operator.child_objects import build_service
 from mxnet_operator.controller.children.kind import ChildKind
-from mxnet_operator.controller.observe import project_service
+from mxnet_operator.controller.projection import project_service
 from mxnet_operator.kube import resources
 from mxnet_operator.plan.actions import CreateService, DeleteService
 from mxnet_operator.plan.services import SERVICES as RULE

@@ -1,7 +1,7 @@
-"""From a job's JSON, in whatever form it was written, to the v1 job that it means.
+"""Decoder of a job's JSON, in whatever format it was written, to the v1 job that it means.
 
-What takes long of a form (which one is it, is it valid) is found out once for each generation of a job; a job in v1's
-own form is then decoded straight into its type at each look.
+The expensive part (which format is it, is it valid) is done once for each generation of a job; a job in v1's own
+format is then decoded straight into its type at each reconciliation.
 """
 
 import contextlib
@@ -10,18 +10,18 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import conditions, forms
+from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.forms import Form
-from mxnet_operator.api.forms.v1 import V1
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.types import MXJob, MXJobSpec, MXJobStatus, ObjectMeta, RunPolicy
 
 
 class JobRead(msgspec.Struct, frozen=True):
-    """A job as it is stored now.
+    """Decoded job, as it is stored now.
 
     `job` is None for one that can't be run, for the reasons in `mistakes`; if that one is over, `job` is what its
-    clean-up needs: metadata, status and policies, without replicas. `source` is the job as a form's status is
-    written for it; `stored` is the status in the form's words, None where they are `status`'s own.
+    clean-up needs: metadata, status and policies, without replicas. `source` is the job that a format's status is
+    written for; `stored` is the status in the format's fields, None where they are `status`'s own.
     """
 
     metadata: ObjectMeta
@@ -34,7 +34,7 @@ class JobRead(msgspec.Struct, frozen=True):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What holds as long as a job's spec does."""
+    """Decoding results that hold as long as a job's spec does."""
 
     uid: str
     generation: int
@@ -43,25 +43,25 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """What even a job that can't be decoded has."""
+    """Fields that even a job has that can't be decoded."""
 
     metadata: ObjectMeta
 
 
 class Reader:
-    """Reads the jobs of one kind."""
+    """Decoder of the jobs of one kind, with a cache by generation."""
 
     def __init__(self, kind: Kind) -> None:
-        """Nothing known yet."""
+        """Create a decoder with an empty cache."""
         self._kind = kind
         self._known: dict[str, _Known] = {}
 
     def forget(self, key: str) -> None:
-        """The job is gone."""
+        """Drop the cached results of a deleted job."""
         self._known.pop(key, None)
 
     def read(self, key: str, raw: bytes) -> JobRead:
-        """The job with this key."""
+        """Return the decoded job with this key."""
         metadata = msgspec.json.decode(raw, type=_Header).metadata
         known = self._known.get(key)
         if known is None or (known.uid, known.generation) != (metadata.uid, metadata.generation):
@@ -99,7 +99,7 @@ class Reader:
         return JobRead(metadata, status, known.form, manifest, stored, remains, known.mistakes or (str(error),))
 
     def _remains(self, metadata: ObjectMeta, status: MXJobStatus, manifest: dict[str, Any]) -> MXJob | None:
-        """What the clean-up of a job that can't be run needs of it; None for one that is not over."""
+        """Return what the clean-up of a finished invalid job needs of it; None for one that is not over."""
         if not conditions.is_terminal(status):
             return None
         own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
@@ -108,7 +108,7 @@ class Reader:
 
 
 def _ending_policy(spec: Any) -> RunPolicy:
-    """Of a spec with mistakes, the policies for what is over, as far as they are well-formed."""
+    """Return the policies of an invalid spec for what is over, as far as they are well-formed."""
     fields = spec if isinstance(spec, dict) else {}
     nested = fields.get("runPolicy")
     written = {**fields, **(nested if isinstance(nested, dict) else {})}

@@ -1,4 +1,4 @@
-"""A job's pods as the server has them, for when the cache of pods lags behind the job.
+"""Uncached reads of a job's pods, for when the cache of pods lags behind the job.
 
 Each cache has its own watch: a leader that has just begun can know a job's newest status and not yet its pods. They
 would seem to be gone, a sound attempt be torn down, or the next one begun beside the last.
@@ -11,7 +11,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.observe import Child, project_pod
+from mxnet_operator.controller.projection import Child, project_pod
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
@@ -19,19 +19,19 @@ from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import PodView
 
 IN_FLIGHT: Final = 32
-"""Pods of one job that are asked for at once."""
+"""Maximum pods of one job that are read at once."""
 
 
 def lags_behind(pods: Indexer[Child[PodView]], job: MXJob) -> bool:
-    """Whether the cache of pods is older than this job: versions of all resources are of one sequence."""
+    """Return whether the cache of pods is older than this job: versions of all resources are of one sequence."""
     version = job.metadata.resource_version
     return version.isdecimal() and pods.resource_version < int(version)
 
 
 async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
-    """Pods of a job with defaults, as it was started, that exist though they are not among `pods`.
+    """Return pods of a job with defaults, as it was started, that exist though they are not among `pods`.
 
-    A watch by labels misses a pod that has lost its label, and so does a list: they are asked for by their names.
+    A watch by labels misses a pod that has lost its label, and so does a list: they are read by their names.
     """
     known = {pod.name for pod in pods}
     expected = (
@@ -56,11 +56,11 @@ async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) 
     return tuple(pod for pod in found if pod is not None)
 
 
-async def live_pods(client: Client, job: MXJob) -> tuple[PodView, ...]:
-    """Every pod of jobs with this name, by a list that no cache answers.
+async def list_pods(client: Client, job: MXJob) -> tuple[PodView, ...]:
+    """Return every pod of jobs with this name, by a list that bypasses the caches.
 
     Raises:
-        KubeError: the server doesn't say, or not in words that can be read.
+        KubeError: the server doesn't answer, or sends what can't be decoded.
     """
     selector = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME},{names.LABEL_JOB_NAME}={job.metadata.name}"
     listed = await client.list(PODS.path(job.metadata.namespace), {"labelSelector": selector})

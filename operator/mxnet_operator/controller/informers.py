@@ -1,20 +1,20 @@
-"""What is watched of one namespace, or of all: the caches of jobs and their children, and what keeps them filled."""
+"""Informers of one namespace, or of all: caches of jobs and their children, and the reflectors that fill them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import Kind
+from mxnet_operator.client.resources import key_of, resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import ChildKind
-from mxnet_operator.controller.observe import Child, JobRecord, project_job
-from mxnet_operator.controller.resources import key_of, resource_of
+from mxnet_operator.controller.projection import Child, JobRecord, project_job
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
 
 JobChanged = Callable[[str, JobRecord | None, JobRecord | None], None]
-"""Hears of a job, by its key, what it was and what it is."""
+"""Callback for each change of a job: its key, the job before and after."""
 ChildChanged = Callable[[Child[Any] | None, Child[Any] | None], None]
 
 _JOBS_AT_ONCE: Final = 50
@@ -23,10 +23,10 @@ _OURS: Final = f"{names.LABEL_OPERATOR_NAME}={names.OPERATOR_NAME}"
 
 
 class WatchedJobs:
-    """The jobs of one kind."""
+    """Informer of the jobs of one kind."""
 
     def __init__(self, client: Client, kind: Kind, namespace: str | None, changed: JobChanged) -> None:
-        """Nothing is asked of the server before the reflector runs; no namespace means all."""
+        """Create an informer that sends no request before its reflector runs; no namespace means all."""
         self.resource = resource_of(kind)
         self.cache: Indexer[JobRecord] = Indexer()
 
@@ -40,17 +40,17 @@ class WatchedJobs:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of all of them."""
+        """Keys of all cached jobs."""
         return [key_of(self.resource, job) for job in self.cache]
 
 
 class WatchedChildren:
-    """The children of jobs of every kind."""
+    """Informers of the children of jobs, of every kind."""
 
     def __init__(
         self, client: Client, namespace: str | None, changed: ChildChanged, kinds: Sequence[ChildKind]
     ) -> None:
-        """Nothing is asked of the server before the reflectors run; no namespace means all."""
+        """Create informers that send no request before their reflectors run; no namespace means all."""
         self.namespace = namespace
         self.caches = ChildCaches(kinds)
         self._client, self._changed = client, changed
@@ -59,16 +59,16 @@ class WatchedChildren:
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
-        """All that run."""
+        """Reflectors of all kinds that are watched."""
         return (*self.needed, *self._optional.values())
 
     def begin(self, kind: ChildKind) -> Reflector[Any]:
-        """Have a reflector for a kind that is served now, though no job needs it; it is to be run."""
+        """Return a new reflector, to be run, for an optional kind that is served now."""
         self._optional[kind] = self._reflector(kind)
         return self._optional[kind]
 
     def end(self, kind: ChildKind) -> None:
-        """Forget what was watched of a kind that is no longer served."""
+        """Drop the cache and reflector of a kind that is no longer served."""
         self._optional.pop(kind, None)
         self.caches.serve(kind, served=False)
         cache = self.caches.by_resource[kind.resource]

@@ -1,25 +1,25 @@
-"""Where the controller says what it does, for whoever counts it."""
+"""Instrumentation interface of the controller: the observer that metrics implement."""
 
 from enum import StrEnum
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJobStatus
-from mxnet_operator.kube.observers import QueueObserver
+from mxnet_operator.kube.instrumentation import QueueObserver
 
 
 class Result(StrEnum):
-    """How one look at a job ended, in controller-runtime's words."""
+    """Result of one reconciliation, in controller-runtime's words."""
 
     SUCCESS = "success"
     REQUEUE_AFTER = "requeue_after"
-    """It is to be looked at again at a known time."""
+    """The job is requeued at a known time."""
     REQUEUE = "requeue"
-    """A write missed because the job has changed meanwhile: no error, and it comes again."""
+    """A write conflicted because the job has changed meanwhile: no error, and it is requeued."""
     ERROR = "error"
 
 
 class JobEvent(StrEnum):
-    """What becomes of a job, in the words of training-operator's counters."""
+    """Change in a job's life, in the words of training-operator's counters."""
 
     CREATED = "created"
     RESTARTED = "restarted"
@@ -29,25 +29,25 @@ class JobEvent(StrEnum):
 
 
 class ControllerObserver(QueueObserver):
-    """Hears what the controller does; this one doesn't listen. Only what a leader does is told of."""
+    """Observer of the controller that ignores every callback; only the leader calls them."""
 
     def reconciled(self, result: Result) -> None:
-        """A look at a job has ended."""
+        """Record the end of a reconciliation."""
 
     def panicked(self) -> None:
-        """A look at a job has ended in an exception of our own."""
+        """Record a reconciliation that ended in an unexpected exception."""
 
     def crashed(self, task: str) -> None:
-        """A task that should run for ever met an unexpected error, and is begun anew."""
+        """Record an unexpected error of a background task, which is started again."""
 
     def job(self, namespace: str, event: JobEvent) -> None:
-        """Something has become of a job."""
+        """Record a change in a job's life."""
 
     def status_written(self, namespace: str, old: MXJobStatus, new: MXJobStatus) -> None:
-        """A status was stored in place of another; tells `job` what that means.
+        """Record that a status replaced another; calls `job` with the changes between them.
 
-        Told by the write, not by the caches: each change once, whichever of two controllers makes it and however often
-        they start.
+        By writes, not by the caches: each change is counted once, whichever of two controllers makes it and however
+        often they start.
         """
         if not old.conditions and new.conditions:
             self.job(namespace, JobEvent.CREATED)

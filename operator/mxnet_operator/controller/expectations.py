@@ -1,4 +1,4 @@
-"""Read-your-writes: a job is looked at again only once the caches have heard of all that was written for it.
+"""Expectations: a job is reconciled again only once the caches have seen every write made for it.
 
 Without this a second look, at a cache that lags behind, would create what exists and count what was counted. Versions
 are integers that grow (KEP-5504); KEP-5647 does the same in Kubernetes' own controllers.
@@ -12,20 +12,20 @@ from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.resources import Resource
 
 GIVE_UP_SECONDS: Final = 30.0
-"""After so long the cache is believed again: the event may have been outside our selection, or the server restored."""
+"""Seconds until the cache is trusted again: the event may be outside our selection, or the server restored."""
 
 
 class OwnWrites:
-    """The latest version written for each job and resource. `clock` gives seconds, monotonic."""
+    """Latest version written for each job and resource. `clock` gives seconds, monotonic."""
 
     def __init__(self, caches: Mapping[Resource, Indexer[Any]], clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing written yet."""
+        """Create expectations without any write."""
         self._caches = caches
         self._clock = clock
         self._written: dict[str, dict[Resource, tuple[int, float]]] = {}
 
     def record(self, job: str, resource: Resource, stored: Mapping[str, Any]) -> None:
-        """Note the object that a write returned; a Status, which deletions return, has no version."""
+        """Record the object that a write returned; a Status, which deletions return, has no version."""
         version = (stored.get("metadata") or {}).get("resourceVersion", "")
         if not version.isdecimal():
             return
@@ -34,7 +34,7 @@ class OwnWrites:
         of_job[resource] = (max(int(version), before), self._clock())
 
     def unseen(self, job: str) -> str:
-        """What the caches have not heard of yet, in words; empty once they have heard of everything."""
+        """Return a description of the writes that the caches have not seen yet; empty once they have seen all."""
         pending = self._written.get(job)
         if not pending:
             return ""
@@ -48,5 +48,5 @@ class OwnWrites:
         return ""
 
     def forget(self, job: str) -> None:
-        """The job is gone."""
+        """Drop the expectations of a deleted job."""
         self._written.pop(job, None)

@@ -1,4 +1,4 @@
-"""From the watch stream straight to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
+"""Projection from the watch stream to the small structs that `plan` reads; all else in a pod's JSON is skipped."""
 
 import sys
 import zlib
@@ -12,9 +12,10 @@ from mxnet_operator.api import names
 from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.spans import after
 from mxnet_operator.api.status_size import shortened
-from mxnet_operator.controller.resources import key_of, resource_of
+from mxnet_operator.client.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan import ChildView, PodView, ServiceView
+from mxnet_operator.plan import ChildView, PodView, QueueWorkload, ServiceView
+from mxnet_operator.views.kueue import WorkloadSpec, WorkloadStatus
 from mxnet_operator.views.pods import Condition, PodStatus, Time, Wire, end_of, main_state, waiting_of
 
 V = TypeVar("V")
@@ -22,32 +23,32 @@ C = TypeVar("C", bound=ChildView)
 
 
 class Child(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """A child in the cache, with the key of the job that it belongs to."""
+    """Cached child, with the key of the job that it belongs to."""
 
     job: str
-    """As `controller.resources.key_of` makes it."""
+    """Key of the job, as `controller.resources.key_of` makes it."""
     view: V
 
 
 LARGEST_BODY: Final = 16 * 1024
-"""Bytes that are kept of a job: a larger one is asked for when it is looked at, so that none takes all the memory."""
+"""Maximum bytes of a cached job: a larger one is read when it is reconciled, so that none takes all the memory."""
 _COMPRESSED: Final = 8 * 1024
-"""Bytes from which a job is compressed."""
+"""Minimum bytes from which a job is compressed."""
 _LARGEST_TEXT: Final = 4096
-"""Bytes of a text in a pod's status; a kubelet takes no longer termination message."""
+"""Maximum bytes of a text in a pod's status; a kubelet takes no longer termination message."""
 
 
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
-    """A job in the cache: its JSON, decoded when it is looked at (as dicts, 5,000 of them would take 150 MB)."""
+    """Cached job: its JSON, decoded when it is reconciled (as dicts, 5,000 of them would take 150 MB)."""
 
     key: str
-    """`namespace/name`."""
+    """Key of the job: `namespace/name`."""
     body: bytes | None
-    """Its JSON, perhaps compressed, less what nobody here reads; None for a job that is too large to be kept."""
+    """JSON of the job, perhaps compressed, without unused fields; None for a job that is too large to be cached."""
 
     @property
     def raw(self) -> bytes | None:
-        """Its JSON; None where that has to be asked for."""
+        """JSON of the job; None where that has to be read from the server."""
         return zlib.decompress(self.body) if self.body is not None and self.body[:1] != b"{" else self.body
 
 
@@ -61,12 +62,16 @@ class _Owner(Wire, frozen=True):
 
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
     replica: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.REPLICA_ANNOTATION)
+    gang: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_ANNOTATION)
+    gang_member: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_MEMBER_ANNOTATION)
+    asks_for: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.ASKS_FOR_ANNOTATION)
 
 
 class _Meta(Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
     labels: dict[str, str] | None = None
     annotations: _Annotations | None = None
     owner_references: list[_Owner] | None = None
@@ -74,6 +79,12 @@ class _Meta(Wire, frozen=True):
     deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
     finalizers: list[str] | None = None
+
+
+class _Workload(Wire, frozen=True):
+    metadata: _Meta
+    spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
 
 
 class _PodSpec(Wire, frozen=True):
@@ -93,20 +104,21 @@ class _Object(Wire, frozen=True):
 
 
 _pods: Final = msgspec.json.Decoder(_Pod)
+_workloads: Final = msgspec.json.Decoder(_Workload)
 _objects: Final = msgspec.json.Decoder(_Object)
 _STOP: Final = 1
-"""The spec.activeDeadlineSeconds by which the controller stops a pod."""
+"""Value of spec.activeDeadlineSeconds by which the controller stops a pod."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def project_job(raw: msgspec.Raw) -> JobRecord:
-    """A job for the cache."""
+    """Return a job for the cache."""
     meta = _objects.decode(raw).metadata
     return JobRecord(f"{meta.namespace}/{meta.name}", _kept(raw))
 
 
 def _kept(raw: msgspec.Raw) -> bytes | None:
-    """What is kept of a job: without the notes of API server and kubectl, which may be the larger part of it."""
+    """Return the cached part of a job: without managedFields and kubectl's annotation, often the larger part."""
     job = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(job["metadata"], type=dict[str, msgspec.Raw])
     metadata.pop("managedFields", None)
@@ -121,24 +133,56 @@ def _kept(raw: msgspec.Raw) -> bytes | None:
 
 
 def project_service(raw: msgspec.Raw) -> Child[ServiceView] | None:
-    """A Service for the cache; None if no job controls it."""
+    """Return a Service for the cache; None if no job controls it."""
     return project_metadata(raw, ServiceView)
 
 
 def project_metadata(raw: msgspec.Raw, view: type[C]) -> Child[C] | None:
-    """A child of which only the metadata matter, for the cache; None if no job controls it."""
+    """Return a child of which only the metadata matter, for the cache; None if no job controls it."""
     meta = _objects.decode(raw).metadata
     job = _job_of(meta)
     if job is None:
         return None
     key, uid = job
-    return Child(key, view(name=meta.name, uid=meta.uid, owner_uid=uid, deleting=meta.deletion_timestamp is not None))
+    child = view(
+        name=meta.name,
+        uid=meta.uid,
+        owner_uid=uid,
+        deleting=meta.deletion_timestamp is not None,
+        fingerprint=meta.annotations.gang if meta.annotations is not None else "",
+        finalizers=tuple(map(sys.intern, meta.finalizers or ())),
+    )
+    return Child(key, child)
+
+
+def project_queue_workload(raw: msgspec.Raw) -> Child[QueueWorkload] | None:
+    """Return a Kueue Workload for the cache; None if no job controls it."""
+    workload = _workloads.decode(raw)
+    meta, status = workload.metadata, workload.status
+    job = _job_of(meta)
+    if job is None:
+        return None
+    admission = status.admission
+    view = QueueWorkload(
+        name=meta.name,
+        uid=meta.uid,
+        owner_uid=job[1],
+        deleting=meta.deletion_timestamp is not None,
+        resource_version=meta.resource_version,
+        asks_for=meta.annotations.asks_for if meta.annotations is not None else "",
+        active=workload.spec.active,
+        cluster_queue=admission.cluster_queue if admission is not None else "",
+        assignments=tuple(admission.pod_set_assignments or ()) if admission is not None else (),
+        checks=tuple(status.admission_checks or ()),
+        conditions=tuple(status.conditions or ()),
+    )
+    return Child(job[0], view)
 
 
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
-    """A pod for the cache; None if no job controls it, or nothing says which replica it is.
+    """Return a pod for the cache; None if no job controls it, or nothing says which replica it is.
 
-    That is its annotation, and only where another operator made it its labels: these are edited by hand.
+    Its annotation says so, and only where another operator created it its labels, which users edit.
     """
     pod = _pods.decode(raw)
     meta, status = pod.metadata, pod.status
@@ -173,7 +217,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         mislabelled=len(annotated) == 3 and not _is_labelled(labels, replica_type, index, attempt),
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
         deleted_at=_deleted_at(meta),
-        taken_at=_taken_at(meta, disrupted),
+        removal_requested_at=_removal_requested_at(meta, disrupted),
         stop_requested=pod.spec.active_deadline_seconds == _STOP,
         node_name=sys.intern(pod.spec.node_name),
         exit_code=ended.exit_code if ended else None,
@@ -185,6 +229,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         disruption=disrupted.reason if disrupted else "",
         unschedulable=shortened(next(waits, ""), _LARGEST_TEXT),
         scheduler_name=sys.intern(pod.spec.scheduler_name),
+        gang_member=sys.intern(meta.annotations.gang_member) if meta.annotations and not pod.spec.node_name else "",
         created_at=meta.creation_timestamp,
         waiting_reason=waiting.reason,
         waiting_message=shortened(waiting.message, _LARGEST_TEXT),
@@ -197,7 +242,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
 
 
 def owner_uid(child: Child[Any]) -> str:
-    """What children are indexed by."""
+    """Return the owner's uid, by which children are indexed."""
     uid: str = child.view.owner_uid
     return uid
 
@@ -211,7 +256,7 @@ def _is_labelled(labels: dict[str, str], replica_type: str, index: str, attempt:
 
 
 def _ended_without_container(status: PodStatus) -> datetime | None:
-    """When a pod ended that tells of no container: its containers are no longer ready since then."""
+    """Return when a pod without a container status ended: the time since which its containers are not ready."""
     if status.phase not in ("Succeeded", "Failed"):
         return None
     ends = (c.last_transition_time for c in status.conditions or () if (c.type, c.status) == ("Ready", "False"))
@@ -219,20 +264,20 @@ def _ended_without_container(status: PodStatus) -> datetime | None:
 
 
 def _deleted_at(meta: _Meta) -> datetime | None:
-    """When the deletion was asked for: its timestamp is the grace period later than the request."""
+    """Return when the deletion was requested: its timestamp is the grace period later than the request."""
     if meta.deletion_timestamp is None:
         return None
     return after(meta.deletion_timestamp, -(meta.deletion_grace_period_seconds or 0))
 
 
-def _taken_at(meta: _Meta, disrupted: Condition | None) -> datetime | None:
-    """When the pod was asked to go, by a deletion or a disruption."""
+def _removal_requested_at(meta: _Meta, disrupted: Condition | None) -> datetime | None:
+    """Return when the pod was deleted or disrupted, whichever came first."""
     asked = (_deleted_at(meta), disrupted.last_transition_time if disrupted is not None else None)
     return min((time for time in asked if time is not None), default=None)
 
 
 def _job_of(meta: _Meta) -> tuple[str, str] | None:
-    """The key and the uid of the job that controls a child."""
+    """Return the key and the uid of the job that controls a child."""
     for owner in meta.owner_references or ():
         if owner.controller and (resource := _resource(owner.api_version, owner.kind)) is not None:
             return sys.intern(key_of(resource, f"{meta.namespace}/{owner.name}")), sys.intern(owner.uid)

@@ -1,0 +1,91 @@
+"""The rows that a gang scheduler adds to the table of child kinds."""
+
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.controller.children.kind import ChildKind, Patch
+from mxnet_operator.controller.gangs.backend import GangBackend
+from mxnet_operator.controller.projection import Child, project_metadata
+from mxnet_operator.plan.actions import CreateChild
+from mxnet_operator.plan.gang import (
+    WORKLOADS,
+    CreateGangWorkload,
+    CreatePodGroup,
+    DeleteGangWorkload,
+    DeletePodGroup,
+    GangWorkloadView,
+    PodGroupView,
+    ReleasePodGroup,
+    gang_of,
+)
+
+_MESSAGE: Final = 1024
+"""Characters of a scheduler's words that are kept."""
+
+
+def child_kinds(backend: GangBackend) -> tuple[ChildKind, ...]:
+    """Return the rows of a gang's objects, in order of creation; only the group's row reports on pods."""
+    *workloads, _ = range(len(backend.resources))
+    return (*(_workload_kind(backend, index) for index in workloads), _group_kind(backend))
+
+
+def _workload_kind(backend: GangBackend, index: int) -> ChildKind:
+    def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
+        return _objects(backend, job)[index]
+
+    return ChildKind(
+        resource=backend.resources[index],
+        project=lambda raw: project_metadata(raw, GangWorkloadView),
+        create=CreateGangWorkload,
+        build=build,
+        end=(DeleteGangWorkload,),
+        rule=WORKLOADS,
+        needed=False,
+    )
+
+
+def _group_kind(backend: GangBackend) -> ChildKind:
+    def project(raw: msgspec.Raw) -> Child[PodGroupView] | None:
+        child = project_metadata(raw, PodGroupView)
+        if child is None:
+            return None
+        group = msgspec.json.decode(raw)
+        ready, says = backend.ready_for_pods(group), backend.describe(group)[:_MESSAGE]
+        return Child(child.job, msgspec.structs.replace(child.view, ready=ready, says=says))
+
+    def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
+        return _objects(backend, job)[-1]
+
+    def decorate(job: MXJob, pod: dict[str, Any]) -> dict[str, Any]:
+        gang = gang_of(job)
+        return pod if gang is None else backend.decorate(job, gang, pod)
+
+    def dropped(job: MXJob, stored: dict[str, Any]) -> str:
+        gang = gang_of(job)
+        return "" if gang is None else backend.dropped(job, gang, stored)
+
+    def dropped_of_pod(job: MXJob, stored: dict[str, Any]) -> str:
+        return "" if gang_of(job) is None else backend.dropped_of_pod(stored)
+
+    return ChildKind(
+        resource=backend.resources[-1],
+        project=project,
+        create=CreatePodGroup,
+        build=build,
+        end=(DeletePodGroup, ReleasePodGroup),
+        patch=lambda _job, _action: Patch({"metadata": {"finalizers": None}}),
+        rule=backend.rule,
+        needed=False,
+        decorate=decorate,
+        dropped=dropped,
+        dropped_of_pod=dropped_of_pod,
+    )
+
+
+def _objects(backend: GangBackend, job: MXJob) -> tuple[dict[str, Any], ...]:
+    gang = gang_of(job)
+    if gang is None:
+        raise ValueError(f"job {job.metadata.name} has no gang")
+    return backend.objects(job, gang)
