@@ -1,1 +1,1 @@
-"""A cluster in one process: API server, kubelet, and images as virtual environments."""
+"""Local cluster in one process: API server, kubelet, and images as virtual environments."""

@@ -1,4 +1,4 @@
-"""A certificate authority and a server certificate for one life of one local cluster."""
+"""Certificate authority and server certificate of a local cluster, new at each start."""
 
 import ssl
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import trustme
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """What the API server shows, and what a client must trust to believe it."""
+    """TLS identity of the API server: its certificate with key, and the CA that clients must trust."""
 
     context: ssl.SSLContext
     authority_pem: bytes
 
 
 def issue_identity() -> ServerIdentity:
-    """Make both anew; the authority's private key is never written and dies with the process."""
+    """Issue a CA and a server certificate; the CA's private key stays in memory."""
     authority = trustme.CA(organization_name="mxjob local cluster")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)

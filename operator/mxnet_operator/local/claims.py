@@ -1,4 +1,4 @@
-"""What a running cluster holds so that no other takes it: its home's lock, and its range of loopback addresses.
+"""Exclusive claims of a running cluster: the lock of its home, and its range of loopback addresses.
 
 Both are the kernel's to release, so a cluster that was killed leaves no stale claim.
 """
@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Self
 
 CLAIM_PORT = 19091
-"""Below the ephemeral range, so that nobody gets it by chance."""
+"""Port whose use claims a subnet; below the ephemeral range, so that no other process gets it by chance."""
 
 FIRST_SUBNET, LAST_SUBNET = 16, 254
-"""127.0.0.0/12 is left to the machine: name resolvers and the like listen on 127.0.0.1 and 127.0.0.53."""
+"""Second bytes of the subnets; 127.0.0.0/12 is left out, since name resolvers and others listen there."""
 
 
 class AlreadyRunningError(Exception):
-    """This home's cluster is running, or is just starting or stopping."""
+    """The cluster of this home is running, starting or stopping."""
 
     def __init__(self, pid: int | None) -> None:
         super().__init__(f"the local cluster is already running (pid {pid or 'unknown'})")
@@ -33,10 +33,10 @@ class NoFreeSubnetError(Exception):
 
 
 class HomeLock:
-    """An flock on `<home>/cluster/lock`, held from construction to `release`."""
+    """Exclusive flock on `<home>/cluster/lock`, held from construction to `release`."""
 
     def __init__(self, path: Path, *, patience: float = 0.5) -> None:
-        """Take the lock, or raise AlreadyRunningError; `patience` (seconds) outlasts a mere look by `lock_holder`."""
+        """Take the lock, or raise AlreadyRunningError after `patience` seconds, longer than `lock_holder` probes."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         give_up = time.monotonic() + patience
         while not _try_lock(self._descriptor, fcntl.LOCK_EX):
@@ -49,7 +49,7 @@ class HomeLock:
         os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
-        """Let go; the file stays, since unlinking it would let two processes lock two files of one name."""
+        """Release the lock; the file stays, since unlinking it would let two processes lock two files of one name."""
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -62,7 +62,7 @@ class HomeLock:
 
 
 def lock_holder(path: Path) -> int | None:
-    """The process id of the running cluster; None if none runs."""
+    """Return the process id of the running cluster; None if none runs."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -74,12 +74,12 @@ def lock_holder(path: Path) -> int | None:
 
 
 def claim_subnet(home: Path) -> tuple[str, socket.socket]:
-    """A /16 of loopback addresses such as "127.77" for this home, and the socket that keeps others off it.
+    """Claim a /16 of loopback addresses such as "127.77" for this home; returns it with the socket that holds it.
 
-    The same home gets the same range again unless another cluster, of any user, took it meanwhile.
+    A home gets its last range again unless another cluster, of any user, took it meanwhile.
 
     Raises:
-        NoFreeSubnetError: all are taken, or something listens on CLAIM_PORT of every address.
+        NoFreeSubnetError: all are taken, or a process listens on CLAIM_PORT of every address.
     """
     count = LAST_SUBNET - FIRST_SUBNET + 1
     start = int.from_bytes(hashlib.sha256(bytes(home)).digest()[:4], "big") % count

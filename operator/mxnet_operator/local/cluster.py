@@ -1,4 +1,4 @@
-"""A cluster: a control plane, and in this process the kubelet and the controller that it is given."""
+"""Local cluster: a control plane, and in this process the kubelet and the controller."""
 
 import asyncio
 import contextlib
@@ -22,12 +22,12 @@ from mxnet_operator.local.control_plane.programs import AbortedError
 from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
 from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.job_pages import JobPages
-from mxnet_operator.local.kubelet import Kubelet
+from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.state import ClusterState, last_state, write_state
 
 NODE = "local"
 LOCAL, KUBERNETES = "local", "kubernetes"
-"""Which control plane: our API server, or Kubernetes' own programs."""
+"""Names of the control planes: the in-memory API server, and the programs of Kubernetes."""
 
 Components = dict[asyncio.Task[Any], str]
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Controller(Protocol):
-    """What runs the jobs; it is handed in, since the rooms `local` and `controller` don't know each other."""
+    """Controller of the jobs, passed in because the packages `local` and `controller` don't import each other."""
 
     synced: asyncio.Event
 
@@ -45,17 +45,21 @@ class Controller(Protocol):
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What a user may choose; None: what this machine has."""
+    """Options of a local cluster; None stands for what this machine has."""
 
     cpus: float | None = None
     gpus: int | None = None
     control_plane: str = LOCAL
     legacy: bool = False
-    """Whether the kinds of the overlay `legacy` are installed as well."""
+    """Whether the CRDs of the overlay `legacy` are installed too."""
+    gpu_share: int = 1
+    """Containers that may share a GPU."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """Names and counts of further resources that the node offers."""
 
 
 class ComponentDiedError(Exception):
-    """A part of the cluster ended by itself, which none should: the cluster ends with it."""
+    """A component of the cluster ended unexpectedly, which ends the cluster."""
 
 
 async def run_cluster(
@@ -67,14 +71,14 @@ async def run_cluster(
     on_ready: Callable[[ClusterState], None],
     stop: asyncio.Event,
 ) -> None:
-    """Be the cluster of this home until `stop` is set, or a part of it dies.
+    """Run the cluster of this home until `stop` is set or a component dies.
 
-    `on_step` hears what is being done before `on_ready` is called. When this returns, no process that the cluster
-    started is left.
+    `on_step` is called with each step of the start, then `on_ready`. On return, every process that the cluster started
+    has ended.
 
     Raises:
         UnsafeHomeError, AlreadyRunningError, NoFreeSubnetError: it can't start here.
-        MissingProgramsError, ProgramError: the control plane's programs can't be had, or don't start.
+        MissingProgramsError, ProgramError: the control plane's programs are missing, or don't start.
         ComponentDiedError: with the reason as its cause.
     """
     files = make_cluster_folder(home)
@@ -97,6 +101,8 @@ async def run_cluster(
             node_name=NODE,
             cpus=options.cpus,
             gpus=options.gpus,
+            gpu_share=options.gpu_share,
+            resources=dict(options.resources),
             kubernetes=plane.kubelet_context,
         )
         plane.use_logs(kubelet.log_source)
@@ -151,7 +157,7 @@ def _node_is_ready(nodes: dict[str, object]) -> bool:
 
 
 async def _first(goal: Coroutine[Any, Any, None] | None, stop: asyncio.Event, components: Components) -> None:
-    """Wait for the goal or for `stop`, whichever comes first; a component that ends before is an error."""
+    """Wait for the goal or `stop`, whichever comes first; raise if a component ends before."""
     waited: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
     if goal is not None:
         waited.append(asyncio.create_task(goal))

@@ -1,4 +1,4 @@
-"""A cluster that runs in the background: started in a session of its own, found and stopped by its lock."""
+"""Local cluster in the background: started in a session of its own, found and stopped by its lock."""
 
 import contextlib
 import os
@@ -27,17 +27,17 @@ class StartFailedError(Exception):
 
 
 class Announcer:
-    """How the background process tells the one that started it how far it has come."""
+    """Pipe by which the background process reports its progress to the process that started it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def step(self, text: str) -> None:
-        """What is being done now."""
+        """Report the current step of the start."""
         self._write(f"{STEP}{text}")
 
     def ready(self) -> None:
-        """Ready; nothing will be said after it."""
+        """Report that the cluster is ready, and close the pipe."""
         self._write(READY)
         os.close(self._descriptor)
 
@@ -49,7 +49,7 @@ class Announcer:
 def start_detached(home: Path, command: Sequence[str], on_step: Callable[[str], None]) -> ClusterState:
     """Start `command` with `--announce DESCRIPTOR` in the background and wait until it is ready.
 
-    Interrupted, it ends the process again.
+    If interrupted, ends the process again.
 
     Raises:
         UnsafeHomeError: see `make_cluster_folder`.
@@ -92,7 +92,7 @@ def start_detached(home: Path, command: Sequence[str], on_step: Callable[[str], 
 
 
 def log_tail(files: ClusterFiles, lines: int = 20) -> str:
-    """The last lines of the log."""
+    """Read the last lines of the log."""
     with contextlib.suppress(OSError):
         return "\n".join(files.log.read_text("utf-8", "replace").splitlines()[-lines:])
     return ""
@@ -101,7 +101,7 @@ def log_tail(files: ClusterFiles, lines: int = 20) -> str:
 def stop(files: ClusterFiles) -> int | None:
     """Stop the home's cluster and wait until it has ended, its pods with it; returns its process id, if it ran.
 
-    One that doesn't end within half a minute is killed, and its reaper kills the pods.
+    A cluster that doesn't end within 30 seconds is killed; its reaper then kills the pods.
     """
     pid = lock_holder(files.lock)
     if pid is None:

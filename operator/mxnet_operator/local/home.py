@@ -1,4 +1,4 @@
-"""Where one user's local state lives, and how files that only they may read are made."""
+"""Folder of a user's local state, and private files in it."""
 
 import os
 import stat
@@ -11,63 +11,63 @@ HOME_VARIABLE = "MXJOB_HOME"
 
 
 class UnsafeHomeError(Exception):
-    """The folder for local state belongs to somebody else, or others may write into it or put another in its place."""
+    """The folder for local state belongs to another user, or others may write into it or replace it."""
 
 
 @dataclass(frozen=True)
 class ClusterFiles:
-    """The files of one local cluster, all under `<home>/cluster`."""
+    """Paths of one local cluster's files, all under `<home>/cluster`."""
 
     root: Path
 
     @property
     def lock(self) -> Path:
-        """Locked for as long as the cluster runs; holds the process id of who locked it last."""
+        """Lock file, locked while the cluster runs; contains the process id of the last holder."""
         return self.root / "lock"
 
     @property
     def state(self) -> Path:
-        """What the running cluster is (JSON), and what the next one should be like where it can."""
+        """State of the running cluster (JSON), whose ports the next one reuses where it can."""
         return self.root / "state.json"
 
     @property
     def kubeconfig(self) -> Path:
-        """Address, certificate authority and token, for any Kubernetes client."""
+        """Kubeconfig of the cluster."""
         return self.root / "kubeconfig"
 
     @property
     def log(self) -> Path:
-        """What a detached cluster has to say."""
+        """Log of a detached cluster."""
         return self.root / "cluster.log"
 
     @property
     def control_plane(self) -> Path:
-        """The files of Kubernetes' own programs, where they are the control plane."""
+        """Folder for the files of the programs of Kubernetes, where they are the control plane."""
         return self.root / "control-plane"
 
     @property
     def pods(self) -> Path:
-        """One folder per pod, the kubelet's."""
+        """The kubelet's folder, with a folder per pod."""
         return self.root / "pods"
 
 
 def mxjob_home() -> Path:
-    """The folder for all local state: $MXJOB_HOME, or the platform's place for a user's data."""
+    """Return the folder for all local state: $MXJOB_HOME, or the platform's folder for user data."""
     named = os.environ.get(HOME_VARIABLE)
     return Path(named).expanduser().absolute() if named else platformdirs.user_data_path("mxjob")
 
 
 def cluster_files(home: Path) -> ClusterFiles:
-    """The paths of this home's cluster; touches nothing."""
+    """Return the paths of this home's cluster, without touching them."""
     return ClusterFiles(home / "cluster")
 
 
 def make_cluster_folder(home: Path) -> ClusterFiles:
-    """Create the home and the cluster's folder for their owner only, or refuse.
+    """Create the home and the cluster's folder, accessible to their owner only.
 
     Raises:
-        UnsafeHomeError: the home is somebody else's, a link, or others may write into it or replace it; the cluster
-            starts processes, so whoever can swap its files could run code as its user.
+        UnsafeHomeError: the home is another user's, a link, or others may write into it or replace it; the cluster
+            starts processes, so anyone who can swap its files could run code as its user.
     """
     files = cluster_files(home)
     if home.is_symlink():
@@ -86,7 +86,7 @@ def make_cluster_folder(home: Path) -> ClusterFiles:
 
 
 def _replaceable(home: Path) -> str:
-    """How somebody else could swap the home, or a folder or link on the way to it; empty if nobody could.
+    """Describe how another user could replace the home, or a folder or link on its path; empty if none could.
 
     A folder's owner and group are trusted: administrators own what lies above a home, a container's user may be none
     of the image's, and a user's private group is often allowed to write.
@@ -110,7 +110,7 @@ def _replaceable(home: Path) -> str:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file by one that was never, not for a moment, readable by anybody but its owner."""
+    """Replace a file atomically by one that only its owner can ever read."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""The kubeconfig through which kubectl, Airflow, `mxjob`, the kubelet and the controller find the local cluster."""
+"""Kubeconfig of the local cluster, for kubectl, Airflow, `mxjob`, the kubelet and the controller."""
 
 import base64
 import json
@@ -6,8 +6,8 @@ import json
 CONTEXT = "mxjob-local"
 
 
-def kubeconfig(*, port: int, authority_pem: bytes, token: str) -> bytes:
-    """A kubeconfig with one context (JSON, which is YAML too)."""
+def kubeconfig(*, port: int, authority_pem: bytes, token: str, address: str = "127.0.0.1") -> bytes:
+    """Build a kubeconfig with one context (JSON, which is YAML too)."""
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -18,7 +18,7 @@ def kubeconfig(*, port: int, authority_pem: bytes, token: str) -> bytes:
                 {
                     "name": CONTEXT,
                     "cluster": {
-                        "server": f"https://127.0.0.1:{port}",
+                        "server": f"https://{address}:{port}",
                         "certificate-authority-data": base64.b64encode(authority_pem).decode(),
                     },
                 }

@@ -1,4 +1,4 @@
-"""What is known of a home's cluster from outside of it: whether it runs, where, and since when."""
+"""State of a home's cluster for other processes: whether it runs, where, and since when."""
 
 import os
 import time
@@ -12,41 +12,41 @@ from mxnet_operator.local.home import ClusterFiles, write_private
 
 
 class ClusterState(msgspec.Struct, frozen=True):
-    """Written by a cluster once it is ready; it stays behind, so that the next one takes the same port again."""
+    """State file, written once a cluster is ready; kept at its end, so that the next one reuses its port."""
 
     pid: int
     started_at: float
-    """Unix time."""
+    """Start of the cluster, as Unix time in seconds."""
     port: int
     subnet: str
     control_plane: str = "local"
-    """As in `ClusterOptions`."""
+    """Name of the control plane, as in `ClusterOptions`."""
     programs: tuple[int, ...] = ()
-    """The process ids of the control plane's programs, where it isn't in the cluster's own process."""
+    """Process ids of the control plane's programs; empty for the in-memory API server."""
     pages_port: int = 0
-    """Where the jobs' pages are served."""
+    """Port of the job pages."""
 
     @property
     def server(self) -> str:
-        """The API server's URL."""
+        """URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
 
 @dataclass(frozen=True)
 class ProcessUse:
-    """What a process has used so far."""
+    """Memory and CPU usage of a process."""
 
     resident_bytes: int
     cpu_seconds: float
 
 
 def write_state(files: ClusterFiles, state: ClusterState) -> None:
-    """Replace the state."""
+    """Replace the state file."""
     write_private(files.state, msgspec.json.encode(state))
 
 
 def last_state(files: ClusterFiles) -> ClusterState | None:
-    """The state that the last cluster of this home wrote, be it running or not."""
+    """Read the state of the last cluster of this home, running or not."""
     try:
         return msgspec.json.decode(files.state.read_bytes(), type=ClusterState)
     except (OSError, msgspec.DecodeError):
@@ -54,14 +54,14 @@ def last_state(files: ClusterFiles) -> ClusterState | None:
 
 
 def running_state(files: ClusterFiles) -> ClusterState | None:
-    """The state of the cluster that is up; None where none is, or it is still starting."""
+    """Read the state of the running cluster; None where none is ready."""
     pid = lock_holder(files.lock)
     state = last_state(files)
     return state if pid is not None and state is not None and state.pid == pid else None
 
 
 def process_use(pid: int) -> ProcessUse:
-    """What the kernel counts for a process.
+    """Read the memory and CPU usage of a process from the kernel.
 
     Raises:
         OSError: there is no such process.
@@ -73,5 +73,5 @@ def process_use(pid: int) -> ProcessUse:
 
 
 def uptime(state: ClusterState) -> float:
-    """Seconds since the cluster became ready."""
+    """Return the seconds since the cluster became ready."""
     return max(0.0, time.time() - state.started_at)

@@ -1,4 +1,4 @@
-"""An in-memory Kubernetes API server: what kubectl, controllers and Airflow need, in one process."""
+"""In-memory Kubernetes API server: the subset that kubectl, controllers and Airflow need."""
 
 from mxnet_operator.local.apiserver.logs import LogSource
 from mxnet_operator.local.apiserver.server import ApiServer

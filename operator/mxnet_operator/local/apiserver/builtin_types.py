@@ -1,17 +1,24 @@
-"""Kubernetes' own types as its API server decodes them (`api/builtin_types.py` lists their fields)."""
+"""Decoding of Kubernetes' built-in types as by kube-apiserver (`api/builtin_types.py` lists their fields)."""
 
 import re
 from typing import Any
 
 from mxnet_operator.api.builtin_types import types
+from mxnet_operator.api.quantities import quantity
+from mxnet_operator.local.apiserver.go_base64 import mistake_in
 from mxnet_operator.local.apiserver.json_values import Object
-from mxnet_operator.local.quantities import quantity
 
-_SCALARS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "bool": (bool,), "float": (int, float)}
+_SCALARS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bytes": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "float": (int, float),
+}
 
 
 class DecodeError(Exception):
-    """A body that can't be read as the type it should be, in the words of Go's decoders."""
+    """A body can't be decoded as its type; the message is in the words of Go's decoders."""
 
 
 def decode(kind: str, obj: Object) -> list[str]:
@@ -29,7 +36,7 @@ def decode(kind: str, obj: Object) -> list[str]:
 
 
 def _fits(expected: str, value: Any) -> bool:
-    """Whether the value holds what it should as it is: quick, since most do. Where not, `_walk` says or mends what."""
+    """Whether the value is valid as it is, a quick check that most values pass; else `_walk` reports or converts it."""
     if value is None or expected == "any":
         return True
     of = type(value)
@@ -43,11 +50,13 @@ def _fits(expected: str, value: Any) -> bool:
         return fields is not None and all(key in fields and _fits(fields[key], each) for key, each in value.items())
     if of is list:
         return expected[0] == "[" and all(_fits(expected[1:-1], each) for each in value)
+    if expected == "bytes":
+        return of is str and mistake_in(value) is None
     return expected in _SCALARS and of in _SCALARS[expected]
 
 
 def _walk(expected: str, value: Any, path: str, owner: str, unknown: list[str]) -> Any:
-    """`owner` is the type whose field `path` ends in."""
+    """Check and convert a value; `owner` is the type whose field `path` ends in."""
     if value is None or expected == "any":
         return value
     if expected == "quantity":
@@ -55,6 +64,10 @@ def _walk(expected: str, value: Any, path: str, owner: str, unknown: list[str]) 
     if expected == "int-or-string":
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise DecodeError(f"json: cannot unmarshal {_json_type(value)} into Go value of type int32")
+        return value
+    if expected == "bytes" and isinstance(value, str):
+        if (position := mistake_in(value)) is not None:
+            raise DecodeError(f"illegal base64 data at input byte {position}")
         return value
     if expected in _SCALARS:
         if not isinstance(value, _SCALARS[expected]) or (isinstance(value, bool) and expected != "bool"):
@@ -104,7 +117,14 @@ def _go_type(expected: str) -> str:
         return f"[]{_go_type(expected[1:-1])}"
     if expected[0] == "{":
         return f"map[string]{_go_type(expected[1:-1])}"
-    scalars = {"str": "string", "int": "int32", "bool": "bool", "float": "float64", "quantity": "resource.Quantity"}
+    scalars = {
+        "str": "string",
+        "bytes": "[]uint8",
+        "int": "int32",
+        "bool": "bool",
+        "float": "float64",
+        "quantity": "resource.Quantity",
+    }
     return scalars.get(expected, f"v1.{expected}")
 
 
@@ -114,7 +134,7 @@ def _json_type(value: Any) -> str:
 
 
 def open_api_schemas(kind: str) -> dict[str, Any]:
-    """The OpenAPI schemas of `kind` and of every type that it is made of, by name."""
+    """Build the OpenAPI schemas of `kind` and of every type that it contains, by name."""
     found: dict[str, Any] = {}
     waiting = [kind]
     while waiting:
@@ -133,5 +153,7 @@ def _schema(expected: str) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _schema(expected[1:-1])}
     if expected in types():
         return {"allOf": [{"$ref": f"#/components/schemas/{expected}"}]}
+    if expected == "bytes":
+        return {"type": "string", "format": "byte"}
     json_types = {"str": "string", "quantity": "string", "int": "integer", "bool": "boolean", "float": "number"}
     return {"type": json_types.get(expected, "object")}

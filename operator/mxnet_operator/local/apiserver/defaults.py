@@ -1,15 +1,32 @@
-"""The values that kube-apiserver fills into built-in objects when they are created."""
+"""Default values that kube-apiserver sets in built-in objects at creation."""
 
 from mxnet_operator.local.apiserver.json_values import Object, at
-from mxnet_operator.local.apiserver.resources import NAMESPACES, PODS, SERVICES, Resource
+from mxnet_operator.local.apiserver.keyed_objects import fill_in_secret
+from mxnet_operator.local.apiserver.priorities import fill_in_class
+from mxnet_operator.local.apiserver.resources import (
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    PRIORITY_CLASSES,
+    SECRETS,
+    SERVICES,
+    Resource,
+)
+from mxnet_operator.local.apiserver.volume_claims import fill_in_claim
 
 
 def fill_in(resource: Resource, obj: Object) -> None:
-    """Fill in, in place, what the object leaves open."""
+    """Set default values in an object, in place."""
     if resource is PODS:
         _pod(obj)
     elif resource is SERVICES:
         _service(obj)
+    elif resource is PRIORITY_CLASSES:
+        fill_in_class(obj)
+    elif resource is PERSISTENT_VOLUME_CLAIMS:
+        fill_in_claim(obj)
+    elif resource is SECRETS:
+        fill_in_secret(obj)
     elif resource is NAMESPACES:
         name = obj["metadata"].get("name", "")
         obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
@@ -17,11 +34,13 @@ def fill_in(resource: Resource, obj: Object) -> None:
 
 
 def initial_status(resource: Resource, obj: Object) -> Object | None:
-    """The status of a new object: whatever the request says, it is the server's to set."""
+    """Return the status of a new object, which the server sets whatever the request has."""
     if resource is PODS:
         return {"phase": "Pending", "qosClass": _qos_class(obj)}
     if resource is NAMESPACES:
         return {"phase": "Active"}
+    if resource is PERSISTENT_VOLUME_CLAIMS:
+        return {"phase": "Pending"}
     if resource is SERVICES:
         return {"loadBalancer": {}}
     return None

@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions and resources there are, in the plain and in the aggregated form."""
+"""Discovery documents of groups, versions and resources, in the plain and the aggregated format."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ _SUBRESOURCES = {
 
 
 def version() -> Object:
-    """The body of /version."""
+    """Build the body of /version."""
     major, minor, _ = GIT_VERSION.removeprefix("v").split(".", 2)
     return {
         "major": major,
@@ -30,24 +30,24 @@ def version() -> Object:
 
 
 def core_versions() -> Object:
-    """The body of /api."""
+    """Build the body of /api."""
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
 def group_list(catalog: Catalog) -> Object:
-    """The body of /apis."""
+    """Build the body of /apis."""
     groups = [group(catalog, name) for name in catalog.groups() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def group(catalog: Catalog, name: str) -> Object:
-    """The body of /apis/<group>."""
+    """Build the body of /apis/<group>."""
     versions = [{"groupVersion": f"{name}/{each}", "version": each} for each in catalog.groups()[name]]
     return {"kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
 def resource_list(catalog: Catalog, group_name: str, version_name: str) -> Object:
-    """The body of /api/v1 and /apis/<group>/<version>."""
+    """Build the body of /api/v1 and /apis/<group>/<version>."""
     listed: list[Object] = []
     for resource in catalog.served(group_name, version_name):
         names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
@@ -77,7 +77,7 @@ def resource_list(catalog: Catalog, group_name: str, version_name: str) -> Objec
 
 
 def aggregated(catalog: Catalog, groups: Iterable[str], api_version: str) -> Object:
-    """Everything about those groups in one answer (apidiscovery.k8s.io, `api_version` v2 or v2beta1)."""
+    """Build the aggregated discovery of those groups (apidiscovery.k8s.io, `api_version` v2 or v2beta1)."""
     served = catalog.groups()
     items = [
         {

@@ -1,4 +1,4 @@
-"""The URLs that tell about the server itself: health, version, discovery and OpenAPI."""
+"""Documents about the server itself: health, version, discovery and OpenAPI."""
 
 import hashlib
 import re
@@ -16,14 +16,14 @@ _AGGREGATED = re.compile(r"application/json;g=apidiscovery\.k8s\.io;v=(v2|v2beta
 
 
 class Documents:
-    """The documents, each made when it is first asked for: what is served never changes."""
+    """Documents about the server, each built at its first request and cached, since resources never change."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._made: dict[str, bytes] = {}
 
     def answer(self, request: web.Request) -> web.Response | None:
-        """The document at the request's path; None where there is none."""
+        """Respond with the document at the request's path; None where there is none."""
         path = request.path.rstrip("/")
         aggregated = _AGGREGATED.search(request.headers.get("Accept", "").replace(" ", ""))
         if aggregated and path in ("/api", "/apis"):

@@ -1,10 +1,10 @@
-"""Ages as kubectl writes them: the two units that say enough."""
+"""Ages as kubectl prints them, in at most two units."""
 
 from datetime import datetime
 
 
 def age(since: str | None, now: datetime) -> str:
-    """The time from a timestamp to now, as apimachinery's duration.HumanDuration; `<unknown>` where there is none."""
+    """Format the age of a timestamp as apimachinery's duration.HumanDuration; `<unknown>` where there is none."""
     if not since:
         return "<unknown>"
     seconds = int((now - datetime.fromisoformat(since)).total_seconds())

@@ -1,6 +1,6 @@
-"""What happens to an object when what it belongs to goes: owner references, and the contents of a namespace.
+"""Garbage collection by owner references, and deletion of the contents of a namespace.
 
-The collector reacts to changes only: `observe` notes what to look at, `run` does the work. Between the two, dependents
+The collector reacts to changes only: `observe` queues what to check, `run` does the work. Between the two, dependents
 outlive their owner, as they do for a while in a real cluster.
 """
 
@@ -18,11 +18,11 @@ Place = tuple[Key, Name]
 
 
 class GarbageCollector:
-    """Deletes dependents whose owners are gone, finishes foreground and orphaning deletes, empties namespaces.
+    """Garbage collector: deletes orphans, completes foreground and orphaning deletions, empties namespaces.
 
     Args:
         store: Where the objects are.
-        wake: Called when there is something for `run` to do.
+        wake: Called when there is work for `run`.
     """
 
     def __init__(self, store: Store, wake: Callable[[], None] = lambda: None) -> None:
@@ -38,7 +38,7 @@ class GarbageCollector:
         store.storage.observe(self._observe)
 
     def run(self) -> int:
-        """Do what is to be done now; returns how many objects were looked at."""
+        """Process the queued objects; returns their number."""
         looked_at = 0
         while self._dirty:
             place = next(iter(self._dirty))

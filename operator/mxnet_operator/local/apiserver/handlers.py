@@ -1,4 +1,4 @@
-"""HTTP for the verbs: a request read, its answer written, and the two answers that go on: watches and logs."""
+"""HTTP handlers of the verbs: read a request, write its response, stream watches and logs."""
 
 import asyncio
 import contextlib
@@ -22,11 +22,11 @@ from mxnet_operator.local.apiserver.watch import watch
 _log = logging.getLogger(__name__)
 
 WRITE_SECONDS = 60.0
-"""How long a client may leave what is sent to it unread, before its connection is cut."""
+"""Seconds that a client may leave its response unread before its connection is closed."""
 
 
 class Handlers:
-    """What is asked of one store over HTTP."""
+    """HTTP handlers of one store."""
 
     def __init__(self, store: Store, log_source: LogSource | None) -> None:
         self.log_source = log_source
@@ -39,7 +39,7 @@ class Handlers:
         self._closing.set()
 
     async def handle(self, request: web.Request, target: Target) -> web.StreamResponse:
-        """Do what the request asks of its target."""
+        """Handle a request to its target."""
         if target.subresource == "log":
             allow(request.method == "GET")
             return await self._log(request, target)
@@ -97,12 +97,12 @@ class Handlers:
 
 
 def json_response(value: Any, code: int = 200) -> web.Response:
-    """A value as the answer to a request."""
+    """Build a JSON response."""
     return web.Response(body=msgspec.json.encode(value), status=code, content_type="application/json")
 
 
 async def _read(request: web.Request) -> Request:
-    """The request with its body.
+    """Read a request with its body.
 
     Raises:
         StatusError: 413 where that is too large.
@@ -123,7 +123,7 @@ def _response(answer: Answer) -> web.Response:
 
 
 async def _write(request: web.Request, response: web.StreamResponse, data: bytes) -> bool:
-    """Send a piece of a stream; False where the client is gone, or stopped reading and has been cut off."""
+    """Send a chunk of a stream; false where the client is gone, or was disconnected because it stopped reading."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):
             await response.write(data)

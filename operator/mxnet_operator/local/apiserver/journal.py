@@ -1,4 +1,4 @@
-"""What has changed, in order: the bounded history that watches read, and lists of the past are rebuilt from."""
+"""Bounded history of changes, for watches and for lists at an earlier resourceVersion."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write: the object before (None: it was created) and after (None: it was removed)."""
+    """Change of one object: before (None: it was created) and after (None: it was removed)."""
 
     revision: int
     resource: Key
@@ -21,14 +21,14 @@ class Change:
 
     @property
     def object(self) -> Object:
-        """The object that the write was about."""
+        """The changed object."""
         found = self.after if self.after is not None else self.before
         assert found is not None  # noqa: S101  # a change is of something
         return found
 
 
 class Journal:
-    """The latest changes of one resource; older ones are forgotten, and `oldest` says how far back it reaches."""
+    """Latest changes of one resource; older ones are dropped, and `oldest` is the first revision that is covered."""
 
     def __init__(self, first_revision: int, limit: int) -> None:
         self.oldest = first_revision
@@ -37,7 +37,7 @@ class Journal:
         self._listeners: set[Callable[[], None]] = set()
 
     def append(self, change: Change) -> None:
-        """Record a change and wake who waits for one."""
+        """Record a change and notify the listeners."""
         self._changes.append(change)
         if len(self._changes) > self._limit:
             self.oldest = self._changes.popleft().revision
@@ -45,17 +45,17 @@ class Journal:
             listener()
 
     def since(self, revision: int) -> list[Change]:
-        """The changes after `revision`, the first of them first."""
+        """Return the changes after `revision`, oldest first."""
         return list(self.backwards(revision))[::-1]
 
     def backwards(self, revision: int) -> Iterator[Change]:
-        """The changes after `revision`, the last of them first."""
+        """Iterate over the changes after `revision`, latest first."""
         for change in reversed(self._changes):
             if change.revision <= revision:
                 return
             yield change
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after each change, until the function returned is called."""
+        """Call `listener` after each change, until the returned function is called."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)

@@ -1,4 +1,4 @@
-"""JSON as Python values: copying it, and comparing it as JSON does."""
+"""Operations on JSON values: copy, remove nulls, look up a path."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ Object = dict[str, Any]
 
 
 def clone(value: Any) -> Any:
-    """A copy that shares nothing mutable; many times faster than copy.deepcopy."""
+    """Copy a JSON value deeply, many times faster than copy.deepcopy."""
     if isinstance(value, dict):
         return {key: clone(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -15,7 +15,7 @@ def clone(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy without the fields that are null: the built-in types take null for absent."""
+    """Copy a JSON value without null fields, since the built-in types take null for absent."""
     if isinstance(value, dict):
         return {key: without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
@@ -24,7 +24,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def at(value: Any, *path: str | int, default: Any = None) -> Any:
-    """The value at a path of keys, or `default` where anything on the way is missing or null."""
+    """Return the value at a path of keys, or `default` where any step is missing or null."""
     for part in path:
         try:
             value = value[part]

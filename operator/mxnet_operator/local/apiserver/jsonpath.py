@@ -1,4 +1,4 @@
-"""The JSONPath of printer columns: fields, indexes, slices, and filters by equality.
+"""JSONPath of printer columns: fields, indexes, slices, and filters by equality.
 
 As in https://kubernetes.io/docs/reference/kubectl/jsonpath/, without unions, recursion and functions.
 """
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 
 def find(path: str, value: Any) -> list[Any]:
-    """Every value at `path` (`.status.conditions[-1:].type`); none where something on the way is missing."""
+    """Find every value at `path` (`.status.conditions[-1:].type`); none where a step is missing."""
     found = [value]
     for step in _steps(path):
         found = step(found)

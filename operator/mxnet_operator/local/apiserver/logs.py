@@ -1,4 +1,4 @@
-"""Container logs: the question put to whoever has them, and the checks that the API server makes first."""
+"""Container logs: their source, and the API server's checks of a request."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _LOG_OPTIONS = replace(PODS, kind="PodLogOptions")
 
 
 class LogSource(Protocol):
-    """Whoever has the logs of containers: the kubelet."""
+    """Source of container logs, such as the kubelet."""
 
     def open(
         self,
@@ -32,20 +32,20 @@ class LogSource(Protocol):
         previous: bool,
         limit_bytes: int | None,
     ) -> AsyncIterator[bytes]:
-        """The log in pieces; with `follow` until the container ends. Times: seconds, RFC 3339."""
+        """Yield the log in chunks, with `follow` until the container ends; times in seconds or RFC 3339."""
         ...
 
 
 @dataclass(frozen=True)
 class LogRequest:
-    """One container's log, and how much of it."""
+    """Request for a container's log."""
 
     container: str
     options: Mapping[str, Any]
 
 
 def log_request(pod: Object, query: Mapping[str, str]) -> LogRequest:
-    """What a request for a pod's log asks for.
+    """Parse a request for a pod's log.
 
     Raises:
         StatusError: 400 where it names no container of the pod, or doesn't say which of several; 422 where a number is

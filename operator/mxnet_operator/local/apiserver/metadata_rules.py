@@ -1,4 +1,4 @@
-"""What every object's metadata must be: names, labels, annotations and owners, in kube-apiserver's words."""
+"""Validation of object metadata: names, labels, annotations and owners, with kube-apiserver's messages."""
 
 import json
 import re
@@ -26,17 +26,17 @@ _LABEL_1035_RULE = (
 
 
 def is_dns_label(text: str) -> bool:
-    """Whether `text` can name a container, a port or a namespace."""
+    """Whether `text` is a valid name of a container, a port or a namespace."""
     return len(text) <= 63 and _LABEL.fullmatch(text) is not None
 
 
 def dns_label_error(path: str, text: str) -> FieldError:
-    """What is said of a name that isn't a DNS label."""
+    """Build the error for a name that isn't a DNS label."""
     return invalid(path, text, _LABEL_RULE)
 
 
 def metadata_errors(resource: Resource, obj: Object) -> Iterator[FieldError]:
-    """The mistakes in an object's metadata."""
+    """Validate an object's metadata."""
     metadata = obj["metadata"]
     yield from _name_errors(resource, metadata.get("name", ""))
     yield from label_errors(metadata.get("labels") or {}, "metadata.labels")

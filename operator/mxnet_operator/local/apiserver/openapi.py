@@ -1,4 +1,4 @@
-"""OpenAPI v3: the little that makes kubectl leave validation to the server, and what `kubectl explain` reads."""
+"""OpenAPI v3: enough for `kubectl explain`, and for kubectl to leave validation to the server."""
 
 import hashlib
 
@@ -13,7 +13,7 @@ _FIELD_VALIDATION = {"name": "fieldValidation", "in": "query", "schema": {"type"
 
 
 def index(catalog: Catalog) -> Object:
-    """The body of /openapi/v3: where each group version's document is, and its hash."""
+    """Build the body of /openapi/v3: the URL and hash of each group version's document."""
     paths: Object = {}
     for group, versions in catalog.groups().items():
         for version in versions:
@@ -25,7 +25,7 @@ def index(catalog: Catalog) -> Object:
 
 
 def document(catalog: Catalog, group: str, version: str) -> Object:
-    """The OpenAPI document of one group version."""
+    """Build the OpenAPI document of one group version."""
     paths: Object = {}
     schemas: Object = {}
     for resource in catalog.served(group, version):

@@ -1,4 +1,4 @@
-"""Lists: of now or of a moment past, whole or in pages that all show the same moment."""
+"""Lists at the current or an earlier revision, whole or in pages of one revision."""
 
 import base64
 import binascii
@@ -31,17 +31,17 @@ _OLD_CONTINUE = (
 
 @dataclass(frozen=True)
 class Page:
-    """Some objects of a list, in order, and the list's own metadata."""
+    """Page of a list: its objects in order, and the list's metadata."""
 
     items: list[Object]
     metadata: Object
 
 
 def parse_revision(text: str) -> int:
-    """The revision that a resourceVersion parameter means; 0 for "" and "0".
+    """Parse a resourceVersion parameter; 0 for "" and "0".
 
     Raises:
-        StatusError: 400 where it is no number.
+        StatusError: 400 where it is not a number.
     """
     if not text:
         return 0
@@ -51,10 +51,10 @@ def parse_revision(text: str) -> int:
 
 
 def read_page(store: Store, resource: Resource, namespace: str, selector: Selector, query: Mapping[str, str]) -> Page:
-    """The list that a request asks for by `limit`, `continue`, `resourceVersion` and `resourceVersionMatch`.
+    """Read the list for a request's `limit`, `continue`, `resourceVersion` and `resourceVersionMatch`.
 
     Raises:
-        StatusError: 400, 410 (the moment is no longer known), 422 or 504 (it hasn't come yet).
+        StatusError: 400, 410 (the revision is too old), 422 or 504 (the revision is in the future).
     """
     limit_text = query.get("limit", "") or "0"
     if not limit_text.isdigit():

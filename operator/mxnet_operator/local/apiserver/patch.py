@@ -1,4 +1,4 @@
-"""The ways to patch an object: JSON merge patch, JSON patch, and strategic merge patch for the built-in types."""
+"""Patches of objects: JSON merge patch, JSON patch, and strategic merge patch for the built-in types."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import jsonpatch
 import jsonpointer
 
+from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.local.apiserver.json_values import Object, clone
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.statuses import StatusError, bad_request, unsupported_media_type
-from mxnet_operator.local.apiserver.strategic_merge import strategic_merge
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -17,7 +17,7 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
 def patcher(resource: Resource, media_type: str) -> Callable[[Object, Any], Object]:
-    """The function that applies a patch of that type; neither argument is changed by it.
+    """Return the function that applies a patch of that type, without changing its arguments.
 
     Raises:
         StatusError: 415 for a type that isn't served: server-side apply, and strategic merge of custom resources.
@@ -49,7 +49,10 @@ def _merge_patch(obj: Object, patch: Any) -> Object:
 
 
 def _strategic_merge_patch(obj: Object, patch: Any) -> Object:
-    return _object(strategic_merge(obj, _object(patch)))
+    try:
+        return _object(strategic_merge(obj, _object(patch)))
+    except MergeKeyError as error:
+        raise bad_request(str(error)) from error
 
 
 def _object(value: Any) -> Object:
@@ -61,7 +64,7 @@ def _object(value: Any) -> Object:
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """RFC 7396: null removes, objects merge, everything else replaces."""
+    """Apply a JSON merge patch (RFC 7396): null removes, objects merge, other values replace."""
     if not isinstance(patch, dict):
         return clone(patch)
     result = dict(target) if isinstance(target, dict) else {}

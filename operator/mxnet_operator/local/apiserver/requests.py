@@ -1,4 +1,4 @@
-"""What a request says: its body, and the options in its query."""
+"""Parsing of requests: the body, and the options in the query."""
 
 import random
 from collections.abc import Mapping
@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from mxnet_operator.local.apiserver import protobuf
 from mxnet_operator.local.apiserver.json_values import at
 from mxnet_operator.local.apiserver.paging import parse_revision
+from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.routing import Target
 from mxnet_operator.local.apiserver.selectors import Selector, both, field_selector, label_selector
 from mxnet_operator.local.apiserver.statuses import (
@@ -22,38 +24,38 @@ from mxnet_operator.local.apiserver.store import DeleteOptions
 from mxnet_operator.local.apiserver.watch import WatchOptions
 
 BODY_LIMIT = 3 * 1024 * 1024
-"""Bytes; as kube-apiserver."""
+"""Largest request body in bytes, as in kube-apiserver."""
 
 _JSON = "application/json"
 _WATCH_SECONDS = 1800.0
 
 
 def truth(text: str | None) -> bool:
-    """A boolean query parameter: Go clients send `true`, Python ones `True`."""
+    """Parse a boolean query parameter: Go clients send `true`, Python clients `True`."""
     return text is not None and text.lower() not in ("false", "0")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request with all of its body, however it came: over HTTP, or from within the process."""
+    """Request with its whole body, over HTTP or from within the process."""
 
     method: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
-    """By their usual spelling, `Content-Type`."""
+    """Headers by their canonical name, such as `Content-Type`."""
     body: bytes = b""
 
 
 def media_type(request: Request) -> str:
-    """The type of the body; JSON where the client doesn't say."""
+    """Return the media type of the body; JSON by default."""
     return request.headers.get("Content-Type", "").partition(";")[0].strip().lower() or _JSON
 
 
 def read_json(request: Request, accepted: str = _JSON) -> Any:
-    """The body as a value.
+    """Decode the body.
 
     Raises:
-        StatusError: 400 where it isn't JSON, 415 where it says it is something else.
+        StatusError: 400 where it isn't JSON, 415 for another media type.
     """
     if media_type(request) != accepted:
         raise unsupported_media_type((accepted,))
@@ -63,14 +65,30 @@ def read_json(request: Request, accepted: str = _JSON) -> Any:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
+def read_object(request: Request, resource: Resource) -> Any:
+    """Decode the body of a creation or an update: JSON, or protobuf for a few built-in kinds.
+
+    Raises:
+        StatusError: 400 where it can't be decoded, 415 for another media type or kind.
+    """
+    if resource.custom or media_type(request) != protobuf.MEDIA_TYPE:
+        return read_json(request)
+    try:
+        return protobuf.read_object(request.body)
+    except protobuf.ProtobufError as error:
+        raise bad_request(f"couldn't get version/kind; protobuf error: {error}") from error
+    except protobuf.UnsupportedKindError as error:
+        raise unsupported_media_type((_JSON,)) from error
+
+
 def options_kind(request: Request) -> str:
-    """The kind of the options that a request's query makes up."""
+    """Return the kind of the options in a request's query, such as CreateOptions."""
     kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
     return kinds.get(request.method, "ListOptions")
 
 
 def is_dry_run(request: Request) -> bool:
-    """Whether nothing is to be stored.
+    """Whether the request is a dry run.
 
     Raises:
         StatusError: 422 for any value but `All`.
@@ -82,13 +100,13 @@ def is_dry_run(request: Request) -> bool:
 
 
 def object_selector(target: Target, query: Mapping[str, str]) -> Selector:
-    """What the request's label and field selectors match."""
+    """Build the selector from the request's label and field selectors."""
     labels = label_selector(query.get("labelSelector", ""))
     return both(labels, field_selector(query.get("fieldSelector", ""), target.resource))
 
 
 def delete_options(request: Request) -> DeleteOptions:
-    """How to delete, from the body (often without kind, often missing) and the query.
+    """Parse DeleteOptions from the body (often without kind, often missing) and the query.
 
     Raises:
         StatusError: 400 where something is of the wrong type, 422 for an unknown propagation policy.
@@ -115,10 +133,10 @@ def delete_options(request: Request) -> DeleteOptions:
 
 
 def watch_options(target: Target, query: Mapping[str, str]) -> WatchOptions:
-    """What to watch.
+    """Parse the options of a watch.
 
     Raises:
-        StatusError: 400 or 422 where the options make no sense, alone or together.
+        StatusError: 400 or 422 where the options are invalid, alone or together.
     """
     bookmarks = truth(query.get("allowWatchBookmarks"))
     send_initial = query.get("sendInitialEvents")

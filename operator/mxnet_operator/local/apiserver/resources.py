@@ -1,4 +1,4 @@
-"""What the API server serves: its built-in resources, and those that CustomResourceDefinitions add."""
+"""Resources of the API server: built-in ones, and those of CustomResourceDefinitions."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ WRITE = READ | {"create", "update", "patch", "delete", "deletecollection"}
 _VERSION = re.compile(r"v(?P<major>\d+)(?:(?P<stage>alpha|beta)(?P<minor>\d+))?")
 
 Key = tuple[str, str]
-"""What identifies a stored resource whatever the version it is served in: (group, plural)."""
+"""Identity of a resource in the store, common to all of its versions: (group, plural)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """One resource as served in one version of its group."""
+    """Resource in one version of its group."""
 
     group: str
     version: str
@@ -32,45 +32,45 @@ class Resource:
     schema: Mapping[str, Any] | None = None
     columns: Sequence[Mapping[str, Any]] = ()
     fields: tuple[str, ...] = ()
-    """Paths that a field selector may name, beside metadata.name and metadata.namespace."""
+    """Fields that a field selector may use, besides metadata.name and metadata.namespace."""
 
     @property
     def key(self) -> Key:
-        """The resource's identity in the store."""
+        """Identity of the resource in the store."""
         return (self.group, self.plural)
 
     @property
     def api_version(self) -> str:
-        """As written in manifests: `v1`, `kubeflow.org/v1`."""
+        """API version as in manifests: `v1`, `kubeflow.org/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def qualified_name(self) -> str:
-        """As written in refusals: `pods`, `mxjobs.kubeflow.org`."""
+        """Name of the resource in error messages: `pods`, `mxjobs.kubeflow.org`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def qualified_kind(self) -> str:
-        """As written in refusals of objects: `Pod`, `MXJob.kubeflow.org`."""
+        """Kind in error messages about objects: `Pod`, `MXJob.kubeflow.org`."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
     def list_kind(self) -> str:
-        """The kind of a list of it."""
+        """Kind of a list of the resource."""
         return f"{self.kind}List"
 
     @property
     def singular(self) -> str:
-        """The name that people use for one."""
+        """Singular name of the resource."""
         return self.kind.lower()
 
     @property
     def has_status(self) -> bool:
-        """Whether status is written apart from the rest."""
+        """Whether the resource has the subresource status."""
         return "status" in self.subresources
 
     def present(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """`obj`, as this version of the resource shows it. All versions share one schema: only apiVersion differs."""
+        """Convert `obj` to this version of the resource; versions differ only in apiVersion."""
         return obj if obj.get("apiVersion") == self.api_version else {**obj, "apiVersion": self.api_version}
 
 
@@ -115,8 +115,13 @@ SERVICES = Resource(
     "", "v1", "services", "Service", True, ("svc",), ("all",), _STATUS, fields=("spec.clusterIP", "spec.type")
 )
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", True, ("cm",))
+SECRETS = Resource("", "v1", "secrets", "Secret", True, fields=("type",))
+PERSISTENT_VOLUME_CLAIMS = Resource(
+    "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, ("pvc",), (), _STATUS
+)
 EVENTS = Resource("", "v1", "events", "Event", True, ("ev",), fields=_EVENT_FIELDS)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",))
 CUSTOM_RESOURCE_DEFINITIONS = Resource(
     "apiextensions.k8s.io",
     "v1",
@@ -141,15 +146,18 @@ BUILT_IN = (
     PODS,
     SERVICES,
     CONFIG_MAPS,
+    SECRETS,
+    PERSISTENT_VOLUME_CLAIMS,
     EVENTS,
     LEASES,
+    PRIORITY_CLASSES,
     CUSTOM_RESOURCE_DEFINITIONS,
     ACCESS_REVIEWS,
 )
 
 
 def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
-    """The resources of a CustomResourceDefinition manifest, one for each served version."""
+    """Build the resources of a CustomResourceDefinition manifest, one for each served version."""
     spec, names = crd["spec"], crd["spec"]["names"]
     return [
         Resource(
@@ -173,7 +181,7 @@ def from_definition(crd: Mapping[str, Any]) -> list[Resource]:
 
 
 def _precedence(version: str) -> tuple[bool, str, int, int]:
-    """What orders versions as Kubernetes does: v10 over v2 over v1 over v1beta2 over v1alpha1."""
+    """Return a key that sorts versions as Kubernetes does: v10 over v2 over v1 over v1beta2 over v1alpha1."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (False, "", 0, 0)
@@ -182,7 +190,7 @@ def _precedence(version: str) -> tuple[bool, str, int, int]:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Every resource served, by the parts of its URL."""
+    """Catalog of the served resources, by the parts of their URLs."""
 
     resources: tuple[Resource, ...]
     definitions: tuple[Mapping[str, Any], ...] = ()
@@ -190,24 +198,24 @@ class Catalog:
 
     @classmethod
     def of(cls, crds: Iterable[Mapping[str, Any]]) -> "Catalog":
-        """The built-in resources and those of `crds`."""
+        """Build the catalog of the built-in resources and those of `crds`."""
         definitions = tuple(crds)
         resources = BUILT_IN + tuple(each for crd in definitions for each in from_definition(crd))
         return cls(resources, definitions, {(r.group, r.version, r.plural): r for r in resources})
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource at that URL."""
+        """Find the resource of a group, version and plural name."""
         return self.by_path.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The resource that a manifest's apiVersion and kind mean."""
+        """Find the resource of a manifest's apiVersion and kind."""
         return next((r for r in self.resources if (r.api_version, r.kind) == (api_version, kind)), None)
 
     def groups(self) -> dict[str, list[str]]:
-        """Each group's versions, the preferred one first, the core group under the empty name.
+        """List the versions of each group, the preferred one first; the core group has the empty name.
 
-        The groups of CRDs come by name, as on the real server: of those that have a resource of one plural, clients
-        take the first for the one that is meant.
+        The groups of CRDs are sorted by name, as on the real server: clients resolve a plural name that several groups
+        have to the first of them.
         """
         groups: dict[str, set[str]] = {}
         for resource in self.resources:
@@ -217,5 +225,5 @@ class Catalog:
         return {name: sorted(groups[name], key=_precedence, reverse=True) for name in ordered}
 
     def served(self, group: str, version: str) -> list[Resource]:
-        """The resources of one version of a group."""
+        """List the resources of one version of a group."""
         return [r for r in self.resources if (r.group, r.version) == (group, version)]

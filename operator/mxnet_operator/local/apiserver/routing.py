@@ -1,4 +1,4 @@
-"""Which resource a URL means: /api/v1/namespaces/a/pods/b/log and its kin."""
+"""Routing of URLs such as /api/v1/namespaces/a/pods/b/log to resources."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from mxnet_operator.local.apiserver.statuses import StatusError, not_found, noth
 
 @dataclass(frozen=True)
 class Target:
-    """A resource, or an object of it, or a part of that object."""
+    """Target of a request: a resource, one of its objects, or a subresource of the object."""
 
     resource: Resource
     namespace: str = ""
@@ -17,7 +17,7 @@ class Target:
 
 
 def find_target(catalog: Catalog, path: str) -> Target | None:
-    """What the path means; None where the server has nothing there."""
+    """Find the target of a path; None where there is none."""
     match path.strip("/").split("/"):
         case ["api", version, *rest]:
             group = ""
@@ -42,7 +42,7 @@ def find_target(catalog: Catalog, path: str) -> Target | None:
 
 
 def no_target(catalog: Catalog, path: str) -> StatusError | None:
-    """How a path that means nothing is refused; None where not even its group is known."""
+    """Build the error for a path without a target; None where its group is unknown."""
     match path.strip("/").split("/"):
         case ["api", version, _, *_]:
             group = ""

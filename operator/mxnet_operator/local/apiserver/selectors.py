@@ -1,4 +1,4 @@
-"""Label and field selectors: their grammar, and whether an object matches."""
+"""Label and field selectors: parsing and matching."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,12 +25,12 @@ _REQUIREMENT = re.compile(
 
 
 def everything(_: Object) -> bool:
-    """The selector of an empty string."""
+    """Match every object, as the empty selector does."""
     return True
 
 
 def label_selector(text: str) -> Selector:
-    """A selector such as `app=x,tier in (a,b),!gone,n>3`.
+    """Parse a label selector such as `app=x,tier in (a,b),!gone,n>3`.
 
     Raises:
         StatusError: 400, where the text isn't one.
@@ -88,7 +88,7 @@ def _compare(text: str | None, operator: str, bound: int) -> bool:
 
 
 def field_selector(text: str, resource: Resource) -> Selector:
-    """A selector such as `status.phase!=Running,metadata.name=a`.
+    """Parse a field selector such as `status.phase!=Running,metadata.name=a`.
 
     Raises:
         StatusError: 400, where the text isn't one or names a field that can't be selected by.
@@ -124,7 +124,7 @@ def _field(obj: Object, path: str) -> str:
 
 
 def both(first: Selector, second: Selector) -> Selector:
-    """What matches both."""
+    """Combine two selectors: match what both match."""
     if first is everything:
         return second
     if second is everything:

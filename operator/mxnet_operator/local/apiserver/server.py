@@ -1,4 +1,4 @@
-"""The API server: HTTPS on loopback, a token asked of everyone, and the verbs behind it."""
+"""API server over HTTPS on loopback, with token authentication."""
 
 import asyncio
 import hmac
@@ -22,7 +22,7 @@ from mxnet_operator.local.apiserver.store import Store
 _log = logging.getLogger(__name__)
 
 _SHUTDOWN_SECONDS = 1.0
-"""How long the requests under way have to end, before they are cut off: a log that is followed never does."""
+"""Seconds that open requests get to end at shutdown; that of a followed log never ends."""
 
 
 def _now() -> datetime:
@@ -30,7 +30,7 @@ def _now() -> datetime:
 
 
 class ApiServer:
-    """A Kubernetes API in memory.
+    """In-memory Kubernetes API server.
 
     Args:
         crds: CustomResourceDefinition manifests to serve.
@@ -59,7 +59,7 @@ class ApiServer:
 
     @property
     def log_source(self) -> LogSource | None:
-        """Who has the logs of containers."""
+        """Source of container logs."""
         return self._handlers.log_source
 
     @log_source.setter
@@ -67,7 +67,7 @@ class ApiServer:
         self._handlers.log_source = source
 
     async def start(self, ssl_context: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Listen; returns the port.
+        """Start to listen; returns the port.
 
         Raises:
             OSError: The port is taken.

@@ -1,4 +1,4 @@
-"""The refusals of a Kubernetes API server, word for word as kube-apiserver gives them (`docs/facts/kubernetes.md`)."""
+"""Error responses, word for word as kube-apiserver gives them (`docs/facts/kubernetes.md`)."""
 
 import dataclasses
 import json
@@ -13,24 +13,24 @@ NO_SUCH_PATH = "404 page not found"
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """A field that must be there and isn't."""
+    """Build the error for a missing required field."""
     return FieldError(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
 
 
 def forbidden_field(field: str, detail: str) -> FieldError:
-    """A field that may not be set, or not now."""
+    """Build the error for a field that may not be set, or not now."""
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
 def unsupported(field: str, value: object, supported: Iterable[str]) -> FieldError:
-    """A field whose value isn't one of the few it may have."""
+    """Build the error for a field whose value isn't one of the supported ones."""
     listed = ", ".join(f'"{each}"' for each in supported)
     shown = json.dumps(value)
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {listed}")
 
 
 class StatusError(Exception):
-    """A request refused; `status` is the body to answer with."""
+    """Rejected request; `status` is the body of the response."""
 
     def __init__(
         self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, retry_after: int = 0
@@ -63,30 +63,30 @@ def _causes(errors: Sequence[FieldError]) -> list[dict[str, str]]:
 
 
 def success(resource: Resource, name: str, uid: str) -> dict[str, Any]:
-    """What a delete of something that went at once is answered with."""
+    """Build the Status of a completed deletion."""
     details = _details(name, resource, resource.plural) | {"uid": uid}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
 def not_found(resource: Resource, name: str) -> StatusError:
-    """404: no object of that name."""
+    """Build a 404: no object of that name."""
     details = _details(name, resource, resource.plural)
     return StatusError(404, "NotFound", f'{resource.qualified_name} "{name}" not found', details)
 
 
 def nothing_there() -> StatusError:
-    """404: the group has no resource of that name, or the resource has no such part."""
+    """Build a 404: the group has no resource of that name, or the resource has no such part."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: Resource, name: str) -> StatusError:
-    """409: the name is taken."""
+    """Build a 409: the name is taken."""
     details = _details(name, resource, resource.plural)
     return StatusError(409, "AlreadyExists", f'{resource.qualified_name} "{name}" already exists', details)
 
 
 def conflict(resource: Resource, name: str, why: str = STALE, *, kind: bool = False) -> StatusError:
-    """409: a precondition doesn't hold. Delete preconditions name the kind instead of the resource (`kind`)."""
+    """Build a 409: a precondition doesn't hold. Delete preconditions name the kind instead of the resource (`kind`)."""
     what = resource.qualified_kind if kind else resource.qualified_name
     message = f'Operation cannot be fulfilled on {what} "{name}": {why}'
     details = _details(name, resource, resource.kind if kind else resource.plural)
@@ -94,7 +94,7 @@ def conflict(resource: Resource, name: str, why: str = STALE, *, kind: bool = Fa
 
 
 def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> StatusError:
-    """422: the object is understood and wrong."""
+    """Build a 422: the object is understood and wrong."""
     listed = causes[0].message if len(causes) == 1 else "[" + ", ".join(c.message for c in causes) + "]"
     details = _details(name, resource, resource.kind)
     details["causes"] = _causes(causes)
@@ -102,20 +102,20 @@ def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> Stat
 
 
 def invalid_kind(resource: Resource, name: str, kind: str) -> StatusError:
-    """422: an object of another kind, sent to a custom resource."""
+    """Build a 422: an object of another kind, sent to a custom resource."""
     cause = FieldError("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
     return invalid(dataclasses.replace(resource, kind=kind), name, [cause])
 
 
 def invalid_patch(patched: Any, why: str) -> StatusError:
-    """422: what a patch makes of an object can't be read as one."""
+    """Build a 422: what a patch makes of an object can't be read as one."""
     text = json.dumps(patched, separators=(",", ":"))
     cause = FieldError("patch", "FieldValueInvalid", f"Invalid value: {json.dumps(text)}: {why}")
     return StatusError(422, "Invalid", f' "" is invalid: {cause.message}', {"causes": _causes([cause])})
 
 
 def invalid_options(kind: str, causes: Sequence[FieldError]) -> StatusError:
-    """422: the options of a request contradict each other."""
+    """Build a 422: the options of a request contradict each other."""
     listed = ", ".join(c.message for c in causes)
     details = {
         "group": "meta.k8s.io",
@@ -126,50 +126,50 @@ def invalid_options(kind: str, causes: Sequence[FieldError]) -> StatusError:
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request can't be understood."""
+    """Build a 400: the request can't be understood."""
     return StatusError(400, "BadRequest", message)
 
 
 def unauthorized() -> StatusError:
-    """401: no token, or not ours."""
+    """Build a 401: no token, or not ours."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(resource: Resource, name: str, why: str) -> StatusError:
-    """403: understood, and never allowed."""
+    """Build a 403: understood, and never allowed."""
     message = f'{resource.qualified_name} "{name}" is forbidden: {why}'
     return StatusError(403, "Forbidden", message, _details(name, resource, resource.plural))
 
 
 def method_not_allowed() -> StatusError:
-    """405: the resource exists without that verb."""
+    """Build a 405: the resource exists without that verb."""
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def expired(message: str) -> StatusError:
-    """410: that moment is no longer remembered."""
+    """Build a 410: that moment is no longer remembered."""
     return StatusError(410, "Expired", message)
 
 
 def too_old(asked: int, oldest: int) -> StatusError:
-    """410: a watch can't start so far back."""
+    """Build a 410: a watch can't start so far back."""
     return expired(f"too old resource version: {asked} ({oldest})")
 
 
 def too_large_version(asked: int, current: int) -> StatusError:
-    """504: a list asked for a moment that hasn't come."""
+    """Build a 504: a list asked for a moment that hasn't come."""
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return StatusError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1}, retry_after=1)
 
 
 def body_too_large(limit: int) -> StatusError:
-    """413: more bytes than a request may have."""
+    """Build a 413: more bytes than a request may have."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> StatusError:
-    """415: a body of a type that isn't read here."""
+    """Build a 415: a body of a type that isn't read here."""
     listed = ", ".join(accepted)
     return StatusError(
         415,

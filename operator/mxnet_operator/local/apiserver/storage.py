@@ -1,4 +1,4 @@
-"""Where objects are kept: one revision counter, the objects by name, and a journal of changes for each resource.
+"""Object storage: one revision counter, objects by name, and a journal of changes for each resource.
 
 What is stored is never changed in place: a write puts a new object. So what is read here may be passed around freely,
 but must not be modified.
@@ -12,16 +12,16 @@ from mxnet_operator.local.apiserver.resources import Key, Resource
 from mxnet_operator.local.apiserver.statuses import expired, too_large_version
 
 Name = tuple[str, str]
-"""An object's place within its resource: (namespace or "", name)."""
+"""Identity of an object within its resource: (namespace or "", name)."""
 
 
 def name_of(obj: Object) -> Name:
-    """The place of an object within its resource."""
+    """Return the identity of an object within its resource."""
     return (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
 class Storage:
-    """Objects and their history, without any rule about what they are."""
+    """Storage of objects and their history, without validation."""
 
     def __init__(self, resources: Iterable[Resource], first_revision: int, history: int) -> None:
         self.revision = first_revision
@@ -32,7 +32,7 @@ class Storage:
         self._observers: list[Callable[[Change], None]] = []
 
     def fork(self) -> "Storage":
-        """A storage with the same objects and without their history, which goes its own way."""
+        """Make an independent copy with the same objects and without their history."""
         fork = Storage((), self.revision, self._history)
         fork._objects = {key: dict(objects) for key, objects in self._objects.items()}
         fork._journals = {key: Journal(self.revision, self._history) for key in self._journals}
@@ -43,23 +43,23 @@ class Storage:
         self._observers.append(observer)
 
     def journal(self, resource: Resource) -> Journal:
-        """The latest changes of a resource."""
+        """Return the journal of a resource."""
         return self._journals[resource.key]
 
     def find(self, key: Key, name: Name) -> Object | None:
-        """The object of that name."""
+        """Find the object of that name."""
         return self._objects[key].get(name)
 
     def objects(self, key: Key, namespace: str = "") -> list[Object]:
-        """The objects of a resource in a namespace ("" is all of them), oldest first."""
+        """List the objects of a resource in a namespace ("" is all of them), oldest first."""
         found = self._objects[key].values()
         return [obj for obj in found if not namespace or obj["metadata"].get("namespace") == namespace]
 
     def snapshot(self, resource: Resource, revision: int) -> dict[Name, Object]:
-        """The objects of a resource as they were at a revision.
+        """Rebuild the objects of a resource as of a revision.
 
         Raises:
-            StatusError: 410 where that is longer ago than the journal reaches, 504 where it hasn't come yet.
+            StatusError: 410 where the revision is older than the journal, 504 where it is in the future.
         """
         if revision > self.revision:
             raise too_large_version(revision, self.revision)

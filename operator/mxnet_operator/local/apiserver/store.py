@@ -1,4 +1,4 @@
-"""The rules of a Kubernetes API over the storage: create, read, update, patch, delete, bind. No HTTP, no waiting.
+"""Semantics of the Kubernetes API over the storage: create, read, update, patch, delete, bind; no HTTP, no waiting.
 
 Time and randomness come from outside, so that a simulation can repeat itself. Objects returned are the stored ones:
 read them, never change them.
@@ -15,8 +15,8 @@ from typing import Any
 
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.structural import invalid as invalid_field
+from mxnet_operator.local.apiserver import priorities, validation
 from mxnet_operator.local.apiserver import resources as builtin
-from mxnet_operator.local.apiserver import validation
 from mxnet_operator.local.apiserver.builtin_types import DecodeError
 from mxnet_operator.local.apiserver.defaults import fill_in, initial_status
 from mxnet_operator.local.apiserver.json_values import Object, at, clone
@@ -34,6 +34,7 @@ from mxnet_operator.local.apiserver.statuses import (
     not_found,
 )
 from mxnet_operator.local.apiserver.storage import Storage, name_of
+from mxnet_operator.local.apiserver.volume_claims import protect
 
 _LABEL_LENGTH = 63
 _SUFFIX_LENGTH = 5
@@ -57,7 +58,7 @@ OnUnknown = Callable[[list[str]], None]
 
 @dataclass(frozen=True)
 class DeleteOptions:
-    """How to delete: `grace` in seconds (None: the object's own), and what must be true of the object."""
+    """Options of a deletion: `grace` in seconds (None: the object's own), propagation, and preconditions."""
 
     grace: int | None = None
     propagation: str = ""
@@ -70,7 +71,7 @@ _PLAINLY = DeleteOptions()
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as Kubernetes writes it: UTC, whole seconds."""
+    """Format a time as Kubernetes does: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -79,11 +80,11 @@ def _now() -> datetime:
 
 
 def _drop(_: list[str]) -> None:
-    """What happens to unknown fields unless the caller asks for more: they are dropped."""
+    """Ignore dropped unknown fields; default of `on_unknown`."""
 
 
 class Store:
-    """All objects of the cluster.
+    """Store of all objects of the cluster.
 
     Args:
         crds: CustomResourceDefinition manifests to serve.
@@ -111,17 +112,19 @@ class Store:
         self.storage = Storage(self.catalog.resources, first_revision, history)
         for name in _FIRST_NAMESPACES:
             self.create(builtin.NAMESPACES, "", {"metadata": {"name": name}})
+        for priority_class in priorities.SYSTEM_CLASSES:
+            self.create(builtin.PRIORITY_CLASSES, "", priority_class)
         for crd in self.catalog.definitions:
             self.create(builtin.CUSTOM_RESOURCE_DEFINITIONS, "", _established(crd, timestamp(clock())))
 
     def fork(self, clock: Callable[[], datetime], rng: random.Random) -> "Store":
-        """A store with the same objects, which goes its own way: quicker than to make the first of them anew."""
+        """Make an independent copy with the same objects, faster than creating them again."""
         fork = copy.copy(self)
         fork.clock, fork._rng, fork.storage = clock, rng, self.storage.fork()
         return fork
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        """The object of that name.
+        """Read an object.
 
         Raises:
             StatusError: 404.
@@ -132,7 +135,7 @@ class Store:
         return resource.present(found)
 
     def select(self, resource: Resource, namespace: str = "", selector: Selector = everything) -> list[Object]:
-        """The objects in a namespace ("" is all of them) that the selector matches, by namespace and name."""
+        """List the objects in a namespace ("" is all of them) that match the selector, by namespace and name."""
         objects = sorted(self.storage.objects(resource.key, namespace), key=name_of)
         return [obj for each in objects if selector(obj := resource.present(each))]
 
@@ -167,6 +170,9 @@ class Store:
             if resource.has_status:
                 obj.pop("status", None)
         fill_in(resource, obj)
+        self._admit(resource, obj)
+        if resource is builtin.PERSISTENT_VOLUME_CLAIMS:
+            protect(obj)
         if (status := initial_status(resource, obj)) is not None:
             obj["status"] = status
         self._refuse(resource, metadata.get("name", ""), validation.errors(resource, obj))
@@ -276,14 +282,17 @@ class Store:
         self._check(resource, old, options.uid, options.resource_version)
         if resource is builtin.NAMESPACES:
             return self._terminate_namespace(old, options.dry_run), False
+        if resource is builtin.PRIORITY_CLASSES:
+            priorities.check_deletion(name)
         finalizers = at(old, "metadata", "finalizers", default=[])
         if options.propagation:
             finalizers = [each for each in finalizers if each not in (FOREGROUND, ORPHAN)]
             finalizers += _PROPAGATION[options.propagation]
         grace = _grace(old, options.grace) if resource is builtin.PODS else 0
+        gone = not finalizers and not grace
         if options.dry_run:
-            return old, not finalizers and not grace
-        if not finalizers and not grace:
+            return old, gone
+        if gone and resource is not builtin.PODS:
             return resource.present(self.storage.remove(resource.key, old)), True
         metadata = old["metadata"] | {"finalizers": finalizers, "deletionGracePeriodSeconds": grace}
         if not finalizers:
@@ -292,9 +301,11 @@ class Store:
             metadata["deletionTimestamp"] = timestamp(self.clock() + timedelta(seconds=grace))
         if "generation" in metadata and "deletionTimestamp" not in old["metadata"]:
             metadata["generation"] += 1
-        if metadata == old["metadata"]:
-            return old, False
-        return resource.present(self.storage.put(resource.key, old | {"metadata": metadata})), False
+        if metadata != old["metadata"]:
+            old = resource.present(self.storage.put(resource.key, old | {"metadata": metadata}))
+        if gone:  # a pod is marked before it goes, as all that are deleted gracefully
+            return resource.present(self.storage.remove(resource.key, old)), True
+        return old, False
 
     def _place(self, resource: Resource, namespace: str, metadata: Object) -> None:
         if not resource.namespaced:
@@ -327,6 +338,10 @@ class Store:
         new["metadata"] = {key: value for key, value in metadata.items() if value not in ([], {})}
         if not subresource:
             fill_in(resource, new)
+            if resource is builtin.PODS:
+                priorities.kept_by_pod(old, new)
+            else:
+                self._admit(resource, new)
         if new == old:
             return old
         if "generation" in metadata and _content(resource, new) != _content(resource, old):
@@ -340,6 +355,12 @@ class Store:
         if "deletionTimestamp" in metadata and not unfinished and resource is not builtin.NAMESPACES:
             return resource.present(self.storage.remove(key, new))
         return resource.present(self.storage.put(key, new))
+
+    def _admit(self, resource: Resource, obj: Object) -> None:
+        if resource is builtin.PODS:
+            priorities.admit_pod(obj, self.storage.objects(builtin.PRIORITY_CLASSES.key))
+        elif resource is builtin.PRIORITY_CLASSES:
+            priorities.admit_class(obj, self.storage.objects(builtin.PRIORITY_CLASSES.key))
 
     def _terminate_namespace(self, old: Object, dry_run: bool) -> Object:
         name = old["metadata"]["name"]
@@ -389,7 +410,7 @@ def _decoded(resource: Resource, body: Any, on_unknown: OnUnknown) -> Object:
 
 
 def _parts_written(resource: Resource, old: Object, new: Object, subresource: str) -> Object:
-    """The object that a write means: a write of status touches nothing else, any other leaves the status alone."""
+    """Build the object that a write stores: a status write changes only the status, other writes all but the status."""
     if subresource == "status":
         written = old | {"status": new["status"]} if "status" in new else {k: old[k] for k in old if k != "status"}
         if not resource.custom:
@@ -402,13 +423,13 @@ def _parts_written(resource: Resource, old: Object, new: Object, subresource: st
 
 
 def _content(resource: Resource, obj: Object) -> Object:
-    """What of an object its generation counts changes of."""
+    """Return the part of an object whose changes increase its generation."""
     apart = {"metadata", "status"} if resource.has_status else {"metadata"}
     return {key: value for key, value in obj.items() if key not in apart}
 
 
 def _grace(pod: Object, asked: int | None) -> int:
-    """Seconds that a pod has from now; no kubelet has to confirm the end of one that has no node or has ended."""
+    """Compute a pod's grace period in seconds; 0 for a pod without a node, or one that has ended."""
     if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in _GRACEFUL_END:
         return 0
     running_out: int | None = pod["metadata"].get("deletionGracePeriodSeconds")

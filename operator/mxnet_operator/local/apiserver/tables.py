@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` prints, made by the server (meta.k8s.io/v1 Table)."""
+"""Tables for `kubectl get` (meta.k8s.io/v1 Table)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _NONE = "<none>"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, how an object's cell is made, and its priority (above 0: only with -o wide)."""
+    """Column of a Table: heading, function from object to cell, and priority (above 0: only with -o wide)."""
 
     name: str
     cell: Callable[[Object, datetime], Any]
@@ -27,7 +27,7 @@ class Column:
     description: str = ""
 
     def definition(self) -> Object:
-        """The column as a Table announces it."""
+        """Build the TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -39,14 +39,14 @@ class Column:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a client wants its tables: in which version of meta.k8s.io, and with what of each object."""
+    """Requested table format: the version of meta.k8s.io, and the part of each object to include."""
 
     version: str
     include: str = "Metadata"
 
 
 def requested_table(accept: str, include: str) -> TableFormat | None:
-    """The table format that an Accept header asks for first; None where it prefers plain JSON."""
+    """Parse the table format that an Accept header prefers; None where it prefers plain JSON."""
     for media_type in accept.split(","):
         kind, *parameters = (part.strip() for part in media_type.split(";"))
         values = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
@@ -68,7 +68,7 @@ def table(
     *,
     headings: bool = True,
 ) -> Object:
-    """The objects as a Table; in a watch only the first one announces its columns (`headings`)."""
+    """Build a Table of objects; in a watch only the first one has column definitions (`headings`)."""
     columns = _columns(resource)
     rows = [{"cells": [column.cell(obj, now) for column in columns], "object": _included(obj, form)} for obj in objects]
     return {
@@ -131,7 +131,7 @@ def _pod_ready(pod: Object, _: datetime) -> str:
 
 
 def _pod_status(pod: Object, _: datetime) -> str:
-    """As kubectl's printPod: the pod's or a container's reason where there is one, else the phase."""
+    """Format a pod's STATUS as kubectl's printPod: the pod's or a container's reason, else the phase."""
     shown: str = at(pod, "status", "reason") or at(pod, "status", "phase", default="Unknown")
     for position, status in enumerate(at(pod, "status", "initContainerStatuses", default=[])):
         ended, waiting = at(status, "state", "terminated"), at(status, "state", "waiting", "reason", default="")
@@ -214,8 +214,25 @@ def _node_internal_ip(node: Object, _: datetime) -> str:
     return next((each["address"] for each in addresses if each["type"] == "InternalIP"), _NONE)
 
 
-def _config_map_size(config_map: Object, _: datetime) -> int:
-    return len(config_map.get("data") or {}) + len(config_map.get("binaryData") or {})
+def _number_of_keys(obj: Object, _: datetime) -> int:
+    return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
+
+
+def _claim_status(claim: Object, _: datetime) -> str:
+    terminating = "deletionTimestamp" in claim["metadata"]
+    return "Terminating" if terminating else str(at(claim, "status", "phase", default=""))
+
+
+def _of_bound_claim(*path: str) -> Callable[[Object, datetime], Any]:
+    return lambda claim, _: at(claim, *path, default="") if at(claim, "spec", "volumeName") else ""
+
+
+_ACCESS = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def _access_modes(claim: Object, _: datetime) -> str:
+    modes = at(claim, "status", "accessModes", default=[]) if at(claim, "spec", "volumeName") else []
+    return ",".join(short for mode, short in _ACCESS.items() if mode in modes)
 
 
 def _lease_holder(lease: Object, _: datetime) -> str:
@@ -271,7 +288,26 @@ _BUILT_IN: dict[str, tuple[Column, ...]] = {
         Column("Container-Runtime", _at("status", "nodeInfo", "containerRuntimeVersion", default="<unknown>"), 1),
     ),
     builtin.NAMESPACES.plural: (_NAME, Column("Status", _at("status", "phase")), _AGE),
-    builtin.CONFIG_MAPS.plural: (_NAME, Column("Data", _config_map_size, type="integer"), _AGE),
+    builtin.CONFIG_MAPS.plural: (_NAME, Column("Data", _number_of_keys, type="integer"), _AGE),
+    builtin.SECRETS.plural: (_NAME, Column("Type", _at("type")), Column("Data", _number_of_keys, type="integer"), _AGE),
+    builtin.PERSISTENT_VOLUME_CLAIMS.plural: (
+        _NAME,
+        Column("Status", _claim_status),
+        Column("Volume", _at("spec", "volumeName", default="")),
+        Column("Capacity", _of_bound_claim("status", "capacity", "storage")),
+        Column("Access Modes", _access_modes),
+        Column("StorageClass", _at("spec", "storageClassName", default="")),
+        Column("VolumeAttributesClass", _at("spec", "volumeAttributesClassName", default="<unset>")),
+        _AGE,
+        Column("VolumeMode", _at("spec", "volumeMode", default="<unset>"), 1),
+    ),
+    builtin.PRIORITY_CLASSES.plural: (
+        _NAME,
+        Column("Value", _at("value"), type="integer"),
+        Column("Global-Default", _at("globalDefault", default=False), type="boolean"),
+        _AGE,
+        Column("PreemptionPolicy", _at("preemptionPolicy")),
+    ),
     builtin.LEASES.plural: (_NAME, Column("Holder", _lease_holder), _AGE),
     builtin.CUSTOM_RESOURCE_DEFINITIONS.plural: (_NAME, Column("Created At", _created)),
 }

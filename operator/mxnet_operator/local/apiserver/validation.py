@@ -1,4 +1,4 @@
-"""Whether an object may be stored: custom resources by their schema and rules, built-in ones by what clients notice."""
+"""Validation of objects: custom resources by schema and rules, built-in ones by the rules that clients notice."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -7,6 +7,7 @@ from typing import Any
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.metadata_rules import label_errors
+from mxnet_operator.api.quantities import quantity
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -18,8 +19,20 @@ from mxnet_operator.api.structural import (
 from mxnet_operator.api.validation import validate, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
+from mxnet_operator.local.apiserver.keyed_objects import config_map_errors, keyed_change_errors, secret_errors
 from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, metadata_errors
-from mxnet_operator.local.apiserver.resources import CONFIG_MAPS, EVENTS, LEASES, PODS, SERVICES, Resource
+from mxnet_operator.local.apiserver.priorities import class_change_errors, class_errors
+from mxnet_operator.local.apiserver.resources import (
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    PRIORITY_CLASSES,
+    SECRETS,
+    SERVICES,
+    Resource,
+)
 from mxnet_operator.local.apiserver.statuses import (
     bad_request,
     forbidden_field,
@@ -27,29 +40,25 @@ from mxnet_operator.local.apiserver.statuses import (
     required,
     unsupported,
 )
-from mxnet_operator.local.quantities import quantity
+from mxnet_operator.local.apiserver.volume_claims import claim_change_errors, claim_errors
 
 Rules = Callable[[Any], list[FieldError]]
 
 RULES: Mapping[tuple[str, str], Rules] = {
     (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
 }
-"""What a schema can't say, by apiVersion and kind: the Python twins of the CRDs' CEL rules."""
+"""Rules beyond the schema by apiVersion and kind: Python equivalents of the CRDs' CEL rules."""
 UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = dict.fromkeys(RULES, validate_update)
-"""The twins of those that compare an object with the one before."""
+"""Transition rules by apiVersion and kind: Python equivalents of the CEL rules that use oldSelf."""
 
 _HEADER = ("apiVersion", "kind", "metadata")
-_CONFIG_KEY_RULE = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
-    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 
 
 def decode(resource: Resource, body: Any) -> tuple[Object, list[str]]:
-    """The object in a request's body, with only the fields that its type has, and the paths of those dropped.
+    """Decode the object in a request's body; returns it without unknown fields, and the paths of those.
 
     Raises:
-        DecodeError: It can't be read as one of the resource's kind.
+        DecodeError: it can't be decoded as one of the resource's kind.
         StatusError: 400 or 422 for what isn't an object of the resource's kind.
     """
     if not isinstance(body, dict):
@@ -109,9 +118,9 @@ def _prune(resource: Resource, obj: Object) -> list[str]:
 
 
 def errors(resource: Resource, obj: Object, stored: Object | None = None) -> list[FieldError]:
-    """Every mistake of an object about to be stored, in place of `stored` if there is one.
+    """Validate an object that is about to be stored, in place of `stored` if there is one.
 
-    What it shares with the stored one was looked at when that was stored, and is not again: Kubernetes' ratcheting.
+    Values that the stored object has too are not checked again: Kubernetes' ratcheting validation.
     """
     found = list(metadata_errors(resource, obj))
     if stored is not None and _shares_all_but_status(obj, stored):
@@ -127,8 +136,11 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
         PODS: _pod_errors,
         SERVICES: _service_errors,
         EVENTS: _event_errors,
-        CONFIG_MAPS: _config_map_errors,
+        CONFIG_MAPS: config_map_errors,
+        SECRETS: secret_errors,
+        PERSISTENT_VOLUME_CLAIMS: claim_errors,
         LEASES: _lease_errors,
+        PRIORITY_CLASSES: class_errors,
     }
     return found + list(checks[resource](obj)) if resource in checks else found
 
@@ -212,7 +224,7 @@ def _resource_errors(path: str, resources: Object) -> Iterator[FieldError]:
 
 
 def _is_extended(resource: str) -> bool:
-    """Whether it is a resource that a device plugin offers, such as nvidia.com/gpu."""
+    """Whether the name is that of an extended resource, such as nvidia.com/gpu."""
     return "/" in resource and not resource.partition("/")[0].endswith("kubernetes.io")
 
 
@@ -251,15 +263,8 @@ def _event_errors(event: Object) -> Iterator[FieldError]:
         yield invalid("involvedObject.namespace", about, "does not match event.namespace")
 
 
-def _config_map_errors(config_map: Object) -> Iterator[FieldError]:
-    for field in ("data", "binaryData"):
-        for key in config_map.get(field) or {}:
-            if not key or len(key) > 253 or not key.replace("-", "a").replace("_", "a").replace(".", "a").isalnum():
-                yield invalid(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
-
-
 def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldError]:
-    """What speaks against a custom resource, valid by itself, taking the place of the stored one."""
+    """Validate the update of a custom resource that is valid by itself: the transition rules."""
     rules = UPDATE_RULES.get((resource.api_version, resource.kind))
     return rules(old, new) if rules else []
 
@@ -268,7 +273,7 @@ _MUTABLE = ("activeDeadlineSeconds", "tolerations")
 
 
 def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
-    """What may not change once an object exists."""
+    """Validate immutable fields on an update."""
     finalizers = at(old, "metadata", "finalizers", default=[])
     added = [each for each in at(new, "metadata", "finalizers", default=[]) if each not in finalizers]
     if added and at(old, "metadata", "deletionTimestamp"):
@@ -277,10 +282,12 @@ def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[Fiel
         yield forbidden_field("metadata.finalizers", f"{detail}[]string{{{listed}}}")
     if resource is PODS and new.get("spec") is not old.get("spec"):
         yield from _pod_change_errors(old.get("spec") or {}, new.get("spec") or {})
-    elif resource is CONFIG_MAPS and old.get("immutable"):
-        for field in ("data", "binaryData", "immutable"):
-            if old.get(field) != new.get(field):
-                yield forbidden_field(field, "field is immutable when `immutable` is set")
+    elif resource is PRIORITY_CLASSES:
+        yield from class_change_errors(old, new)
+    elif resource is PERSISTENT_VOLUME_CLAIMS:
+        yield from claim_change_errors(old, new)
+    elif resource in (CONFIG_MAPS, SECRETS):
+        yield from keyed_change_errors(resource, old, new)
 
 
 def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""The verbs that answer at once: each takes a request about a resource to the store, and says what to answer.
+"""Verbs with an immediate response: each applies a request to the store and returns the answer.
 
 No HTTP and no waiting: `handlers` speaks HTTP for them, and a simulation asks them from within its process.
 """
@@ -20,6 +20,7 @@ from mxnet_operator.local.apiserver.requests import (
     object_selector,
     options_kind,
     read_json,
+    read_object,
 )
 from mxnet_operator.local.apiserver.routing import Target
 from mxnet_operator.local.apiserver.statuses import (
@@ -37,7 +38,7 @@ _ANSWERED_WITH_OBJECT = (builtin.PODS, builtin.SERVICES, builtin.NAMESPACES)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to answer: a JSON value, which may be the stored object itself, and texts for Warning headers."""
+    """Response of a verb: a JSON value, which may be the stored object itself, and texts for Warning headers."""
 
     value: Any
     code: int = 200
@@ -45,16 +46,16 @@ class Answer:
 
 
 class Verbs:
-    """The verbs over one store, but for watches and logs."""
+    """Verbs over one store, except watches and logs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def answer(self, request: Request, target: Target) -> Answer:
-        """Do what the request asks of its target.
+        """Handle a request to its target.
 
         Raises:
-            StatusError: it is refused.
+            StatusError: it is rejected.
         """
         resource, verbs = target.resource, target.resource.verbs
         if target.subresource == "binding":
@@ -90,7 +91,7 @@ class Verbs:
         return self._objects(request, target, page.items, page.metadata)
 
     def _create(self, request: Request, target: Target) -> Answer:
-        body = read_json(request)
+        body = read_object(request, target.resource)
         if target.resource is builtin.ACCESS_REVIEWS:
             if not isinstance(body, dict):
                 raise bad_request("the object provided is unrecognized (must be of type SelfSubjectAccessReview)")
@@ -106,7 +107,7 @@ class Verbs:
         return self._object(request, target, obj, 201, warnings)
 
     def _update(self, request: Request, target: Target) -> Answer:
-        body = read_json(request)
+        body = read_object(request, target.resource)
         warnings: list[str] = []
         obj = self._store.update(
             target.resource,
@@ -183,12 +184,12 @@ def allow(allowed: bool) -> None:
 
 
 def table_format(request: Request) -> TableFormat | None:
-    """The table that the request wants its answer as, kubectl's way; None for plain JSON."""
+    """Return the table format that the request accepts, as kubectl does; None for plain JSON."""
     return requested_table(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
 
 
 def _unknown_fields(request: Request, warnings: list[str]) -> OnUnknown:
-    """What the request wants done about unknown fields: refuse (Strict), say so in `warnings` (Warn), or nothing."""
+    """Return the handler for the request's fieldValidation: reject (Strict), add to `warnings` (Warn), or ignore."""
     wanted = request.query.get("fieldValidation", "") or "Warn"
     if wanted not in ("Ignore", "Warn", "Strict"):
         error = unsupported("fieldValidation", wanted, ("", "Ignore", "Strict", "Warn"))

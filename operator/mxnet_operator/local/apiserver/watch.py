@@ -1,7 +1,7 @@
-"""Watches: the changes of a resource from a revision on, as a client that selects some of its objects sees them.
+"""Watches: changes of a resource from a revision on, for a selection of its objects.
 
 A watcher keeps no queue. It reads the journal from where it stands, so one that is slow costs nothing and, once the
-journal has forgotten its place, is told 410 and starts again.
+journal has forgotten its place, gets a 410 and starts again.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What to watch, and how: `revision` None begins with what exists, a number with what came after it.
+    """Options of a watch: `revision` None starts with the existing objects, a number with the changes after it.
 
     A revision of 0 stands for now.
     """
@@ -38,11 +38,11 @@ class WatchOptions:
 
 
 Event = tuple[str, Object]
-"""A type (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR) and its object."""
+"""Watch event: a type (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR) and its object."""
 
 
 async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> AsyncGenerator[list[Event], None]:
-    """Yield events as they come, in batches, until the timeout (seconds) is over or the server closes."""
+    """Yield batches of events until the timeout (seconds) is over or the server closes."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + options.timeout
     resource, journal = options.resource, store.storage.journal(options.resource)
@@ -90,7 +90,7 @@ async def watch(store: Store, options: WatchOptions, closing: asyncio.Event) -> 
 
 
 def _event(options: WatchOptions, change: Change) -> Event | None:
-    """How a change looks to a watcher: an object that no longer matches is DELETED, in its old state."""
+    """Convert a change to a watch event: an object that no longer matches is DELETED, with its old state."""
     if options.namespace and name_of(change.object)[0] != options.namespace:
         return None
     present = options.resource.present

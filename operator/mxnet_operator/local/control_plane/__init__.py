@@ -1,1 +1,1 @@
-"""The control planes that a local cluster can have: our API server in this process, or Kubernetes' own programs."""
+"""Control planes of a local cluster: the in-memory API server, or the programs of Kubernetes."""

@@ -1,4 +1,4 @@
-"""Where the programs of Kubernetes are found: KUBEBUILDER_ASSETS, then the user's cache."""
+"""Lookup of the programs of Kubernetes: KUBEBUILDER_ASSETS, then the user's cache."""
 
 import os
 from collections.abc import Collection
@@ -8,33 +8,33 @@ import platformdirs
 
 ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-"""What a control plane is made of."""
+"""Programs of a control plane."""
 
 
 class MissingProgramsError(Exception):
-    """Some program is nowhere to be found."""
+    """A program of the control plane is not found."""
 
     def __init__(self, names: Collection[str]) -> None:
         super().__init__(f"not found in ${ASSETS_VARIABLE} or under {tools_cache()}: {', '.join(names)}")
 
 
 def tools_cache() -> Path:
-    """The folder in the user's cache with a folder of programs for each version that was built there."""
+    """Return the folder in the user's cache with a folder of built programs for each version."""
     return Path(platformdirs.user_cache_dir("mxjob")) / "tools"
 
 
 def asset(name: str) -> Path | None:
-    """A program in the folder that $KUBEBUILDER_ASSETS names, if that is set and has it."""
+    """Find a program in the folder $KUBEBUILDER_ASSETS; None if that is not set or lacks it."""
     folder = os.environ.get(ASSETS_VARIABLE)
     path = Path(folder).absolute() / name if folder else None
     return path if path is not None and path.exists() else None
 
 
 def find_programs() -> dict[str, Path]:
-    """The paths of PROGRAMS; those that KUBEBUILDER_ASSETS lacks come from one folder of the cache, the newest.
+    """Find the paths of PROGRAMS; programs that KUBEBUILDER_ASSETS lacks come from the newest folder of the cache.
 
     Raises:
-        MissingProgramsError: they aren't all there.
+        MissingProgramsError: some are not found.
     """
     found = {name: path for name in PROGRAMS if (path := asset(name)) is not None}
     wanted = [name for name in PROGRAMS if name not in found]

@@ -1,4 +1,4 @@
-"""Our own API server as the control plane, in the cluster's process; the kubelet binds the pods."""
+"""Control plane with the in-memory API server, in the cluster's process; the kubelet binds the pods."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from mxnet_operator.local.kubeconfig import kubeconfig
 
 @contextlib.asynccontextmanager
 async def in_process(files: ClusterFiles, port: int, crds: Sequence[Mapping[str, Any]]) -> AsyncIterator[ControlPlane]:
-    """An API server on this port, if it is free, that serves these CRDs, and the kubeconfig that leads to it."""
+    """Run an API server on this port, if it is free, that serves these CRDs, and write its kubeconfig."""
     identity = issue_identity()
     token = secrets.token_urlsafe(32)
     server, port = await _listen(identity.context, token, port, crds)

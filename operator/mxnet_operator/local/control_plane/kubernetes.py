@@ -1,4 +1,4 @@
-"""Kubernetes' own programs as the control plane: child processes that end with the cluster, however that ends."""
+"""Control plane with the programs of Kubernetes: child processes that end with the cluster."""
 
 import asyncio
 import contextlib
@@ -32,19 +32,19 @@ from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER
 ADMINISTRATOR = "mxjob-local"
 
 _CONTROLLERS = "*,-endpoint,-endpointslice,-endpointslicemirroring"
-"""kube-controller-manager's: all but those that would complain of pods with loopback addresses."""
+"""--controllers of kube-controller-manager: all but the controllers that fail on pods with loopback addresses."""
 
 
 @contextlib.asynccontextmanager
 async def kubernetes(
     files: ClusterFiles, port: int, stop: asyncio.Event, crds: Collection[dict[str, Any]]
 ) -> AsyncIterator[ControlPlane]:
-    """etcd, kube-apiserver on this port, if it is free, kube-controller-manager and kube-scheduler, all started afresh.
+    """Run etcd, kube-apiserver (on this port, if it is free), kube-controller-manager and kube-scheduler.
 
     `crds` are installed before it is ready.
 
     Raises:
-        MissingProgramsError: they aren't on this machine.
+        MissingProgramsError: they are not on this machine.
         ProgramError: one doesn't start.
         AbortedError: `stop` was set before they were ready.
     """
@@ -107,7 +107,7 @@ async def _died(programs: Programs) -> None:
 
 
 def _kubelet_context(authority: trustme.CA) -> ssl.SSLContext:
-    """Only who has a certificate of this control plane may ask: logs are their owner's."""
+    """Build the kubelet's TLS context, which admits only client certificates of this control plane."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     authority.configure_trust(context)
@@ -116,4 +116,4 @@ def _kubelet_context(authority: trustme.CA) -> ssl.SSLContext:
 
 
 def _ignore(_: LogSource) -> None:
-    """The API server asks the kubelet by HTTPS."""
+    """Do nothing: this API server reads logs from the kubelet by HTTPS."""

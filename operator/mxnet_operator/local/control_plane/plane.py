@@ -1,4 +1,4 @@
-"""What the rest of a local cluster knows of its control plane."""
+"""Interface of a local cluster's control plane."""
 
 import ssl
 from collections.abc import Callable, Coroutine
@@ -10,14 +10,14 @@ from mxnet_operator.local.apiserver.logs import LogSource
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """A running control plane; the home's kubeconfig leads to it."""
+    """Running control plane, which the home's kubeconfig names."""
 
     port: int
     use_logs: Callable[[LogSource], None]
-    """Tells it who has the logs of containers."""
+    """Sets the source of container logs."""
     died: Callable[[], Coroutine[Any, Any, None]]
-    """Returns or raises only when a part of it has ended."""
+    """Waits until a part of the control plane has ended, then returns or raises."""
     programs: tuple[int, ...] = ()
-    """The ids of its processes."""
+    """Process ids of its programs."""
     kubelet_context: ssl.SSLContext | None = None
-    """How the kubelet serves its logs, if the control plane asks it over HTTPS."""
+    """TLS context of the kubelet's log server, if the control plane reads logs over HTTPS."""

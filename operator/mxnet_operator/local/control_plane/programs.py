@@ -1,4 +1,4 @@
-"""Starts the programs of a control plane, waits until they answer, and stops them by their process ids."""
+"""Processes of a control plane: start them, wait until they are ready, stop them."""
 
 import contextlib
 import os
@@ -19,28 +19,28 @@ _T = TypeVar("_T")
 
 
 class ProgramError(Exception):
-    """A program ended by itself or didn't become ready; with the end of its log."""
+    """A program ended by itself or didn't become ready; the message has the end of its log."""
 
 
 class AbortedError(Exception):
-    """Somebody no longer wants what was waited for."""
+    """A wait was aborted."""
 
 
 @dataclass
 class Program:
-    """One started program and its log."""
+    """Started program and its log."""
 
     name: str
     process: "subprocess.Popen[bytes]"
     log: Path
 
     def check(self) -> None:
-        """Fail with the end of the log if the program has ended."""
+        """Raise with the end of the log if the program has ended."""
         if self.process.poll() is not None:
             raise ProgramError(f"{self.name} ended with {self.process.returncode}: {self.log.read_text()[-3000:]}")
 
     def stop(self) -> None:
-        """Ask it to end, insist if it doesn't, and wait until it is gone."""
+        """Stop the program by SIGTERM, then SIGKILL, and wait for its end."""
         self.process.terminate()
         try:
             self.process.wait(STOP_SECONDS)
@@ -51,24 +51,26 @@ class Program:
 
 @dataclass
 class Programs:
-    """Starts programs in one folder; `environment` is added to this process's own."""
+    """Programs with their files in one folder; `environment` is added to this process's own."""
 
     paths: Mapping[str, str | Path]
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     started: list[Program] = field(default_factory=list)
     aborted: threading.Event = field(default_factory=threading.Event)
-    """Set from any thread, it ends every `wait`."""
+    """Aborts every `wait` once it is set, from any thread."""
     ports: list[socket.socket] = field(default_factory=list)
+    ready_seconds: float = READY_SECONDS
+    """How long each `wait` lasts at most."""
 
     def port(self, wanted: int = 0) -> int:
-        """The port of 127.0.0.1 that is wanted if nobody has it, else any: kept for a program until `stop`."""
+        """Reserve the wanted port of 127.0.0.1, or any if it is taken, for a program until `stop`."""
         self.ports.append(held_port(wanted))
         port: int = self.ports[-1].getsockname()[1]
         return port
 
     def start(self, name: str, **flags: object) -> Program:
-        """Start a program with `--flag=value` for each flag, in a session of its own: no terminal's signal ends it."""
+        """Start a program with `--flag=value` for each flag, in its own session, apart from the terminal's signals."""
         command = [str(self.paths[name]), *(f"--{flag.replace('_', '-')}={value}" for flag, value in flags.items())]
         log = self.folder / f"{name}.log"
         with log.open("wb") as output:
@@ -85,13 +87,13 @@ class Programs:
         return self.started[-1]
 
     def wait(self, what: str, ready: Callable[[], _T]) -> _T:
-        """Poll until `ready()` is true, while everything that was started runs. Blocks.
+        """Poll until `ready()` is true, while all programs run. Blocks.
 
         Raises:
             ProgramError: one of them ended, or it took too long.
             AbortedError: see `aborted`.
         """
-        give_up = time.monotonic() + READY_SECONDS
+        give_up = time.monotonic() + self.ready_seconds
         while not self.aborted.is_set():
             for program in self.started:
                 program.check()
@@ -100,12 +102,12 @@ class Programs:
                     return answer
             if time.monotonic() > give_up:
                 logs = "\n".join(f"{each.name}: {each.log.read_text()[-1000:]}" for each in self.started)
-                raise ProgramError(f"waited {READY_SECONDS} s for {what}\n{logs}")
+                raise ProgramError(f"waited {self.ready_seconds} s for {what}\n{logs}")
             time.sleep(POLL_SECONDS)
         raise AbortedError(what)
 
     def stop(self) -> None:
-        """Stop everything, the last started first, and wait until it is gone. Blocks."""
+        """Stop all programs, the last started first, and wait for their end. Blocks."""
         for program in reversed(self.started):
             program.stop()
         while self.ports:
@@ -113,11 +115,10 @@ class Programs:
 
 
 def held_port(wanted: int = 0) -> socket.socket:
-    """A socket that has the port of 127.0.0.1 that is wanted, if nobody else has it, or any other one.
+    """Open a socket on the wanted port of 127.0.0.1, or on any other if it is taken.
 
-    As long as it is open, nobody is given the port by chance, but a program that listens as servers do, with
-    SO_REUSEADDR, can listen on it. So there is no moment between the choice and that program's start in which another
-    program could take it.
+    While it is open, no other process gets the port by chance, but a program that sets SO_REUSEADDR, as servers do, can
+    listen on it. So no other program can take the port between its choice and that program's start.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of its last holder don't count either

@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane on loopback: etcd and kube-apiserver, then what acts on the objects.
+"""Kubernetes control plane on loopback: etcd and kube-apiserver, then controller manager and scheduler.
 
 All files lie in one folder, which only its owner may enter: etcd, which asks nobody who they are, listens on sockets in
 it. RBAC and the admission plugins that are on by default are on.
@@ -21,13 +21,13 @@ from mxnet_operator.local.kubeconfig import kubeconfig
 CONTROLLER_MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
 ADMINISTRATORS = "system:masters"
-"""The group that may do everything."""
+"""Group of cluster administrators."""
 _ETCD, _ETCD_PEERS = "unix://etcd:1", "unix://etcd:2"
 
 
 @dataclass(frozen=True)
 class User:
-    """Somebody whom the API server knows by a token; `groups` is a comma-separated list."""
+    """User whom the API server authenticates by a token; `groups` is a comma-separated list."""
 
     name: str
     token: str
@@ -36,7 +36,7 @@ class User:
 
 @dataclass(frozen=True)
 class Server:
-    """A running API server and what its administrator needs to reach it."""
+    """Running API server, with its address, CA and administrator's token."""
 
     url: str
     authority: Path
@@ -44,10 +44,10 @@ class Server:
     token: str
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The decoded answer to one request of the administrator's. Blocks.
+        """Send a request as the administrator and return the decoded response. Blocks.
 
         Raises:
-            urllib.error.HTTPError: The server refused it.
+            urllib.error.HTTPError: the server rejected it.
         """
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
@@ -59,12 +59,18 @@ class Server:
 
 
 def start_api_server(
-    programs: Programs, authority: trustme.CA, users: Collection[User], *, port: int = 0, **flags: object
+    programs: Programs,
+    authority: trustme.CA,
+    users: Collection[User],
+    *,
+    port: int = 0,
+    address: str = "127.0.0.1",
+    **flags: object,
 ) -> Server:
     """Start etcd and kube-apiserver and wait until it answers. Blocks.
 
-    The first of the users is the administrator; the default port is any free one; `flags` are kube-apiserver's, in
-    addition.
+    The first of the users is the administrator; the default port is any free one; the address is one of this machine;
+    `flags` are kube-apiserver's, in addition.
 
     Raises:
         ProgramError, AbortedError: see `Programs.wait`.
@@ -73,7 +79,7 @@ def start_api_server(
     ca = folder / "ca.pem"
     authority.cert_pem.write_to_path(ca)
     for name in ("server", "client", "accounts"):
-        certificate = authority.issue_cert("127.0.0.1", common_name=f"mxjob {name}")
+        certificate = authority.issue_cert(address, common_name=f"mxjob {name}")
         write_private(folder / f"{name}.pem", certificate.cert_chain_pems[0].bytes())
         write_private(folder / f"{name}.key", certificate.private_key_pem.bytes())
     rows = [f'{user.token},{user.name},{user.name},"{user.groups}"\n' for user in users]
@@ -92,8 +98,8 @@ def start_api_server(
     programs.start(
         "kube-apiserver",
         etcd_servers=_ETCD,
-        bind_address="127.0.0.1",
-        advertise_address="127.0.0.1",
+        bind_address=address,
+        advertise_address=address,
         secure_port=port,
         tls_cert_file=folder / "server.pem",
         tls_private_key_file=folder / "server.key",
@@ -111,10 +117,10 @@ def start_api_server(
         **flags,
     )
     administrator = next(iter(users))
-    server = Server(f"https://127.0.0.1:{port}", ca, folder, administrator.token)
+    server = Server(f"https://{address}:{port}", ca, folder, administrator.token)
     programs.wait("kube-apiserver", lambda: server.ask("GET", "/readyz") == "ok")
     for user in users:  # for the programs that act in their name
-        config = kubeconfig(port=port, authority_pem=ca.read_bytes(), token=user.token)
+        config = kubeconfig(port=port, authority_pem=ca.read_bytes(), token=user.token, address=address)
         write_private(_kubeconfig_path(folder, user.name), config)
     return server
 
@@ -130,10 +136,12 @@ def add_crds(programs: Programs, server: Server, crds: Collection[dict[str, Any]
         programs.wait(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _established(server, crd))  # type: ignore[misc]
 
 
-def start_controllers(programs: Programs, server: Server, **flags: object) -> None:
+def start_controllers(
+    programs: Programs, server: Server, *, scheduler: Mapping[str, object] | None = None, **flags: object
+) -> None:
     """Start kube-controller-manager and kube-scheduler and wait until pods can be created in `default`. Blocks.
 
-    `flags` are kube-controller-manager's, in addition.
+    `flags` are kube-controller-manager's, in addition, and `scheduler` kube-scheduler's.
     """
     common: dict[str, object] = {"leader_elect": "false", "secure_port": 0}
     programs.start(
@@ -145,7 +153,8 @@ def start_controllers(programs: Programs, server: Server, **flags: object) -> No
         **common,
         **flags,
     )
-    programs.start("kube-scheduler", kubeconfig=_kubeconfig_path(server.folder, SCHEDULER), **common)
+    kubeconfig_of_scheduler = _kubeconfig_path(server.folder, SCHEDULER)
+    programs.start("kube-scheduler", kubeconfig=kubeconfig_of_scheduler, **common, **(scheduler or {}))
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     programs.wait("a service account", lambda: bool(server.ask("GET", account)))
 

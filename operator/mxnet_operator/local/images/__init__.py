@@ -1,13 +1,14 @@
-"""Container images as virtual environments: packages built by uv from a lock, and a folder of files."""
+"""Images of the local cluster: virtual environments built by uv from a lock, and folders of files."""
 
 from mxnet_operator.local.images.dockerfile import Start
 from mxnet_operator.local.images.errors import ImageError
 from mxnet_operator.local.images.progress import BuildProgress
 from mxnet_operator.local.images.reference import normalised
-from mxnet_operator.local.images.store import BASE_IMAGE, TVM_IMAGE, Image, ImageStore, ReadyImage
+from mxnet_operator.local.images.store import BASE_IMAGE, GPU_IMAGE, TVM_IMAGE, Image, ImageStore, ReadyImage
 
 __all__ = [
     "BASE_IMAGE",
+    "GPU_IMAGE",
     "TVM_IMAGE",
     "BuildProgress",
     "Image",

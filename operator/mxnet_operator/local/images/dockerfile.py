@@ -1,4 +1,4 @@
-"""How an image is run, as the Dockerfile in its folder says: where its files lie, and what runs without a command."""
+"""Working directory and default command of an image, from the Dockerfile in its folder."""
 
 import json
 import posixpath
@@ -12,7 +12,7 @@ _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*?)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What of a Dockerfile counts on the local cluster; empty where it doesn't say.
+    """WORKDIR, ENTRYPOINT and CMD of a Dockerfile; empty where it has none.
 
     `folder` is an absolute path (WORKDIR). A container's `command` replaces `entrypoint` and `command`, its `args` the
     latter, as in Kubernetes.
@@ -24,9 +24,9 @@ class Start:
 
 
 def read_start(folder: Path) -> Start:
-    """WORKDIR, ENTRYPOINT and CMD of the last stage of the folder's Dockerfile; variables in them aren't replaced.
+    """Read WORKDIR, ENTRYPOINT and CMD of the last stage of the folder's Dockerfile, without replacing variables.
 
-    All else in it is for a container engine. No Dockerfile, or one that can't be read: nothing is said.
+    Other instructions are ignored. All are empty if there is no Dockerfile, or it can't be read.
     """
     try:
         text = (folder / "Dockerfile").read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def _after(start: Start, instruction: str, rest: str) -> Start:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """The JSON form is what it says, any other text is for the shell."""
+    """Parse the exec form (JSON) of a command, or wrap the shell form in a shell."""
     try:
         words = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Builds one virtual environment from one lock, once, however many ask for it at the same time."""
+"""Build of a virtual environment from a lock, once for all concurrent callers."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.2
 
 
 class Environment:
-    """A virtual environment in the cache: `<root>/venv`, the lock it was made of, and a mark that it is complete.
+    """Virtual environment in the cache: `<root>/venv`, its lock, and a marker file once it is complete.
 
     Scripts in a virtual environment know its path, so it is built where it stays; the mark, written last, tells a
     complete one from what a killed build left behind. A lock file beside it, which uv holds as well, lets one
@@ -35,12 +35,19 @@ class Environment:
         self._mark = self.root / "complete.json"
         self._lock_file = cache / f"{lock.key}.lock"
 
+    def library_path(self) -> str:
+        """LD_LIBRARY_PATH with the folders of CUDA's libraries in NVIDIA's wheels.
+
+        PyTorch and TensorFlow find these libraries by themselves, MXNet doesn't.
+        """
+        return ":".join(sorted(map(str, self.root.glob("venv/lib/python3*/site-packages/nvidia/*/lib"))))
+
     def complete(self) -> bool:
-        """Whether it can be used. Not when the Python that it was made from has gone."""
+        """Whether the environment can be used; false if the Python that it was made from is gone."""
         return self._mark.exists() and self.python.exists()
 
     async def build(self, progress: ProgressReader) -> None:
-        """Build it unless it is there; wait while another process does.
+        """Build the environment unless it is complete; wait while another process builds it.
 
         Raises:
             ImageError: it can't be built; the message says why. The next call tries again.
@@ -95,20 +102,22 @@ class Environment:
     async def _check(self, progress: ProgressReader, held: int) -> None:
         statement = _first_import(self.lock)
         progress.stage("check", statement)
-        ended = await run([self.python, "-c", statement], cwd=self.root, held=[held])
+        libraries = self.library_path()
+        variables = {"LD_LIBRARY_PATH": libraries} if libraries else {}
+        ended = await run([self.python, "-c", statement], cwd=self.root, held=[held], variables=variables)
         if ended.code != 0:
             what = f"The image is installed, but `{statement}` fails in it (exit code {ended.code})"
             raise ImageError(explain(what, ended.lines, self.root.parent))
 
     def _finish(self) -> None:
-        """Write the mark, in one step and last."""
+        """Write the marker atomically, as the last step."""
         temporary = self._mark.with_suffix(".tmp")
         temporary.write_text(json.dumps({"python": self.lock.python, "packages": self.lock.pins}, indent=1), "utf-8")
         temporary.replace(self._mark)
 
     @contextlib.asynccontextmanager
     async def _locked(self, progress: ProgressReader) -> AsyncIterator[int]:
-        """The build lock, as a descriptor. flock belongs to the open file, so it excludes tasks and processes alike."""
+        """Hold the build lock and yield its descriptor; flock excludes tasks and processes alike."""
         try:
             self._lock_file.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -127,7 +136,7 @@ class Environment:
 
 
 async def _to_thread_to_the_end(function: Callable[[], None]) -> None:
-    """Run in a thread; a cancelled caller waits for it too, or the lock would be given up under the thread's feet."""
+    """Run a function in a thread; a cancelled caller waits for it too, since the thread needs the caller's lock."""
     task = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         await asyncio.shield(task)
@@ -145,7 +154,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _first_import(lock: Lock) -> str:
-    """What shows that the environment works: MXNet's import fails with a wrong numpy, TVM's RPC without tornado."""
+    """Return imports that test the environment: MXNet's fails with a wrong numpy, TVM's RPC without tornado."""
     if any(name == "mxnet" or name.startswith("mxnet-cu") for name in lock.pins):
         return "import mxnet"
     if "apache-tvm" in lock.pins:

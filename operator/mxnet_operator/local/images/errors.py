@@ -1,5 +1,5 @@
-"""The one error of this package: its message is written for the person who wants the image."""
+"""Error of the images of the local cluster, with a message for the user."""
 
 
 class ImageError(Exception):
-    """An image that can't be named, added or built; the message says why and what to do next."""
+    """An image can't be named, added or built; the message says why and what to do next."""

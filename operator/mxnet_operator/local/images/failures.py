@@ -1,4 +1,4 @@
-"""What to tell a person when uv couldn't do it: its own last words, and what to do next."""
+"""Messages for failures of uv: its last lines of output, and what to do next."""
 
 import re
 from collections.abc import Sequence
@@ -26,6 +26,10 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "settings). What has been downloaded is kept: the next try goes on from there.",
     ),
     (
+        r"libcuda\.so",
+        "This machine lacks NVIDIA's driver, which the MXNet for GPUs needs: the MXNet for CPUs is mxjob/mxnet:1.9.1.",
+    ),
+    (
         r"libgomp\.so",
         "MXNet needs the system's OpenMP library: `apt-get install libgomp1` or `dnf install libgomp`.",
     ),
@@ -42,7 +46,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
 
 
 def explain(what: str, lines: Sequence[str], home: Path) -> str:
-    """A message: what failed, the last lines of the program that failed, and the advice that fits them."""
+    """Build a message: what failed, the last lines of the failed program, and advice that fits them."""
     said = [line for line in lines if line.strip()][-_SHOWN_LINES:]
     text = "\n".join(said).lower()
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, text)), "")

@@ -1,4 +1,4 @@
-"""Copies an image's folder into a container's working directory."""
+"""Copy of an image's folder into a container's working directory."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ LIMIT_BYTES = 256 * 2**20
 def copy_folder(source: Path, destination: Path) -> None:
     """Copy the files of `source` into `destination`, which may exist; links stay links.
 
-    Left out are what no image has: sockets and devices, and folders named as in `IGNORED`. Blocks: call it in a
+    Sockets, devices and folders named in `IGNORED` are left out. Blocks: call it in a
     thread.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The Python that an image runs on: this one, another of this machine, or one that uv fetches."""
+"""Python interpreter of an image: this one, another of this machine, or one that uv downloads."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from mxnet_operator.local.images.uv_process import run, uv_program
 
 
 async def find_interpreter(version: str, cwd: Path) -> Path:
-    """The path of an interpreter of this version ("3.11" or "3.11.7"), fetched if this machine has none.
+    """Find an interpreter of this version ("3.11" or "3.11.7"); download it if this machine has none.
 
     Raises:
         ImageError: there is none and none can be fetched; the message says what to install.

@@ -1,4 +1,4 @@
-"""The locked requirements of an image: which Python, which packages, and the hash of each file."""
+"""Locked requirements of an image: Python version, packages, and the hash of each file."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ _REFUSED_OPTION = re.compile(r"-(?:r|c|e|-requirement|-constraint|-editable)\b")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A requirements file in which nothing is left to chance.
+    """Requirements file with exact versions and hashes.
 
     `pins` maps the name of each distribution, in lower case, to its version.
     """
@@ -27,12 +27,12 @@ class Lock:
 
     @property
     def key(self) -> str:
-        """The name of the environment that this lock makes: equal locks share one."""
+        """Name of the environment built from this lock; equal locks share one."""
         return hashlib.sha256(f"{self.text}\0{self.python}".encode()).hexdigest()[:16]
 
 
 def how_to_lock(file: str, python: str = "3.11") -> str:
-    """The commands that make a lock of a requirements file."""
+    """Format the commands that make a lock of a requirements file."""
     return (
         f"Write one with `(echo '# python: {python}'; uv pip compile --generate-hashes --no-header --quiet "
         f"--python-version {python} requirements.in) > {file}`, where requirements.in lists what the image needs."
@@ -72,7 +72,7 @@ def parse_lock(text: str, source: str) -> Lock:
 
 
 def read_lock(path: Path) -> Lock:
-    """`parse_lock` of a file.
+    """Read a locked requirements file from a path, as `parse_lock` does.
 
     Raises:
         ImageError: it can't be read, or isn't a lock.

@@ -1,4 +1,4 @@
-"""How far the building of an image has come, read from what uv prints."""
+"""Progress of an image's build, read from the output of uv."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _MIB: Final = {"B": 1 / 2**20, "KiB": 1 / 2**10, "MiB": 1.0, "GiB": 1024.0}
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:
-    """One step of a build: `done` of `total` never goes back, so that one bar shows the whole of it.
+    """Progress of a build: `done` of `total`, which never decreases, so that one bar shows the whole build.
 
     `detail` is a few words for people, such as "mxnet (46.8 MiB)".
     """
@@ -43,7 +43,7 @@ Report = Callable[[BuildProgress], None]
 
 
 class ProgressReader:
-    """Turns the lines of one `uv pip sync` into progress of one image's build."""
+    """Parser of the output of one `uv pip sync` into the progress of an image's build."""
 
     def __init__(self, image: str, report: Report) -> None:
         self._image = image
@@ -53,11 +53,11 @@ class ProgressReader:
         self._packages = 0
 
     def stage(self, stage: Stage, detail: str) -> None:
-        """Say that a stage of the build begins."""
+        """Report that a stage of the build begins."""
         self._report(BuildProgress(self._image, stage, _BEGINS[stage], TOTAL, detail))
 
     def line(self, line: str) -> None:
-        """Take one line of uv's output; those that say nothing about progress are passed over."""
+        """Parse one line of uv's output; lines without progress are ignored."""
         if match := _RESOLVED.match(line):
             self._packages = int(match[1])
             self.stage("download", f"{self._packages} packages")

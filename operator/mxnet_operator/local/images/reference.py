@@ -1,4 +1,4 @@
-"""Names of images: the grammar of the distribution project, and one spelling for the many that mean the same."""
+"""Image references: the grammar of the distribution project, and one canonical spelling."""
 
 import re
 
@@ -16,7 +16,7 @@ _DOCKER_HUB = {"docker.io", "index.docker.io"}
 
 
 def normalised(name: str) -> str:
-    """The short spelling of an image's name: without Docker Hub's domain, always with a tag or a digest.
+    """Normalize an image's name: without Docker Hub's domain, always with a tag or a digest.
 
     Raises:
         ImageError: the name isn't an image reference.

@@ -1,4 +1,4 @@
-"""The images that a user has added, by name, in one small file that several processes may change at once."""
+"""Registry of the images that a user has added, in a file that several processes may change."""
 
 import fcntl
 import os
@@ -11,20 +11,20 @@ from mxnet_operator.local.images.errors import ImageError
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An added image: the folder of its files, and the image whose packages it uses (None: a lock of its own)."""
+    """Added image: the folder of its files, and the image whose packages it uses (None: a lock of its own)."""
 
     folder: str
     base: str | None = None
 
 
 class Registry:
-    """`<home>/images.json`: written to the side and renamed, under a lock; readers need none."""
+    """File `<home>/images.json`, replaced atomically under a lock; readers need no lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> dict[str, Entry]:
-        """All entries by name.
+        """Read all entries by name.
 
         Raises:
             ImageError: the file is damaged.
@@ -40,7 +40,7 @@ class Registry:
             ) from error
 
     def change(self, change: Callable[[dict[str, Entry]], None]) -> None:
-        """Apply `change` to the entries and write them, with no other change between.
+        """Apply `change` to the entries and write them, as one transaction.
 
         Raises:
             ImageError: from `change`, or because the file can't be read or written.

@@ -1,4 +1,4 @@
-"""The images of the local cluster: the built-in ones, those added from folders, and their ready environments."""
+"""Image store of the local cluster: built-in images, images added from folders, and their environments."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +14,12 @@ from mxnet_operator.local.images.reference import normalised
 from mxnet_operator.local.images.registry import Entry, Registry
 
 BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
+GPU_IMAGE: Final = "mxjob/mxnet:1.9.1-cu112"
 TVM_IMAGE: Final = "mxjob/tvm:0.27"
 ADD_COMMAND: Final = "mxjob local image add"
 _BUILT_IN: Final = {
     BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt"),
+    GPU_IMAGE: Path(__file__).with_name("mxnet-1.9.1-cu112.txt"),
     TVM_IMAGE: Path(__file__).with_name("tvm-0.27.txt"),
 }
 _LOCK_NAME: Final = "requirements.txt"
@@ -25,7 +27,7 @@ _LOCK_NAME: Final = "requirements.txt"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A known image.
+    """Image of the local cluster.
 
     `folder` holds the files of its working directory (None: a built-in image, which has none); `base` is the image
     whose packages it uses (None: it brings a lock of its own).
@@ -38,12 +40,14 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ReadyImage:
-    """An image that containers can start from: its interpreter, the folder of its programs, its files, its start."""
+    """Image that containers can start from: interpreter, folder of programs, files, and default command."""
 
     python: Path
     bin_dir: Path
     folder: Path | None
     start: Start = field(default_factory=Start)
+    library_path: str = ""
+    """LD_LIBRARY_PATH of its containers."""
 
     def copy_folder(self, destination: Path) -> None:
         """Copy the image's files into a container's working directory. Blocks: call it in a thread.
@@ -56,14 +60,14 @@ class ReadyImage:
 
 
 class ImageStore:
-    """The images under one home folder: `images.json` and the cache `images/`."""
+    """Image store of one home folder: `images.json` and the cache `images/`."""
 
     def __init__(self, home: Path) -> None:
         self._registry = Registry(home / "images.json")
         self._cache = home.absolute() / "images"
 
     def add(self, name: str, folder: Path, base: str | None = None) -> Image:
-        """Make a folder an image; a name that is taken gets the new folder.
+        """Add a folder as an image, or change the folder of an added image.
 
         The packages are those of `base`, else of the folder's own locked requirements.txt, else those of
         `BASE_IMAGE`. Of `base` only the packages are taken, not its files.
@@ -80,7 +84,7 @@ class ImageStore:
         return Image(reference, folder, base)
 
     def remove(self, name: str) -> None:
-        """Forget an added image. Its files, and environments that others may use, stay where they are.
+        """Remove an added image; its files, and environments that others may use, are kept.
 
         Raises:
             ImageError: no such image was added, or another is based on it.
@@ -100,7 +104,7 @@ class ImageStore:
         self._registry.change(forget)
 
     def list(self) -> list[Image]:
-        """The built-in images, then the added ones by name."""
+        """List the built-in images, then the added ones by name."""
         added = sorted(self._registry.read().items())
         return [
             *(Image(name, None, None) for name in _BUILT_IN),
@@ -108,7 +112,7 @@ class ImageStore:
         ]
 
     def resolve(self, name: str) -> Image | None:
-        """The image of this name, in any of its spellings; None where it isn't known."""
+        """Find the image of this name, in any of its spellings; None where it isn't known."""
         try:
             reference = normalised(name)
         except ImageError:
@@ -116,7 +120,7 @@ class ImageStore:
         return next((image for image in self.list() if image.name == reference), None)
 
     def how_to_add(self, name: str) -> str:
-        """What to tell somebody who asked for an image that isn't known."""
+        """Build the message for an unknown image."""
         try:
             reference = normalised(name)
         except ImageError as error:
@@ -128,11 +132,11 @@ class ImageStore:
         )
 
     def ready(self, image: Image) -> bool:
-        """Whether `ensure` would return at once."""
+        """Whether the image's environment is built."""
         return self._environment(image).complete()
 
     async def ensure(self, image: Image, progress: Report | None = None) -> ReadyImage:
-        """Build the image's environment unless it is there.
+        """Build the image's environment unless it exists.
 
         Doesn't block the event loop; cancelling it ends the build. Any number of tasks and processes may call it
         for one image at once: one builds, the others wait.
@@ -144,7 +148,8 @@ class ImageStore:
         if not environment.complete():
             await environment.build(ProgressReader(image.name, progress or (lambda _: None)))
         start = read_start(image.folder) if image.folder is not None else Start()
-        return ReadyImage(environment.python, environment.bin_dir, image.folder, start)
+        library_path = environment.library_path()
+        return ReadyImage(environment.python, environment.bin_dir, image.folder, start, library_path)
 
     def _environment(self, image: Image) -> Environment:
         if image.folder is not None and not image.folder.is_dir():

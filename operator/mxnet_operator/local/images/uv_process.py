@@ -1,4 +1,4 @@
-"""Runs uv: finds its program, hands its output on line by line, and ends it when the caller is cancelled."""
+"""Child processes of uv: find the program, stream its output, and end it when the caller is cancelled."""
 
 import asyncio
 import contextlib
@@ -24,14 +24,14 @@ _LINE_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended: its exit code and its last lines, of stdout and stderr together."""
+    """Result of a process: its exit code and its last lines of stdout and stderr together."""
 
     code: int
     lines: tuple[str, ...]
 
 
 def uv_program() -> str:
-    """The path of uv's program: that of the Python package, else the one on PATH.
+    """Find the program uv: that of the Python package, else the one on PATH.
 
     Raises:
         ImageError: there is none.
@@ -45,7 +45,7 @@ def uv_program() -> str:
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """A copy of `environment` without what would lead a build astray."""
+    """Copy `environment` without variables that would change a build."""
     return {
         name: value
         for name, value in environment.items()
@@ -59,16 +59,18 @@ async def run(
     cwd: Path,
     on_line: Callable[[str], None] | None = None,
     held: Iterable[int] = (),
+    variables: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run a command to its end, its output line by line to `on_line`.
+    """Run a command to its end, passing its output line by line to `on_line`.
 
     `held` are file descriptors that it inherits: a lock stays taken for as long as the command lives, even when
-    this process is killed. Cancelling ends the command and all that it started, and waits until it is gone.
+    this process is killed; `variables` join its environment.
+    Cancelling ends the command and all that it started, and waits until it is gone.
     """
     process = await asyncio.create_subprocess_exec(
         *(str(word) for word in command),
         cwd=cwd,
-        env=clean_environment(os.environ),
+        env={**clean_environment(os.environ), **(variables or {})},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""Read-only pages about the local cluster's jobs, for links from Airflow: state, replicas, curve, logs."""
+"""Read-only web pages of the local cluster's jobs, for links from Airflow: state, replicas, curve, logs."""
 
 from mxnet_operator.local.job_pages.server import JobPages, page_template
 

@@ -1,4 +1,4 @@
-"""A job's page: pure, from what the API server says to one HTML document that refers to nothing outside itself."""
+"""Web page of a job: a pure function from API objects to one self-contained HTML document."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _COLOURS: Final = ("#0b5cad", "#8a6d1f", "#0d5c3c", "#7b3fa0")
 
 @dataclass(frozen=True)
 class ReplicaView:
-    """One pod of a job."""
+    """View of one pod of a job."""
 
     pod: str
     label: str
@@ -31,14 +31,14 @@ class ReplicaView:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as its page shows it."""
+    """View of a job for its page."""
 
     job: Mapping[str, Any]
     replicas: Sequence[ReplicaView]
 
 
 def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
-    """A pod as the API server returns it, and its log."""
+    """Build the view of a pod, from its API object and its log."""
     labels = pod["metadata"].get("labels") or {}
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     state = next((status.get("state") or {} for status in statuses if status.get("name") == names.CONTAINER), {})
@@ -59,7 +59,7 @@ def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
 
 
 def html(view: JobView) -> str:
-    """The page; while the job is not over it loads itself anew every few seconds."""
+    """Build the page; until the job has finished it reloads itself every few seconds."""
     name, state = escape(view.job["metadata"]["name"]), escape(job_state(view.job) or "new")
     refresh = "" if state in TERMINAL else f'<meta http-equiv="refresh" content="{_REFRESH_SECONDS}">'
     message = escape(terminal_message(view.job) or " ".join(waiting_reasons(view.job)))
@@ -139,7 +139,7 @@ def _curve(view: JobView) -> str:
 
 
 def _courses(view: JobView) -> dict[str, dict[int, float]]:
-    """The figures of the first replica that reports any, by epoch; those that are no shares would flatten the rest."""
+    """Collect the figures from 0 to 1 by epoch of the first replica with any; larger ones would flatten the curve."""
     for replica in sorted(view.replicas, key=lambda each: not each.label.startswith(names.WORKER.lower())):
         courses: dict[str, dict[int, float]] = {}
         for line in replica.log.splitlines():

@@ -1,6 +1,6 @@
-"""Serves a job's page to whoever knows the job's uid, over plain HTTP on loopback.
+"""HTTP server of the job pages, on loopback; a page is found by the job's uid.
 
-A browser has no bearer token, and can't be told to trust the cluster's own certificate authority. The uid is random
+A browser has no bearer token, and can't be made to trust the cluster's own certificate authority. The uid is random
 (122 bits) and in no process's arguments: another user of the machine can reach the port, but can ask for nothing
 (docs/decisions/0017-a-job-page-is-found-by-its-uid.md).
 """
@@ -34,15 +34,15 @@ _log = logging.getLogger(__name__)
 
 
 def page_template(port: int) -> str:
-    """The address of every job's page, as Airflow's `[mxnet] job_url_template` takes it."""
+    """Return the URL template of job pages, for Airflow's `[mxnet] job_url_template`."""
     return f"http://127.0.0.1:{port}{_PATH}"
 
 
 class JobPages:
-    """A small web server beside the API server, whose client it is.
+    """Web server of job pages, a client of the API server.
 
     Args:
-        client: What it reads with.
+        client: Client to read jobs, pods and logs with.
     """
 
     def __init__(self, client: Client) -> None:
@@ -50,7 +50,7 @@ class JobPages:
         self._runner: web.AppRunner | None = None
 
     async def start(self, port: int = 0) -> int:
-        """Listen on loopback, on this port if it is free; returns the port."""
+        """Start to listen on loopback, on this port if it is free; returns the port."""
         app = web.Application()
         app.router.add_get(_PATH, self._page)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -83,11 +83,8 @@ class JobPages:
         return web.Response(text=html(view), content_type="text/html", headers=_HEADERS)
 
     async def _view(self, namespace: str, name: str, uid: str) -> JobView | None:
-        try:
-            job = await self._client.get(_JOBS.path(namespace, name))
-        except ApiError as e:
-            if e.code != 404:
-                raise
+        job = await self._client.find(_JOBS.path(namespace, name))
+        if job is None:
             return None
         if not hmac.compare_digest(job["metadata"]["uid"].encode(), uid.encode(errors="replace")):
             return None

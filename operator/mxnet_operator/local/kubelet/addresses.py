@@ -1,15 +1,15 @@
-"""Gives each pod a loopback address of its own out of the cluster's range."""
+"""Loopback addresses of pods, from the cluster's subnet."""
 
 ADDRESSES = 254 * 254
-"""How many there are."""
+"""Number of addresses in a subnet."""
 
 
 class AddressesExhausted(Exception):  # noqa: N818 - the name of a state, as in ipaddress
-    """Every address of the range belongs to a pod that still exists."""
+    """Every address of the subnet is held by a pod that still exists."""
 
 
 class Addresses:
-    """The addresses `<subnet>.1.1` to `<subnet>.254.254`; who holds one is known by the pod's uid.
+    """Pool of the addresses `<subnet>.1.1` to `<subnet>.254.254`, held by pods' uids.
 
     They are handed out in turn, so that a freed one rests as long as possible: connections of its last holder may
     linger in TIME_WAIT.
@@ -22,7 +22,7 @@ class Addresses:
         self._next = 0
 
     def take(self, uid: str) -> str:
-        """The address of this pod, the same one for every call until `free`.
+        """Take an address for this pod, the same one for every call until `free`.
 
         Raises:
             AddressesExhausted: there is none left.
@@ -38,12 +38,12 @@ class Addresses:
         raise AddressesExhausted(f"all addresses of {self._subnet}.0.0/16 are in use")
 
     def hold(self, uid: str, address: str) -> None:
-        """Note the address that a pod has already, from the life of an earlier kubelet."""
+        """Record the address that a pod has from an earlier run of the kubelet."""
         self._holders[uid] = address
         self._taken[address] = uid
 
     def free(self, uid: str) -> None:
-        """Take back the address of a pod that no longer exists."""
+        """Release the address of a pod that no longer exists."""
         address = self._holders.pop(uid, None)
         if address is not None and self._taken.get(address) == uid:
             del self._taken[address]

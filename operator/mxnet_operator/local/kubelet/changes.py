@@ -1,16 +1,16 @@
-"""Wakes every task that waits for something to change."""
+"""Notification of tasks that wait for a change."""
 
 import asyncio
 
 
 class Changes:
-    """A bell: `wait` returns at the next `ring`. Look first, then wait, with no await in between."""
+    """Change notification: `wait` returns at the next `ring`; check first, then wait, with no await in between."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def ring(self) -> None:
-        """Wake all who wait now."""
+        """Wake every task in `wait`."""
         self._event.set()
         self._event = asyncio.Event()
 

@@ -1,7 +1,8 @@
-"""The life of one container of a pod: prepared, run, and started again as the pod's restartPolicy says."""
+"""Lifecycle of one container: prepare, run, and restart as the pod's restartPolicy says."""
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +40,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Container:
-    """Runs the container of one record; what happens to it is written there, and `publish` is called."""
+    """Runner of one container; it keeps the container's record up to date and calls `publish` on changes."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class Container:
         self._backoff = 0.0
 
     async def run(self) -> None:
-        """Run until the pod's restartPolicy asks for no further run, or a stop is requested.
+        """Run the container until its restartPolicy asks for no further run, or a stop is requested.
 
         Raises:
             Stopped: a stop was requested before it had ended by itself.
@@ -75,7 +76,7 @@ class Container:
             await self._stop.unless(self._back_off())
 
     def signal(self, number: int) -> None:
-        """Send a signal to the container's processes, if it runs."""
+        """Send a signal to the container's processes, if it is running."""
         if self._process is not None:
             self._process.signal_group(number)
 
@@ -122,7 +123,7 @@ class Container:
             self._backoff = 0.0
 
     async def _prepared(self) -> Prepared:
-        """Try to prepare a run until it works; what it is that doesn't is the waiting state's reason."""
+        """Prepare a run, with retries; the waiting state shows the reason of a failure."""
         pod, record, timing = self._pod, self._record, self._host.timing
         while True:
             try:
@@ -145,15 +146,15 @@ class Container:
         while True:
             image = images.resolve(name)
             try:
-                if image is None:
-                    self._no_image("ErrImagePull", images.how_to_add(name))
-                elif images.ready(image):
+                if image is not None and images.ready(image):
                     self._event("Normal", "Pulled", f'Container image "{name}" already present on machine')
                     return await images.ensure(image)
-                elif never:
+                if never:
                     self._no_image(
                         "ErrImageNeverPull", f'Container image "{name}" is not present with pull policy of Never'
                     )
+                elif image is None:
+                    self._no_image("ErrImagePull", images.how_to_add(name))
                 else:
                     self._event("Normal", "Pulling", f'Building image "{name}", which takes a minute or two')
                     ready = await images.ensure(image, self._building)
@@ -167,7 +168,7 @@ class Container:
                 self._set(waiting("ImagePullBackOff", message))
 
     def _building(self, progress: BuildProgress) -> None:
-        """Show how far the image has come where `kubectl describe` and `mxjob run` look, in steps worth a write."""
+        """Show the progress of the image's build in the container's waiting state, in steps worth a write."""
         percent = 5 * (20 * progress.done // progress.total)
         state = waiting("ContainerCreating", f'{percent} % of image "{progress.image}" built ({progress.stage})')
         if self._record.state != state:
@@ -212,6 +213,7 @@ class Container:
         path: Path = self._place.folder / "containers" / self._record.name / "termination-log"
         try:
             with path.open("rb") as file:
+                file.seek(-min(MESSAGE_LIMIT, file.seek(0, os.SEEK_END)), os.SEEK_END)  # the end, as the kubelet has it
                 message = file.read(MESSAGE_LIMIT).decode("utf-8", "replace")
         except OSError:
             message = ""
@@ -232,7 +234,7 @@ class Container:
 
 
 async def run_or_lose(container: Container, record: ContainerRecord) -> None:
-    """Run a container; should the kubelet itself fail at it, the container counts as lost, not as running for ever.
+    """Run a container; if the kubelet itself fails, record the container as lost instead of running for ever.
 
     Raises:
         Stopped: as `Container.run`.

@@ -1,41 +1,63 @@
-"""The GPUs of this machine: how many there are, and which container has which."""
+"""Allocation of devices to containers, and the environment variables that limit a process to its devices."""
 
-import re
-import subprocess
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-GPU = "nvidia.com/gpu"
+from mxnet_operator.local.kubelet.device_discovery import AMD, CUDA, HIP, ROCR, DeviceKind
 
+Taken = Mapping[str, tuple[str, ...]]
+"""Ids of allocated devices, by resource."""
 
-def detect_gpus() -> int:
-    """How many NVIDIA GPUs this machine has, by its device files, else by what `nvidia-smi -L` lists."""
-    devices = sum(1 for path in Path("/dev").glob("nvidia*") if re.fullmatch(r"nvidia\d+", path.name))
-    if devices:
-        return devices
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    return sum(1 for line in listed.splitlines() if line.startswith("GPU "))
+_NONE = "-1"
+"""Value that the runtimes of both vendors take for no device."""
 
 
 class Devices:
-    """Which GPU belongs to which container, by index."""
+    """Allocator of the node's devices."""
 
-    def __init__(self, count: int) -> None:
-        self._holders: list[str | None] = [None] * count
+    def __init__(self, kinds: Iterable[DeviceKind]) -> None:
+        self._kinds = {kind.resource: kind for kind in kinds}
+        self._taken: dict[str, dict[str, tuple[int, ...]]] = {}
 
-    def take(self, holder: str, count: int) -> list[int] | None:
-        """`count` devices for this container, the ones it has already or free ones; None if too few are free."""
-        mine = [index for index, other in enumerate(self._holders) if other == holder]
-        free = [index for index, other in enumerate(self._holders) if other is None]
-        if len(mine) + len(free) < count:
-            return None
-        chosen = (mine + free)[:count]
-        for index in chosen:
-            self._holders[index] = holder
-        return chosen
+    def take(self, holder: str, asked: Mapping[str, int]) -> Taken | None:
+        """Allocate the requested devices to a container, its own or the least used; None if too few are free.
+
+        Resources that are not devices of the node are ignored.
+        """
+        mine = self._taken.get(holder, {})
+        chosen: dict[str, tuple[int, ...]] = {}
+        for resource in sorted(asked.keys() & self._kinds.keys()):
+            kept = mine.get(resource, ())[: asked[resource]]
+            more = self._free(resource, holder, kept)[: asked[resource] - len(kept)]
+            if len(kept) + len(more) < asked[resource]:
+                return None
+            chosen[resource] = (*kept, *more)
+        self._taken[holder] = chosen
+        return {
+            resource: tuple(dict.fromkeys(self._kinds[resource].ids[index] for index in indexes))
+            for resource, indexes in chosen.items()
+        }
 
     def free(self, holder: str) -> None:
-        """Take back what this container has."""
-        self._holders = [None if other == holder else other for other in self._holders]
+        """Release the devices of this container."""
+        self._taken.pop(holder, None)
+
+    def variables(self, taken: Taken) -> dict[str, str]:
+        """Build the environment variables that show a container's process its devices and no others."""
+        cuda = [name for resource, ids in taken.items() if resource.startswith("nvidia.com/") for name in ids if name]
+        told = {CUDA: ",".join(cuda)}
+        if AMD in self._kinds:
+            amd = [name for name in taken.get(AMD, ()) if name]
+            told[ROCR] = ",".join(amd) or _NONE
+            told[HIP] = ",".join(map(str, range(len(amd)))) or _NONE  # it counts what ROCR leaves
+        return told
+
+    def _free(self, resource: str, holder: str, kept: tuple[int, ...]) -> list[int]:
+        """List the indexes of free devices, once for each share, the least used first."""
+        kind = self._kinds[resource]
+        used = Counter(kept)
+        for other, taken in self._taken.items():
+            if other != holder:
+                used.update(taken.get(resource, ()))
+        slots = [(use, index) for index in range(len(kind.ids)) for use in range(used[index], kind.share)]
+        return [index for _, index in sorted(slots)]

@@ -1,28 +1,27 @@
-"""The environment variables of a container as its spec asks for them, the way the real kubelet makes them."""
+"""Environment variables of a container from its spec, as the real kubelet builds them."""
 
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mxnet_operator.local.quantities import container_requests, quantity
+from mxnet_operator.api.quantities import container_requests, quantity
+from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedObjects, Reference
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^()\s]+)\)")
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
-ConfigMaps = Mapping[str, Mapping[str, Any]]
-"""The ConfigMaps of the pod's namespace that exist, by name."""
-
 
 class ConfigError(Exception):
-    """A container's spec asks for something that isn't there, or that the local cluster doesn't have."""
+    """A container's spec refers to an object that doesn't exist, or uses an unsupported feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One variable; `literal` says that its value was written out in the manifest, not referred to."""
+    """Environment variable; `literal` tells that its value is in the manifest, not from a reference."""
 
     value: str
     literal: bool
@@ -39,74 +38,86 @@ def expand(text: str, values: Mapping[str, str]) -> str:
     return _REFERENCE.sub(replacement, text)
 
 
-def config_maps_needed(container: Mapping[str, Any]) -> set[str]:
-    """The names of the ConfigMaps that a container's environment refers to."""
-    sources = [each.get("valueFrom") or {} for each in container.get("env") or []]
-    named = [each.get("configMapKeyRef") for each in sources]
-    named += [each.get("configMapRef") for each in container.get("envFrom") or []]
-    return {each["name"] for each in named if each and each.get("name")}
+def references(container: Mapping[str, Any]) -> set[Reference]:
+    """Collect the ConfigMaps and Secrets that a container's environment refers to."""
+    variables = [each.get("valueFrom") or {} for each in container.get("env") or []]
+    sources = container.get("envFrom") or []
+    found = [(kind, each.get(kind.key_reference)) for kind in KEYED_KINDS for each in variables]
+    found += [(kind, each.get(kind.reference)) for kind in KEYED_KINDS for each in sources]
+    return {(kind, each["name"]) for kind, each in found if each and each.get("name")}
 
 
-def variables(pod: Mapping[str, Any], container: Mapping[str, Any], config_maps: ConfigMaps) -> dict[str, Variable]:
-    """The container's variables in the order of their definition, not expanded yet.
+def variables(pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects) -> dict[str, Variable]:
+    """Build the container's variables in the order of their definition, not expanded yet.
 
     Raises:
-        ConfigError: a reference can't be followed; the message is for the pod's author.
+        ConfigError: a reference can't be resolved; the message is for the pod's author.
     """
     result: dict[str, Variable] = {}
     for source in container.get("envFrom") or []:
-        for name, value in _all_of(source, config_maps).items():
+        for name, value in _all_of(source, objects).items():
             result[name] = Variable(value, literal=False)
     for entry in container.get("env") or []:
         reference = entry.get("valueFrom")
         if not reference:
             result[entry["name"]] = Variable(entry.get("value") or "", literal=True)
             continue
-        found = _referred(pod, container, reference, config_maps)
+        found = _referred(pod, container, reference, objects)
         if found is not None:
             result[entry["name"]] = Variable(found, literal=False)
     return result
 
 
-def _all_of(source: Mapping[str, Any], config_maps: ConfigMaps) -> dict[str, str]:
-    reference = source.get("configMapRef")
-    if reference is None:
-        if (source.get("secretRef") or {}).get("optional"):
-            return {}
-        raise ConfigError("envFrom: the local cluster has ConfigMaps, but no Secrets")
-    config_map = config_maps.get(reference["name"])
-    if config_map is None:
-        if reference.get("optional"):
-            return {}
-        raise ConfigError(f'configmap "{reference["name"]}" not found')
-    prefix = source.get("prefix") or ""
-    named = {prefix + key: str(value) for key, value in (config_map.get("data") or {}).items()}
-    return {name: value for name, value in named.items() if _NAME.fullmatch(name)}
+def _all_of(source: Mapping[str, Any], objects: KeyedObjects) -> dict[str, str]:
+    for kind in KEYED_KINDS:
+        if (reference := source.get(kind.reference)) is None:
+            continue
+        obj = objects.get((kind, reference["name"]))
+        if obj is None:
+            if reference.get("optional"):
+                return {}
+            raise ConfigError(f'{kind.singular} "{reference["name"]}" not found')
+        prefix = source.get("prefix") or ""
+        named = {prefix + key: _text(value) for key, value in kind.variables(obj).items()}
+        return {name: value for name, value in named.items() if _NAME.fullmatch(name)}
+    raise ConfigError("envFrom: neither configMapRef nor secretRef is set")
 
 
 def _referred(
-    pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any], config_maps: ConfigMaps
+    pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any], objects: KeyedObjects
 ) -> str | None:
     if field := reference.get("fieldRef"):
-        return _field(pod, field.get("fieldPath") or "")
+        return field_text(pod, field.get("fieldPath") or "")
     if resource := reference.get("resourceFieldRef"):
-        return _resource(pod, container, resource)
-    if key := reference.get("configMapKeyRef"):
-        data = (config_maps.get(key["name"]) or {}).get("data") or {}
-        if key["key"] in data:
-            return str(data[key["key"]])
+        return resource_text(pod, container, resource)
+    for kind in KEYED_KINDS:
+        if not (key := reference.get(kind.key_reference)):
+            continue
+        obj = objects.get((kind, key["name"]))
+        values = {} if obj is None else kind.variables(obj)
+        if key["key"] in values:
+            return _text(values[key["key"]])
         if key.get("optional"):
             return None
-        if key["name"] not in config_maps:
-            raise ConfigError(f'configmap "{key["name"]}" not found')
-        raise ConfigError(f"couldn't find key {key['key']} in ConfigMap {pod['metadata']['namespace']}/{key['name']}")
-    if (reference.get("secretKeyRef") or {}).get("optional"):
-        return None
-    kind = next(iter(reference), "valueFrom")
-    raise ConfigError(f"valueFrom.{kind}: the local cluster knows fieldRef, resourceFieldRef and configMapKeyRef only")
+        if obj is None:
+            raise ConfigError(f'{kind.singular} "{key["name"]}" not found')
+        where = f"{kind.kind} {pod['metadata']['namespace']}/{key['name']}"
+        raise ConfigError(f"couldn't find key {key['key']} in {where}")
+    source = next(iter(reference), "valueFrom")
+    raise ConfigError(f"valueFrom.{source}: the local cluster doesn't support this source")
 
 
-def _field(pod: Mapping[str, Any], path: str) -> str:
+def _text(value: bytes) -> str:
+    """Return the text of a variable, which may be any bytes but NUL."""
+    return os.fsdecode(value)
+
+
+def field_text(pod: Mapping[str, Any], path: str) -> str:
+    """Return the value of a pod's field.
+
+    Raises:
+        ConfigError: the field can't be referred to.
+    """
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     if match := _SUBSCRIPT.fullmatch(path):
         return str((metadata.get(match[1]) or {}).get(match[2], ""))
@@ -126,7 +137,12 @@ def _field(pod: Mapping[str, Any], path: str) -> str:
     return str(known[path] or "")
 
 
-def _resource(pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any]) -> str:
+def resource_text(pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any]) -> str:
+    """Return a container's limit or request in units of the divisor, rounded up.
+
+    Raises:
+        ConfigError: the container doesn't set it.
+    """
     named = reference.get("containerName")
     if named:
         container = next((each for each in pod["spec"]["containers"] if each["name"] == named), container)

@@ -1,4 +1,4 @@
-"""Writes events about pods: what `kubectl describe` and `kubectl get events` show."""
+"""Recorder of events about pods."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ EventType = Literal["Normal", "Warning"]
 
 
 class EventRecorder:
-    """Writes in the background; an event that says again what was said is counted, not repeated."""
+    """Event recorder that writes in the background and counts repeated events instead of repeating them."""
 
     def __init__(self, client: Client, component: str, host: str) -> None:
         self._client = client
@@ -25,7 +25,7 @@ class EventRecorder:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def record(self, pod: dict[str, Any], kind: EventType, reason: str, message: str) -> None:
-        """Write an event about `pod`, soon; a failure to do so is only logged."""
+        """Write an event about `pod` in the background; a failure is only logged."""
         metadata = pod["metadata"]
         key = (metadata["uid"], reason, message)
         name, count = self._seen.get(key, (f"{metadata['name'][:200]}.{uuid.uuid4().hex[:16]}", 0))
@@ -35,12 +35,12 @@ class EventRecorder:
         task.add_done_callback(self._tasks.discard)
 
     def forget(self, uid: str) -> None:
-        """The pod no longer exists."""
+        """Drop the events of a pod that no longer exists."""
         for key in [key for key in self._seen if key[0] == uid]:
             del self._seen[key]
 
     async def stop(self) -> None:
-        """Give up what isn't written yet."""
+        """Drop the events that are not written yet."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""What the pods of one node share."""
+"""Resources that the pods of one node share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,36 +13,37 @@ from mxnet_operator.local.kubelet.events import EventRecorder
 from mxnet_operator.local.kubelet.log_source import Logs
 from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.kubelet.timing import Timing
+from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 
 
 class Images(Protocol):
-    """Where images come from: the ImageStore."""
+    """Interface of the image store."""
 
     def resolve(self, name: str) -> Image | None:
-        """The image of that name, None where it isn't known."""
+        """Find the image of that name; None where it isn't known."""
         ...
 
     def how_to_add(self, name: str) -> str:
-        """What to tell somebody who asked for an image that isn't known."""
+        """Build the message for an unknown image."""
         ...
 
     def ready(self, image: Image) -> bool:
-        """Whether `ensure` returns at once."""
+        """Whether the image is built."""
         ...
 
     async def ensure(self, image: Image, progress: Callable[[BuildProgress], None] | None = None) -> ReadyImage:
-        """Build the image unless it is there."""
+        """Build the image unless it is built."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The node's own things: folders, processes, devices, logs, and its way to the API server."""
+    """Resources of the node: folder, processes, devices, logs, API client."""
 
     client: Client
     node_name: str
     folder: Path
-    """Holds a folder for each pod, named by its uid."""
+    """Folder with a folder for each pod, named by its uid."""
     images: Images
     processes: Processes
     devices: Devices
@@ -50,5 +51,7 @@ class Host:
     events: EventRecorder
     timing: Timing
     pods_of: Callable[[str], tuple[dict[str, Any], ...]]
-    """The pods of a namespace, as far as the kubelet's cache has heard."""
+    """Returns the pods of a namespace from the kubelet's cache."""
     pods_changed: Changes
+    volume_claims: VolumeClaims | None
+    """Provisioner of PersistentVolumeClaims; None where the control plane is Kubernetes' own."""

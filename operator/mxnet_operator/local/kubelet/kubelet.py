@@ -1,10 +1,11 @@
-"""The kubelet: hears of the pods of its node, runs them as processes, and takes everything down with it."""
+"""Kubelet: watch the pods of a node, run them as processes, and stop them all at its end."""
 
 import asyncio
+import os
 import re
 import shutil
 import ssl
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
 from mxnet_operator.local.kubelet.changes import Changes
-from mxnet_operator.local.kubelet.devices import Devices, detect_gpus
+from mxnet_operator.local.kubelet.device_discovery import device_kinds
+from mxnet_operator.local.kubelet.devices import Devices
 from mxnet_operator.local.kubelet.events import EventRecorder
 from mxnet_operator.local.kubelet.host import Host, Images
 from mxnet_operator.local.kubelet.lease import keep_lease
@@ -26,16 +28,19 @@ from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, labels
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
 from mxnet_operator.local.kubelet.timing import Timing
-from mxnet_operator.local.scheduler import Scheduler
+from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
+from mxnet_operator.local.scheduling.scheduler import Scheduler
 
 Object = dict[str, Any]
 
 _NAMESPACE = "namespace"
+_CLAIMS = "claims"
+"""Folder of what is stored for PersistentVolumeClaims, beside those of the pods."""
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Kubelet:
-    """Runs the pods of one node, which it registers.
+    """Kubelet of one node, which it registers.
 
     Args:
         client: The way to the API server; it stays open for as long as the kubelet runs.
@@ -45,7 +50,9 @@ class Kubelet:
         subnet: The first two numbers of the /16 of loopback addresses that pods get: "127.77".
         node_name: What the node is called.
         cpus: CPUs to offer; None: as many as the machine has.
-        gpus: GPUs to offer; None: as many as are found.
+        gpus: NVIDIA's GPUs to offer; None: as many as are found.
+        gpu_share: How many containers may have a GPU at a time.
+        resources: How many to offer of other resources, by name.
         kubernetes: How to serve logs to a real Kubernetes, whose scheduler binds the pods and which expects a lease
             of its nodes; None: the API server is ours, so the kubelet binds the pods, and `log_source` has the logs.
         timing: How long to wait for what.
@@ -61,12 +68,14 @@ class Kubelet:
         node_name: str = "local",
         cpus: float | None = None,
         gpus: int | None = None,
+        gpu_share: int = 1,
+        resources: Mapping[str, int] | None = None,
         kubernetes: ssl.SSLContext | None = None,
         timing: Timing = Timing(),  # noqa: B008 - frozen
     ) -> None:
-        found_gpus = detect_gpus() if gpus is None else gpus
+        devices = device_kinds(os.environ, gpus=gpus, share=gpu_share, counts=resources)
         folder = state_dir.absolute()
-        offered = capacity(cpus, found_gpus)
+        offered = capacity(cpus, devices)
         self._cache: Indexer[Object] = Indexer({_NAMESPACE: lambda pod: str(pod["metadata"]["namespace"])})
         self._client = client
         self._kubernetes = kubernetes
@@ -79,18 +88,21 @@ class Kubelet:
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
         self._scheduler_events = EventRecorder(client, "default-scheduler", node_name)
+        pods_changed = Changes()
+        self._volume_claims = VolumeClaims(client, folder / _CLAIMS, self._pods_in, pods_changed, timing)
         self._host = Host(
             client=client,
             node_name=node_name,
             folder=folder,
             images=images,
             processes=Processes(cluster_id(folder)),
-            devices=Devices(found_gpus),
+            devices=Devices(devices),
             logs=Logs(),
             events=EventRecorder(client, "kubelet", node_name),
             timing=timing,
-            pods_of=lambda namespace: self._cache.by_index(_NAMESPACE, namespace),
-            pods_changed=Changes(),
+            pods_of=self._pods_in,
+            pods_changed=pods_changed,
+            volume_claims=self._volume_claims if kubernetes is None else None,
         )
         self._node = NodeKeeper(client, node_name, offered, timing)
         self._log_server = LogServer(self._host.logs, lambda namespace, name: self._cache.get(f"{namespace}/{name}"))
@@ -107,16 +119,16 @@ class Kubelet:
 
     @property
     def cluster_id(self) -> str:
-        """Marks every process of this kubelet and its earlier lives: MXJOB_CLUSTER_ID in their environment."""
+        """Value of MXJOB_CLUSTER_ID in the environment of every process of this kubelet, and of its earlier runs."""
         return self._host.processes.cluster_id
 
     @property
     def log_source(self) -> Logs:
-        """Answers the API server's questions for logs."""
+        """Source of container logs for the API server."""
         return self._host.logs
 
     async def run(self) -> None:
-        """Run pods until `stop` is called; being cancelled does the same. No process outlives this call."""
+        """Run pods until `stop` is called or the task is cancelled; on return every process of a pod has ended."""
         await asyncio.to_thread(self._host.folder.mkdir, 0o700, parents=True, exist_ok=True)
         self._started = True
         tasks: list[asyncio.Task[Any]] = []
@@ -138,14 +150,14 @@ class Kubelet:
             self._stopped.set()
 
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
-        """What makes this a node of the control plane that there is."""
+        """Return the tasks that make this a node of its control plane."""
         if self._kubernetes is None:
-            return self._node.run(), self._scheduler.run()
+            return self._node.run(), self._scheduler.run(), self._volume_claims.run()
         port = await self._log_server.start(self._kubernetes)
         return self._node.run(port), keep_lease(self._client, self._host.node_name, self._timing)
 
     async def stop(self) -> None:
-        """Kill every process (SIGTERM, a short grace, SIGKILL), and return when they have gone."""
+        """Stop every process (SIGTERM, a short grace period, SIGKILL) and wait for their end."""
         self._stop.set()
         if self._started:
             await self._stopped.wait()
@@ -162,7 +174,7 @@ class Kubelet:
         await self._scheduler_events.stop()
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
-        """The reflector has heard something about a pod of any node."""
+        """Handle a change of a pod of any node; callback of the reflector."""
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             self._vanished(old)
         if new is not None and new["spec"].get("nodeName") == self._host.node_name:
@@ -200,7 +212,7 @@ class Kubelet:
         task.add_done_callback(self._clean_ups.discard)
 
     async def _forget(self, uid: str, run: Pod | None) -> None:
-        """Once its processes have ended, nothing is left of a pod that the API no longer has."""
+        """Clean up after a pod that the API no longer has, once its processes have ended."""
         if run is not None:
             await run.ended.wait()
         self._pods.pop(uid, None)
@@ -211,7 +223,7 @@ class Kubelet:
         await asyncio.to_thread(shutil.rmtree, self._host.folder / uid, ignore_errors=True)
 
     async def _remove_left_overs(self) -> None:
-        """Remove the folders of pods that the API server doesn't know: an earlier life's."""
+        """Remove the folders of pods from an earlier run that the API server no longer has."""
         await self._reflector.synced.wait()
         found = await asyncio.to_thread(
             lambda: [each for each in self._host.folder.iterdir() if _UID.fullmatch(each.name)]
@@ -221,6 +233,9 @@ class Kubelet:
         for folder in found:
             if folder.name not in known:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    def _pods_in(self, namespace: str) -> tuple[Object, ...]:
+        return self._cache.by_index(_NAMESPACE, namespace)
 
     def _all_pods(self) -> list[Object]:
         return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]

@@ -1,4 +1,4 @@
-"""The node's Lease: renewed while the kubelet lives, so that kube-controller-manager doesn't take the node for lost."""
+"""Node Lease, renewed while the kubelet runs, so that kube-controller-manager doesn't mark the node as lost."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ _DURATION_SECONDS = 40
 
 
 async def keep_lease(client: Client, node_name: str, timing: Timing) -> None:
-    """Renew the lease until cancelled; a renewal that fails is tried again when the next one is due."""
+    """Renew the node's Lease until cancelled; a failed renewal is retried when the next one is due."""
     while True:
         try:
             await _renew(client, node_name)

@@ -1,4 +1,4 @@
-"""The log of one container: lines in the CRI format, in two files at most, of bounded size."""
+"""Log of one container: lines in the CRI format, in at most two files of bounded size."""
 
 import contextlib
 import logging
@@ -12,18 +12,18 @@ from mxnet_operator.local.kubelet.changes import Changes
 _LOG = logging.getLogger(__name__)
 
 LINE_LIMIT = 16 * 1024
-"""A longer line is written in parts marked P, the last one F, as containerd does (max_container_log_line_size)."""
+"""Bytes; a longer line is written in parts marked P, the last one F (containerd's max_container_log_line_size)."""
 TAIL_BYTES = 2048
 TAIL_LINES = 80
 
 
 def rfc3339nano(now: datetime | None = None) -> str:
-    """A time (UTC, now by default) as the CRI log format writes it."""
+    """Format a time (UTC, now by default) as in the CRI log format."""
     return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
 class LogFile:
-    """Takes a container's output as it comes; readers follow it by position.
+    """Rotated log of a container's output; readers follow it by position.
 
     A position counts the bytes written since the container started. When the file has grown to `limit` bytes it
     becomes the older of two and the former older one is dropped, so the disk holds 2 x `limit` at most. A disk that
@@ -46,16 +46,16 @@ class LogFile:
 
     @property
     def end(self) -> int:
-        """The position after the last byte."""
+        """Position after the last byte."""
         return self._end
 
     @property
     def oldest(self) -> int:
-        """The first position that can still be read."""
+        """First position that can still be read."""
         return self._older_start
 
     def append(self, data: bytes) -> None:
-        """Take a piece of output; whole lines are written at once, the rest waits for its end."""
+        """Append output; whole lines are written at once, the rest once the line is complete."""
         self._partial += data
         *lines, rest = bytes(self._partial).split(b"\n")
         now = rfc3339nano().encode()
@@ -72,7 +72,7 @@ class LogFile:
             self._write(bytes(out))
 
     def close(self) -> None:
-        """Write what is left of the last line; nothing follows."""
+        """Write the rest of the last line and close the log."""
         if self._partial:
             out = bytearray()
             _format(out, rfc3339nano().encode(), bytes(self._partial), b"P")
@@ -86,16 +86,16 @@ class LogFile:
         self._changes.ring()
 
     def remove(self) -> None:
-        """Delete the files; whoever still reads gets no more."""
+        """Delete the files; readers get no more output."""
         for path in (self._path, self._older):
             path.unlink(missing_ok=True)
 
     def tail(self) -> str:
-        """The last output, as FallbackToLogsOnError takes it: 80 lines or 2048 bytes at most."""
+        """Return the end of the log as for FallbackToLogsOnError: 80 lines or 2048 bytes at most."""
         return b"".join(self._tail)[-TAIL_BYTES:].decode("utf-8", "replace")
 
     def read(self, position: int, size: int = 256 * 1024) -> tuple[int, bytes]:
-        """Some bytes from `position` on and the position after them; older ones that are gone are passed over."""
+        """Read bytes from `position` on; returns the position after them, and skips bytes that are rotated away."""
         position = max(position, self.oldest)
         older = position < self._start
         path, start, end = (
@@ -112,7 +112,7 @@ class LogFile:
         return (position + len(data), data) if data else (end, b"")
 
     async def changed(self, position: int) -> None:
-        """Return once there is something after `position`, or the log is closed."""
+        """Wait until there is output after `position`, or the log is closed."""
         while not self.closed and position >= self._end:
             await self._changes.wait()
 

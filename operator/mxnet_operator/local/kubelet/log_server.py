@@ -1,4 +1,4 @@
-"""The kubelet's HTTPS endpoint, of which a real API server asks for the logs of containers."""
+"""HTTPS server of the kubelet, from which kube-apiserver reads the logs of containers."""
 
 import contextlib
 import ssl
@@ -12,13 +12,13 @@ from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.local.kubelet.log_source import Logs
 
 _SHUTDOWN_SECONDS = 1.0
-"""How long the requests under way have to end: a log that is followed never does."""
+"""Seconds that open requests get to end at shutdown; that of a followed log never ends."""
 
 
 class LogServer:
-    """Serves GET /containerLogs/NAMESPACE/POD/CONTAINER on loopback, and nothing else.
+    """Log server on loopback with the one path GET /containerLogs/NAMESPACE/POD/CONTAINER.
 
-    `pod` finds a pod by its namespace and name. Who may ask is for the TLS context to say, by client certificates.
+    `pod` finds a pod by its namespace and name. The TLS context authenticates clients by their certificates.
     """
 
     def __init__(self, logs: Logs, pod: Callable[[str, str], dict[str, Any] | None]) -> None:
@@ -27,7 +27,7 @@ class LogServer:
         self._runner: web.AppRunner | None = None
 
     async def start(self, context: ssl.SSLContext) -> int:
-        """Listen; returns the port."""
+        """Start to listen; returns the port."""
         app = web.Application()
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._answer)
         self._runner = web.AppRunner(
@@ -39,7 +39,7 @@ class LogServer:
         return port
 
     async def stop(self) -> None:
-        """Stop listening, and cut off who still follows a log."""
+        """Stop listening, and close the connections of clients that follow a log."""
         if self._runner is not None:
             await self._runner.cleanup()
 

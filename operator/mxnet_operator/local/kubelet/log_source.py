@@ -1,4 +1,4 @@
-"""Answers questions for container logs: the LogSource of the API server."""
+"""Logs of the node's containers: the kubelet's LogSource for the API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ _BLOCK = 64 * 1024
 
 @dataclass(slots=True)
 class ContainerLogs:
-    """The logs of the runs of one container: the present or last one, and the one before."""
+    """Logs of one container's runs: the current or last one, and the one before."""
 
     current: LogFile | None = None
     previous: LogFile | None = None
@@ -20,18 +20,18 @@ class ContainerLogs:
 
 @dataclass(slots=True)
 class Logs:
-    """The logs of every container of this node; implements the API server's LogSource."""
+    """Logs of every container of this node; implements the API server's LogSource."""
 
     _containers: dict[tuple[str, str], ContainerLogs] = field(default_factory=dict)
 
     def start(self, pod_uid: str, container: str, log: LogFile) -> LogFile | None:
-        """A container starts a run whose output goes to `log`; returns the log that nobody can ask for any more."""
+        """Register the log of a container's new run; returns the log that is no longer accessible."""
         logs = self._containers.setdefault((pod_uid, container), ContainerLogs())
         dropped, logs.previous, logs.current = logs.previous, logs.current, log
         return dropped
 
     def forget(self, pod_uid: str) -> None:
-        """The pod no longer exists."""
+        """Drop the logs of a pod that no longer exists."""
         for key in [key for key in self._containers if key[0] == pod_uid]:
             del self._containers[key]
 
@@ -50,7 +50,7 @@ class Logs:
         previous: bool,
         limit_bytes: int | None,
     ) -> AsyncIterator[bytes]:
-        """The log in pieces, undecoded; with `follow` until the container ends. Nothing if it never started."""
+        """Yield the log in chunks of bytes, with `follow` until the container ends; nothing if it never started."""
         logs = self._containers.get((pod_uid, container), ContainerLogs())
         log = logs.previous if previous else logs.current
         since = _since(since_seconds, since_time)

@@ -1,4 +1,4 @@
-"""Adapts a container's environment to a machine without cluster DNS: names of Services and pods become addresses.
+"""Replacement for cluster DNS: names of Services and pods in a container's environment become addresses.
 
 A headless Service's name stands for the pods that its selector matches, and `<hostname>.<subdomain>` for one pod of
 the Service of that name (Kubernetes' "DNS for Services and Pods").
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mxnet_operator.api import names as api_names
 from mxnet_operator.local.kubelet.environment import Variable, expand
 
 Object = Mapping[str, Any]
@@ -19,27 +20,33 @@ _HOST = re.compile(
     r"(?<![\w./-])(?P<plain>[a-z0-9][a-z0-9.-]*[a-z0-9])(?![\w./-])"
     r"|(?<=//)(?P<url>[a-z0-9][a-z0-9.-]*[a-z0-9])(?![\w.-])"
 )
+_OF_ALL = "MX_CONFIG"
+"""Variable that lists every pod of a job, for scripts to read."""
+_SLASHES_WITH_MINIMUM = 3
+"""In `attempt-0/9/2026-11-22T13:44:00Z/3`, as `plan.gang_member` writes it."""
 _NOT_NAMES = frozenset({"DMLC_ROLE", "POD_NAME", "HOSTNAME"})
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A name that has no address yet; `exists` says whether a pod that will have it is there."""
+    """Name without an address yet; `exists` tells whether a pod that will have it exists."""
 
     name: str
     exists: bool
+    may_come_later: bool = False
+    """Whether its job runs without it: only MX_CONFIG lists it, and it is one of more pods than `minAvailable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """A container's environment with addresses, and the names in it that have none yet."""
+    """Environment of a container with addresses for names, and the names that have none yet."""
 
     values: dict[str, str]
     pending: tuple[Pending, ...]
 
 
 class Names:
-    """The names that the pods of one namespace can look up."""
+    """DNS names that the pods of one namespace can look up."""
 
     def __init__(self, namespace: str, services: Iterable[Object], pods: Iterable[Object]) -> None:
         self._namespace = namespace
@@ -54,7 +61,7 @@ class Names:
         self._members: dict[str, dict[str, list[Object]]] = {}
 
     def look_up(self, name: str) -> str | Pending | None:
-        """The address that a host name stands for; None: it is no name of this namespace."""
+        """Look up the address of a host name; None if it is not a name of this namespace."""
         labels = self._local_part(name)
         if labels is None:
             return None
@@ -64,10 +71,11 @@ class Names:
         for pod in members:
             if address := (pod.get("status") or {}).get("podIP"):
                 return str(address)
-        return Pending(name, exists=bool(members))
+        may_come_later = bool(members) and all(_may_come_later(pod) for pod in members)
+        return Pending(name, exists=bool(members), may_come_later=may_come_later)
 
     def _members_of(self, service: str) -> dict[str, list[Object]]:
-        """The pods of a Service, all of them under the empty name, and those of each host name."""
+        """Group the pods of a Service by host name, and all of them under the empty name."""
         if service not in self._members:
             found: dict[str, list[Object]] = {}
             for pod in self._pods:
@@ -103,7 +111,8 @@ def adapt(variables: Mapping[str, Variable], names: Names, pod_ip: str) -> Adapt
             def address(match: re.Match[str], variable: str = variable) -> str:
                 found = names.look_up(match[0])
                 if isinstance(found, Pending):
-                    pending[found.name] = found
+                    optional = variable == _OF_ALL and pending.get(found.name, found).may_come_later
+                    pending[found.name] = Pending(found.name, found.exists, found.may_come_later and optional)
                 if not isinstance(found, str):
                     return match[0]
                 replaced.add(variable)
@@ -118,6 +127,14 @@ def adapt(variables: Mapping[str, Variable], names: Names, pod_ip: str) -> Adapt
         values.setdefault("DMLC_NODE_HOST", pod_ip)
     values.setdefault("OMP_NUM_THREADS", "1")
     return Adapted(values, tuple(pending.values()))
+
+
+def _may_come_later(pod: Object) -> bool:
+    """Return whether a gang that begins with fewer pods has begun, or is about to, without this one."""
+    gang = (pod["metadata"].get("annotations") or {}).get(api_names.GANG_MEMBER_ANNOTATION) or ""
+    told = (pod.get("status") or {}).get("conditions") or ()
+    has_no_room = any((each["type"], each["status"]) == ("PodScheduled", "False") for each in told)
+    return has_no_room and gang.count("/") == _SLASHES_WITH_MINIMUM
 
 
 def _selects(service: Object, pod: Object) -> bool:

@@ -1,10 +1,10 @@
-"""The Node object of this machine: what it offers, and that it is there."""
+"""Node object of this machine: its capacity and its heartbeat."""
 
 import asyncio
 import logging
 import os
 import platform
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,31 +13,31 @@ from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.kubelet.addresses import ADDRESSES
-from mxnet_operator.local.kubelet.devices import GPU
+from mxnet_operator.local.kubelet.device_discovery import DeviceKind
 from mxnet_operator.local.kubelet.timing import Timing
 
 _LOG = logging.getLogger(__name__)
 
 
-def capacity(cpus: float | None, gpus: int) -> dict[str, str]:
-    """What the machine has, as quantities; all its CPUs unless told otherwise."""
+def capacity(cpus: float | None, devices: Iterable[DeviceKind]) -> dict[str, str]:
+    """Return the capacity of the machine as quantities; all of its CPUs unless `cpus` is given."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     offered = {
         "cpu": f"{cpus if cpus is not None else os.cpu_count() or 1:g}",
         "memory": f"{memory // 1024}Ki",
         "pods": str(ADDRESSES),
     }
-    return {**offered, **({GPU: str(gpus)} if gpus else {})}
+    return {**offered, **{kind.resource: str(kind.amount) for kind in devices}}
 
 
 def labels(name: str) -> dict[str, str]:
-    """The labels that every node has."""
+    """Build the labels that every node has."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": machine}
 
 
 class NodeKeeper:
-    """Registers the node and says now and then that it is alive."""
+    """Registration and heartbeat of the node."""
 
     def __init__(self, client: Client, name: str, offered: Mapping[str, str], timing: Timing) -> None:
         self._client = client
@@ -48,7 +48,7 @@ class NodeKeeper:
         self._endpoints: dict[str, Any] = {}
 
     async def run(self, port: int | None = None) -> None:
-        """Register, then send heartbeats until cancelled; gives up nothing while the API server is away.
+        """Register the node, then send heartbeats until cancelled; retries while the API server is unavailable.
 
         `port` is where the API server reaches the kubelet, if it has to.
         """

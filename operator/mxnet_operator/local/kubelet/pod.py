@@ -1,4 +1,4 @@
-"""The life of one pod on this node, from the address it gets to the deletion that it is asked for."""
+"""Lifecycle of one pod on this node, from its address to its deletion."""
 
 import asyncio
 import logging
@@ -10,11 +10,13 @@ from typing import Any
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.kubelet.container import Container, run_or_lose
 from mxnet_operator.local.kubelet.host import Host
-from mxnet_operator.local.kubelet.preparation import PodPlace, fetch_config_maps
+from mxnet_operator.local.kubelet.keyed_objects import fetch_keyed_objects
+from mxnet_operator.local.kubelet.preparation import PodPlace
 from mxnet_operator.local.kubelet.status import OWN_CONDITIONS, ContainerRecord, conditions, lost, now, phase, waiting
 from mxnet_operator.local.kubelet.status_writer import StatusWriter
 from mxnet_operator.local.kubelet.stopping import Stop, Stopped
-from mxnet_operator.local.kubelet.volumes import MountError, config_maps_needed, make_volumes
+from mxnet_operator.local.kubelet.volume_claims import claimed_folders
+from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, references
 
 _LOG = logging.getLogger(__name__)
 
@@ -24,7 +26,7 @@ _DEFAULT_GRACE = 30
 
 
 class Pod:
-    """Runs a pod: `run` it, `update` it when the API server says something new, `stop` it."""
+    """Runner of one pod: `run` it, `update` it when its API object changes, `stop` it."""
 
     def __init__(self, host: Host, pod: dict[str, Any], address: str) -> None:
         self._host = host
@@ -47,11 +49,11 @@ class Pod:
         self._gone = False
         self._own_conditions: list[dict[str, Any]] = []
         self.ended = asyncio.Event()
-        """Set once no process of the pod is left."""
+        """Set once every process of the pod has ended."""
         self._writer = StatusWriter(host.client, host.timing, lambda: self._pod, self._status)
 
     async def run(self) -> None:
-        """Live: run the containers, write how it went, and, when asked to, confirm that the pod may go."""
+        """Run the containers, write their status, and confirm a requested deletion at the end."""
         writing = asyncio.create_task(self._writer.run())
         try:
             self.update(self._pod)
@@ -70,7 +72,7 @@ class Pod:
             await asyncio.gather(writing, return_exceptions=True)
 
     def update(self, pod: dict[str, Any]) -> None:
-        """Take in what the API server has now: a deletion, a deadline."""
+        """Apply a new version of the pod's API object: a deletion, a deadline."""
         self._pod = pod
         metadata, spec = pod["metadata"], pod["spec"]
         if "deletionTimestamp" in metadata:
@@ -82,7 +84,7 @@ class Pod:
             self._arm(_epoch(self._start_time) + seconds - time.time())
 
     def abandon(self, grace: float) -> None:
-        """End the containers, SIGKILL coming `grace` seconds after SIGTERM, and tell nobody.
+        """Stop the containers, with SIGKILL `grace` seconds after SIGTERM, without writing a status.
 
         The pod is no longer in the API, or the whole node stops.
         """
@@ -92,7 +94,7 @@ class Pod:
         self.stop(grace)
 
     def stop(self, grace: float) -> None:
-        """End the containers; a later call can only shorten the grace, in seconds, that is left."""
+        """Stop the containers; a later call can only shorten the remaining grace period, in seconds."""
         loop = asyncio.get_running_loop()
         if not self._stop.requested:
             self._stop.request()
@@ -140,7 +142,7 @@ class Pod:
         await run_or_lose(container, record)
 
     async def _placed(self) -> PodPlace:
-        """Make the pod's folder and volumes, trying until it works."""
+        """Make the pod's folder and volumes, with retries."""
         spec, namespace = self._pod["spec"], self._pod["metadata"]["namespace"]
         if any(each.initial for each in self._records):
             for record in self._records:
@@ -151,9 +153,11 @@ class Pod:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 for record in self._records:
                     (self._folder / "logs" / record.name).mkdir(parents=True, exist_ok=True)
-                maps = await fetch_config_maps(self._host.client, namespace, config_maps_needed(spec))
+                objects = await fetch_keyed_objects(self._host.client, namespace, references(spec))
                 folder = self._folder / "volumes"
-                return PodPlace(self._folder, self._address, await asyncio.to_thread(make_volumes, spec, folder, maps))
+                claimed = await claimed_folders(self._host.volume_claims, self._pod)
+                volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed)
+                return PodPlace(self._folder, self._address, volumes)
             except (MountError, OSError) as error:
                 self._host.events.record(self._pod, "Warning", "FailedMount", str(error))
                 await asyncio.sleep(self._host.timing.setup_retry)
@@ -182,9 +186,16 @@ class Pod:
         self.stop(_DEFAULT_GRACE if grace is None else grace)
 
     def _lose_the_rest(self) -> None:
-        """What will not run any more has a final state as well."""
+        """Give containers that will not run any more a final state.
+
+        Containers that were not to run yet, since an init container failed or was stopped, keep waiting, as by the
+        kubelet's `TerminatePod`.
+        """
+        initialized = all(each.exit_code == 0 for each in self._records if each.initial)
         for record in self._records:
-            if "terminated" not in record.state:
+            if "terminated" in record.state:
+                continue
+            if initialized or "waiting" not in record.state or record.last_state:
                 record.state = record.last_state or lost()
 
     def _status(self) -> dict[str, Any]:

@@ -1,36 +1,35 @@
-"""Prepares one run of a container: its image, its environment with addresses, its folder and its command."""
+"""Preparation of one run of a container: image, environment with addresses, folder and command."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mxnet_operator.build.fail_fast import HOOK
-from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.errors import ApiError
-from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
+from mxnet_operator.api.quantities import container_requests
+from mxnet_operator.child_objects.fail_fast import HOOK
+from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.images import ReadyImage, Start
 from mxnet_operator.local.kubelet import environment
-from mxnet_operator.local.kubelet.devices import GPU
-from mxnet_operator.local.kubelet.environment import ConfigError, ConfigMaps, expand
+from mxnet_operator.local.kubelet.environment import ConfigError, expand
 from mxnet_operator.local.kubelet.host import Host
+from mxnet_operator.local.kubelet.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 from mxnet_operator.local.kubelet.paths import Paths
 from mxnet_operator.local.kubelet.volumes import mounts
-from mxnet_operator.local.quantities import container_requests
 
 _HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class NoCommandError(Exception):
-    """The container has nothing to execute."""
+    """The container has no command to execute."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodPlace:
-    """Where a pod is on this machine."""
+    """Place of a pod on this machine: its folder, address and volumes."""
 
     folder: Path
     address: str
@@ -39,27 +38,11 @@ class PodPlace:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything that a process needs to start."""
+    """Prepared run of a container: everything that its process needs to start."""
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     folder: Path
-
-
-async def fetch_config_maps(client: Client, namespace: str, names: set[str]) -> ConfigMaps:
-    """Those of the named ConfigMaps that exist.
-
-    Raises:
-        KubeError: the API server can't say.
-    """
-    found: dict[str, Mapping[str, Any]] = {}
-    for name in sorted(names):
-        try:
-            found[name] = await client.get(CONFIGMAPS.path(namespace, name))
-        except ApiError as error:
-            if error.code != 404:
-                raise
-    return found
 
 
 async def addressed_environment(
@@ -69,11 +52,11 @@ async def addressed_environment(
     place: PodPlace,
     on_wait: Callable[[tuple[Pending, ...]], None],
 ) -> dict[str, str]:
-    """The container's own variables, once every name in them has an address.
+    """Build the container's own variables, waiting until every name in them has an address.
 
     A gang's pods are created together but not at one moment, so a name whose pod exists is waited for without end,
-    as the gang would wait; one whose pod doesn't exist, for `Timing.name_limit` seconds. `on_wait` is told of what
-    is missing after `Timing.name_notice` seconds, once.
+    as the gang would wait; one whose pod doesn't exist, for `Timing.name_limit` seconds; one whose pod may come later,
+    for `Timing.name_notice` seconds. `on_wait` is called with what is missing after that time, once.
 
     Raises:
         ConfigError: the spec refers to what isn't there.
@@ -82,8 +65,8 @@ async def addressed_environment(
     namespace = pod["metadata"]["namespace"]
     # The cache may not have heard of the address yet.
     pod = {**pod, "status": {**(pod.get("status") or {}), "podIP": place.address, "hostIP": "127.0.0.1"}}
-    config_maps = await fetch_config_maps(host.client, namespace, environment.config_maps_needed(container))
-    variables = environment.variables(pod, container, config_maps)
+    objects = await fetch_keyed_objects(host.client, namespace, environment.references(container))
+    variables = environment.variables(pod, container, objects)
     # Listed anew for each start: a watch could be behind the one that brought the pod.
     services = (await host.client.list(SERVICES.path(namespace)))["items"]
     loop = asyncio.get_running_loop()
@@ -91,12 +74,14 @@ async def addressed_environment(
     while True:
         adapted = adapt(variables, Names(namespace, services, host.pods_of(namespace)), place.address)
         waited = loop.time() - began
-        given_up = waited >= host.timing.name_limit and not any(each.exists for each in adapted.pending)
-        if not adapted.pending or given_up:
+        noticed = waited >= host.timing.name_notice
+        missing = tuple(each for each in adapted.pending if not (noticed and each.may_come_later))
+        given_up = waited >= host.timing.name_limit and not any(each.exists for each in missing)
+        if not missing or given_up:
             return adapted.values
-        if not told and waited >= host.timing.name_notice:
+        if not told and noticed:
             told = True
-            on_wait(adapted.pending)
+            on_wait(missing)
         milestones = [host.timing.name_limit] if told else [host.timing.name_notice, host.timing.name_limit]
         left = [each - waited for each in milestones if each > waited]
         await _at_most(host.pods_changed.wait(), min(left) if left else None)
@@ -111,7 +96,7 @@ async def prepare(
     image: ReadyImage,
     values: Mapping[str, str],
 ) -> Prepared:
-    """Make the container's folder afresh, and its command and environment.
+    """Make the container's folder anew, and its command and environment.
 
     Raises:
         NoCommandError, ConfigError, MountError, ImageError, OSError: it can't be done (the last ones perhaps later).
@@ -136,7 +121,10 @@ async def prepare(
     argv = tuple(paths.rewrite(expand(each, values)) for each in command)
     if any("\0" in each for each in (*argv, *own, *own.values())):
         raise ConfigError("a command, argument or variable contains a NUL character")
-    return Prepared(argv, {**_base(pod, place, image), **own, **_forced(host, pod, container, own)}, work)
+    forced = _forced(host, pod, container, own)
+    if own.get("DMLC_WORKER_ID") == "0":  # as child_objects.fail_fast tells it where the pod brings the hook
+        forced["MXJOB_RESULT_FILE"] = str(message_file)
+    return Prepared(argv, {**_base(pod, place, image), **own, **forced}, work)
 
 
 def _command(container: Mapping[str, Any], start: Start) -> list[str]:
@@ -152,7 +140,7 @@ def _command(container: Mapping[str, Any], start: Start) -> list[str]:
 
 
 def termination_path(container: Mapping[str, Any]) -> str:
-    """Where the container writes its termination message, as it sees it."""
+    """Return the path of the termination message within the container."""
     return str(container.get("terminationMessagePath") or "/dev/termination-log")
 
 
@@ -167,7 +155,7 @@ def _make_folders(pod: Path, container: Path, workspace: Path, work: Path, image
 
 
 def _base(pod: Mapping[str, Any], place: PodPlace, image: ReadyImage) -> dict[str, str]:
-    """What a container image would set; the host's own environment stays outside."""
+    """Build the variables that a container image would set; the host's own environment is left out."""
     return {
         "PATH": f"{image.bin_dir}:{_HOST_PATH}",
         "VIRTUAL_ENV": str(image.bin_dir.parent),
@@ -178,16 +166,20 @@ def _base(pod: Mapping[str, Any], place: PodPlace, image: ReadyImage) -> dict[st
         "TZ": "UTC",
         # Lines appear in the log when they are written, as with the MXNet images that people run.
         "PYTHONUNBUFFERED": "1",
+        **({"LD_LIBRARY_PATH": image.library_path} if image.library_path else {}),
     }
 
 
 def _forced(host: Host, pod: Mapping[str, Any], container: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, str]:
-    """What the node decides whatever the template says: devices, and the fail-fast hook first on Python's path."""
-    count = int(container_requests(container).get(GPU, 0))
-    devices = host.devices.take(f"{pod['metadata']['uid']}/{container['name']}", count)
+    """Build the variables that override the template's: devices, and the fail-fast hook first on Python's path."""
+    asked = {name: int(amount) for name, amount in container_requests(container).items()}
+    devices = host.devices.take(f"{pod['metadata']['uid']}/{container['name']}", asked)
     if devices is None:
-        raise ConfigError(f"{count} {GPU} asked for, but too few are free on this node")
-    forced = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
+        wanted = ", ".join(f"{amount} {name}" for name, amount in asked.items() if "/" in name)
+        raise ConfigError(f"{wanted} asked for, but too few are free on this node")
+    forced = host.devices.variables(devices)
+    if (order := os.environ.get("CUDA_DEVICE_ORDER")) is not None:
+        forced["CUDA_DEVICE_ORDER"] = order  # the numbers in this process's CUDA_VISIBLE_DEVICES are counted by it
     if own.get("MXJOB_FAILFAST") != "off":
         rest = own.get("PYTHONPATH")
         forced["PYTHONPATH"] = f"{HOOK}:{rest}" if rest else str(HOOK)

@@ -1,4 +1,4 @@
-"""Starts a container's process group, tells when it has ended, and makes sure that nothing of it is left."""
+"""Process groups of containers: start them, wait for their end, and kill what is left of them."""
 
 import asyncio
 import contextlib
@@ -20,17 +20,17 @@ _NOT_FOR_THE_REAPER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def cluster_id(folder: Path) -> str:
-    """What marks every process of the kubelet with this folder, in all of its lives."""
+    """Return the id that marks every process of the kubelet with this folder, across its restarts."""
     return hashlib.sha256(str(folder.absolute().resolve()).encode()).hexdigest()[:32]
 
 
 def left_over(folder: Path) -> list[int]:
-    """The processes of containers that still run: with no kubelet in this folder, nobody has ended them."""
+    """List running processes of containers of a kubelet with this folder that has ended."""
     return sorted(marked(CLUSTER_MARKER, cluster_id(folder)))
 
 
 class Processes:
-    """All processes of one cluster; holds the reaper that kills them if this process dies."""
+    """Processes of one cluster, and the reaper that kills them if this process dies."""
 
     def __init__(self, cluster_id: str) -> None:
         self.cluster_id = cluster_id
@@ -38,7 +38,7 @@ class Processes:
         self._reaper: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
-        """Kill what an earlier life of this cluster left, and start the reaper."""
+        """Kill the processes of an earlier run of this cluster, and start the reaper."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_REAPER_TAKES):
                 await self._last_reaper_gone()
@@ -46,7 +46,7 @@ class Processes:
         self._start_reaper()
 
     async def stop(self) -> None:
-        """Kill whatever still runs, and end the reaper, which has nothing left to do."""
+        """Kill every process that still runs, and end the reaper."""
         await asyncio.to_thread(kill_marked, CLUSTER_MARKER, self.cluster_id)
         if self._reaper is not None:
             self._reaper.kill()
@@ -57,7 +57,7 @@ class Processes:
     def spawn(
         self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, container_id: str
     ) -> "ContainerProcess":
-        """Start a program in a session of its own, its output in one pipe.
+        """Start a program in a session of its own, with its output in one pipe.
 
         Raises:
             OSError: it can't be started, as execve says.
@@ -84,7 +84,7 @@ class Processes:
         return ContainerProcess(process, reading, container_id, self._ended)
 
     async def _last_reaper_gone(self) -> None:
-        """Wait for the reaper of an earlier life, still at its work: it would take our processes for that life's."""
+        """Wait for the reaper of an earlier run, which would kill this run's processes too."""
         while await asyncio.to_thread(marked, REAPER_MARKER, self.cluster_id):  # noqa: ASYNC110 - no child of ours
             await asyncio.sleep(_LOOK_AGAIN)
 
@@ -122,7 +122,7 @@ class Processes:
 
 
 class ContainerProcess:
-    """One running container: the program that was started and whatever it starts.
+    """Running container: the program that was started and its descendants.
 
     As in a container, everything else dies with the first process.
     """
@@ -137,11 +137,11 @@ class ContainerProcess:
 
     @property
     def pid(self) -> int:
-        """The process id, which is the group's as well."""
+        """Process id, which is also that of the group."""
         return self._process.pid
 
     def signal_group(self, number: int) -> None:
-        """Send a signal to the whole group; nothing happens once it has gone."""
+        """Send a signal to the whole group; do nothing once it has ended."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
@@ -195,7 +195,7 @@ def _close_pipe(process: subprocess.Popen[bytes]) -> None:
 
 
 async def ended(process: subprocess.Popen[bytes]) -> None:
-    """Wait until a child's process has ended; it still has to be waited for by its parent."""
+    """Wait until a child process has ended, without reaping it."""
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(process.pid)
     loop.add_reader(descriptor, gone.set)

@@ -1,8 +1,8 @@
-"""Kills what a cluster leaves behind: a process of its own that outlives the kubelet by a moment.
+"""Reaper: a process that outlives the kubelet and kills the processes that it leaves behind.
 
 Run as `python -I -S reaper.py CLUSTER_ID` with a pipe as its input, whose other end the kubelet holds: "+GROUP" and
 "-GROUP" lines tell it the process groups that run. When the pipe ends, whatever ended the kubelet, every process of
-the cluster dies, also those that have left their group: they carry the cluster's marker in their environment.
+the cluster dies, also processes that have left their group: they carry the cluster's marker in their environment.
 Standard library only, as little of it as possible: it stays in memory for as long as the cluster runs.
 """
 
@@ -17,7 +17,7 @@ REAPER_MARKER = "MXJOB_REAPER_OF"
 
 
 def marked(variable: str, value: str) -> list[int]:
-    """The live processes, other than this one, whose environment at their start had this value."""
+    """List the live processes, other than this one, whose initial environment had this value."""
     wanted = f"\0{variable}={value}\0".encode()
     found = []
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would double this process's memory
@@ -34,7 +34,7 @@ def marked(variable: str, value: str) -> list[int]:
 
 
 def kill_marked(variable: str, value: str, rounds: int = 20) -> bool:
-    """Kill every process with this mark, until there is none; False if some were left after all rounds. Blocks."""
+    """Kill every process with this mark until none is left; false if some are left after all rounds. Blocks."""
     for _ in range(rounds):
         processes = marked(variable, value)
         if not processes:
@@ -49,7 +49,7 @@ def kill_marked(variable: str, value: str, rounds: int = 20) -> bool:
 
 
 def main() -> None:
-    """Wait for the kubelet's end, then kill."""
+    """Wait for the kubelet's end, then kill its processes."""
     cluster = sys.argv[1]
     groups: set[int] = set()
     pending = b""

@@ -1,4 +1,4 @@
-"""A pod's status, made of what its containers do: phase, conditions, container statuses. Pure."""
+"""Status of a pod from its containers: phase, conditions, container statuses; pure functions."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ State = dict[str, Any]
 
 MESSAGE_LIMIT = 4096
 OWN_CONDITIONS = frozenset({"Initialized", "Ready", "ContainersReady", "PodScheduled"})
-"""The pod conditions that the kubelet writes; any other belongs to somebody else."""
+"""Pod conditions that the kubelet owns; it keeps all others."""
 START_ERROR = 128
 LOST_EXIT_CODE = 137
 LOST_REASON = "ContainerStatusUnknown"
@@ -18,22 +18,22 @@ LOST_MESSAGE = "The container could not be located when the pod was terminated"
 
 
 def now() -> str:
-    """This moment as metav1.Time writes it: seconds, UTC."""
+    """Format the current time as metav1.Time: seconds, UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def waiting(reason: str, message: str = "") -> State:
-    """The state of a container that doesn't run yet, or not now."""
+    """Build the state of a waiting container."""
     return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
 
 
 def running(started_at: str) -> State:
-    """The state of a container that runs."""
+    """Build the state of a running container."""
     return {"running": {"startedAt": started_at}}
 
 
 def terminated(exit_status: int, started_at: str, message: str, container_id: str) -> State:
-    """The state of a container that has ended; `exit_status` is negative for a signal, as in subprocess.
+    """Build the state of a terminated container; `exit_status` is negative for a signal, as in subprocess.
 
     A signal N becomes the exit code 128 + N, as container runtimes have it.
     """
@@ -47,7 +47,7 @@ def terminated(exit_status: int, started_at: str, message: str, container_id: st
 
 
 def start_error(message: str) -> State:
-    """The state of a container whose program can't be executed (containerd's StartError, exit code 128)."""
+    """Build the state of a container whose program can't be executed (containerd's StartError, exit code 128)."""
     time = now()
     return {
         "terminated": {
@@ -61,13 +61,13 @@ def start_error(message: str) -> State:
 
 
 def lost() -> State:
-    """The state of a container that never ran, or that nobody saw end (kubelet's status manager has these words)."""
+    """Build the state of a container that never ran or whose end was missed, in the words of the real kubelet."""
     return {"terminated": {"exitCode": LOST_EXIT_CODE, "reason": LOST_REASON, "message": LOST_MESSAGE}}
 
 
 @dataclass(slots=True)
 class ContainerRecord:
-    """What is known of one container of a pod."""
+    """Record of one container of a pod."""
 
     spec: Mapping[str, Any]
     initial: bool
@@ -78,24 +78,24 @@ class ContainerRecord:
 
     @property
     def name(self) -> str:
-        """The container's name."""
+        """Name of the container."""
         return str(self.spec["name"])
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of the last run, None while there is none."""
+        """Exit code of the last run; None while there is none."""
         ended = self.state.get("terminated") or self.last_state.get("terminated")
         return None if ended is None or "running" in self.state else int(ended["exitCode"])
 
     @property
     def ready(self) -> bool:
-        """Whether it counts as ready: no probes are asked here."""
+        """Whether the container is ready; probes are not supported."""
         if self.initial:
             return "terminated" in self.state and self.exit_code == 0
         return "running" in self.state
 
     def status(self) -> dict[str, Any]:
-        """As in `status.containerStatuses`."""
+        """Build the container's entry in `status.containerStatuses`."""
         image = str(self.spec.get("image") or "")
         return {
             "name": self.name,
@@ -111,7 +111,7 @@ class ContainerRecord:
 
 
 def phase(records: Sequence[ContainerRecord], restart_policy: str, over: bool) -> str:
-    """The phase of a pod (kubelet's getPhase); `over` says that nothing of it will be started again."""
+    """Compute the phase of a pod (kubelet's getPhase); `over` tells that no container will be started again."""
     initial = [each for each in records if each.initial]
     if any(each.exit_code not in (0, None) for each in initial) and over:
         return "Failed"
@@ -132,7 +132,7 @@ def phase(records: Sequence[ContainerRecord], restart_policy: str, over: bool) -
 def conditions(
     found: Sequence[Mapping[str, Any]], records: Sequence[ContainerRecord], phase: str
 ) -> list[dict[str, Any]]:
-    """The pod's conditions: what was found (those of others stay), brought up to date with the containers."""
+    """Update the pod's conditions from its containers; conditions of other owners are kept."""
     done = phase in {"Succeeded", "Failed"}
     completed = {"reason": "PodCompleted"} if done else {}
     unready_init = [each.name for each in records if each.initial and not each.ready]

@@ -1,4 +1,4 @@
-"""Writes one pod's status to the API server: only what changed, one write at a time, for as long as it takes."""
+"""Writer of a pod's status to the API server: only changes, one write at a time, with retries."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class StatusWriter:
-    """Keeps the status of one pod as `status` says; `pod` gives the pod as the API server last showed it."""
+    """Writer of one pod's status, computed by `status`; `pod` returns the latest version of the pod's API object."""
 
     def __init__(
         self,
@@ -36,17 +36,17 @@ class StatusWriter:
         self._closed = False
 
     def changed(self) -> None:
-        """Something happened: write, soon, if it shows in the status."""
+        """Notify the writer of a possible change of the status."""
         self._wanted += 1
         self._changes.ring()
 
     def close(self) -> None:
-        """The pod has gone: write nothing more."""
+        """Stop writing, since the pod no longer exists."""
         self._closed = True
         self._changes.ring()
 
     async def run(self) -> None:
-        """Write whatever changes, until closed or cancelled."""
+        """Write every change of the status, until closed or cancelled."""
         while not self._closed:
             if self._done == self._wanted:
                 await self._changes.wait()
@@ -54,12 +54,12 @@ class StatusWriter:
                 await self._retried(self._write)
 
     async def written(self) -> None:
-        """Wait until everything has been written, or there is nobody to write to."""
+        """Wait until every change is written, or the writer is closed."""
         while self._done != self._wanted and not self._closed:
             await self._changes.wait()
 
     async def confirm_deletion(self) -> None:
-        """Tell the API server that the pod's processes have ended: it may forget the pod, and only this one."""
+        """Delete the pod from the API, by its uid, once its processes have ended."""
         metadata = self._pod()["metadata"]
         body = {
             "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""A request to stop, and waiting for something only as long as there is none."""
+"""Stop request that interrupts waits."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,26 +8,26 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: it ends what is being prepared
-    """A stop was asked for meanwhile."""
+    """A stop was requested during a wait."""
 
 
 class Stop:
-    """Once requested, every wait under `unless` ends."""
+    """Stop request; it ends every wait under `unless`."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     @property
     def requested(self) -> bool:
-        """Whether a stop has been asked for."""
+        """Whether a stop was requested."""
         return self._event.is_set()
 
     def request(self) -> None:
-        """Ask for a stop; for good."""
+        """Request a stop, which can't be withdrawn."""
         self._event.set()
 
     async def unless(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, which is cancelled if a stop is requested first.
+        """Run `work` and return its result; cancel it if a stop is requested first.
 
         Raises:
             Stopped: a stop was requested.

@@ -1,41 +1,71 @@
-"""The volumes of a pod: emptyDir, hostPath and configMap as folders of this machine."""
+"""Volumes of a pod as folders of this machine: empty ones, the host's own, and files of what the API server has."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from mxnet_operator.local.kubelet.environment import ConfigMaps
+from mxnet_operator.local.kubelet.environment import ConfigError, field_text, resource_text
+from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 
-KNOWN = ("emptyDir", "hostPath", "configMap")
+SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret", "downwardAPI", "projected")
 _SERVICE_ACCOUNT = "kube-api-access-"
+_MODE = 0o644
+_WHOLE_MAPS = ("metadata.labels", "metadata.annotations")
 
 
 class MountError(Exception):
-    """A volume can't be made; the message is for the pod's author."""
+    """A volume can't be set up; the message is for the pod's author."""
 
 
-def config_maps_needed(spec: Mapping[str, Any]) -> set[str]:
-    """The names of the ConfigMaps that a pod's volumes are made of."""
-    return {each["configMap"]["name"] for each in spec.get("volumes") or [] if each.get("configMap")}
+class _File(NamedTuple):
+    """File of a volume: its path there, its content, and its mode if one is asked for."""
+
+    path: str
+    content: bytes
+    mode: int | None
 
 
-def make_volumes(spec: Mapping[str, Any], folder: Path, config_maps: ConfigMaps) -> dict[str, Path]:
-    """Make the pod's volumes under `folder`, or find them there again; returns where each is. Blocks.
+def references(spec: Mapping[str, Any]) -> set[Reference]:
+    """Collect the ConfigMaps and Secrets of a pod's volumes."""
+    found = set()
+    for volume in spec.get("volumes") or []:
+        for kind in KEYED_KINDS:
+            found.add((kind, (volume.get(kind.volume) or {}).get(kind.name_field)))
+            for source in (volume.get("projected") or {}).get("sources") or []:
+                found.add((kind, (source.get(kind.volume) or {}).get("name")))
+    return {(kind, name) for kind, name in found if name}
+
+
+def claims_needed(spec: Mapping[str, Any]) -> set[str]:
+    """Collect the names of the PersistentVolumeClaims of a pod's volumes."""
+    claims = (volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or [])
+    return {claim["claimName"] for claim in claims if claim}
+
+
+def make_volumes(
+    pod: Mapping[str, Any], folder: Path, objects: KeyedObjects, claimed: Mapping[str, Path]
+) -> dict[str, Path]:
+    """Make the pod's volumes under `folder`, or find existing ones; returns the path of each. Blocks.
+
+    `claimed` has the folders of its PersistentVolumeClaims, by the claims' names.
 
     Raises:
-        MountError: a volume's type isn't known here, or what it is made of isn't there.
-        OSError: the disk says no.
+        MountError: a volume's type isn't supported, or its source doesn't exist.
+        OSError: the file system reports an error.
     """
     return {
-        volume["name"]: _make(volume, folder / volume["name"], config_maps)
-        for volume in spec.get("volumes") or []
+        volume["name"]: claimed[volume["persistentVolumeClaim"]["claimName"]]
+        if volume.get("persistentVolumeClaim")
+        else _make(pod, volume, folder / volume["name"], objects)
+        for volume in pod["spec"].get("volumes") or []
         # A real API server adds this one to every pod; there is no service account here to hold its token.
         if not volume["name"].startswith(_SERVICE_ACCOUNT)
     }
 
 
 def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
-    """The container's mount paths and the real paths behind them.
+    """Map the container's mount paths to the real paths of their volumes.
 
     Raises:
         MountError: a mount names no volume, or leads out of it.
@@ -45,29 +75,33 @@ def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[st
         if mount["name"].startswith(_SERVICE_ACCOUNT):
             continue
         if mount["name"] not in volumes:
-            raise MountError(f'container {container["name"]} mounts volume "{mount["name"]}", which the pod has not')
+            raise MountError(f'container {container["name"]} mounts volume "{mount["name"]}", which the pod lacks')
         inner = mount.get("subPath") or ""
         if ".." in Path(inner).parts or inner.startswith("/"):
             raise MountError(f"subPath {inner} must stay within its volume")
         if mount.get("subPathExpr"):
-            raise MountError("subPathExpr isn't known to the local cluster")
+            raise MountError("the local cluster doesn't support subPathExpr")
         result[mount["mountPath"]] = volumes[mount["name"]] / inner
     return result
 
 
-def _make(volume: Mapping[str, Any], folder: Path, config_maps: ConfigMaps) -> Path:
+def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objects: KeyedObjects) -> Path:
+    name = volume["name"]
     if (host_path := volume.get("hostPath")) is not None:
-        return _host_path(volume["name"], host_path)
-    if (config_map := volume.get("configMap")) is not None:
-        _config_map(volume["name"], config_map, folder, config_maps)
-    elif volume.get("emptyDir") is not None:
+        return _host_path(name, host_path)
+    if volume.get("emptyDir") is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    else:
-        kind = next((key for key in volume if key != "name"), "nothing")
-        raise MountError(
-            f'volume "{volume["name"]}" is of type {kind}; the local cluster knows {", ".join(KNOWN)} only'
-        )
-    return folder
+        return folder
+    for kind in KEYED_KINDS:
+        if (source := volume.get(kind.volume)) is not None:
+            files = _keyed_files(name, kind, source, source[kind.name_field], objects)
+            return _written(name, folder, source, files)
+    if (downward := volume.get("downwardAPI")) is not None:
+        return _written(name, folder, downward, _downward_files(name, pod, downward))
+    if (projected := volume.get("projected")) is not None:
+        return _written(name, folder, projected, _projected_files(name, pod, projected, objects))
+    of_type = next((key for key in volume if key != "name"), "nothing")
+    raise MountError(f'volume "{name}" is of type {of_type}; the local cluster supports {", ".join(SUPPORTED)}')
 
 
 def _host_path(name: str, source: Mapping[str, Any]) -> Path:
@@ -83,22 +117,69 @@ def _host_path(name: str, source: Mapping[str, Any]) -> Path:
     return path
 
 
-def _config_map(name: str, source: Mapping[str, Any], folder: Path, config_maps: ConfigMaps) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    config_map = config_maps.get(source["name"])
-    if config_map is None:
+def _keyed_files(
+    volume: str, kind: KeyedKind, source: Mapping[str, Any], name: str, objects: KeyedObjects
+) -> Iterator[_File]:
+    obj = objects.get((kind, name))
+    if obj is None:
         if source.get("optional"):
             return
-        raise MountError(f'volume "{name}": configmap "{source["name"]}" not found')
-    data = config_map.get("data") or {}
-    items = source.get("items") or [{"key": key, "path": key} for key in data]
-    for item in items:
-        if item["key"] not in data:
-            if source.get("optional"):
-                continue
-            raise MountError(f'volume "{name}": configmap references non-existent config key: {item["key"]}')
-        target = folder / item["path"]
+        raise MountError(f'volume "{volume}": {kind.singular} "{name}" not found')
+    contents = kind.files(obj)
+    for item in source.get("items") or [{"key": key, "path": key} for key in contents]:
+        if item["key"] in contents:
+            yield _File(item["path"], contents[item["key"]], item.get("mode"))
+        elif not source.get("optional"):
+            where = f"{kind.singular} references non-existent {kind.key_words} key"
+            raise MountError(f'volume "{volume}": {where}: {item["key"]}')
+
+
+def _downward_files(volume: str, pod: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[_File]:
+    for item in source.get("items") or []:
+        try:
+            text = _downward_text(pod, item)
+        except ConfigError as error:
+            raise MountError(f'volume "{volume}": {error}') from error
+        yield _File(item["path"], text.encode(), item.get("mode"))
+
+
+def _downward_text(pod: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+    if resource := item.get("resourceFieldRef"):
+        named = (each for each in pod["spec"]["containers"] if each["name"] == resource.get("containerName"))
+        container = next(named, None)
+        if container is None:
+            raise ConfigError(f"resourceFieldRef: the pod lacks a container {resource.get('containerName')!r}")
+        return resource_text(pod, container, resource)
+    path = (item.get("fieldRef") or {}).get("fieldPath") or ""
+    if path in _WHOLE_MAPS:
+        values = pod["metadata"].get(path.partition(".")[2]) or {}
+        return "\n".join(f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in sorted(values))
+    return field_text(pod, path)
+
+
+def _projected_files(
+    volume: str, pod: Mapping[str, Any], source: Mapping[str, Any], objects: KeyedObjects
+) -> Iterator[_File]:
+    for each in source.get("sources") or []:
+        for kind in KEYED_KINDS:
+            if (part := each.get(kind.volume)) is not None:
+                yield from _keyed_files(volume, kind, part, part.get("name") or "", objects)
+        if (part := each.get("downwardAPI")) is not None:
+            yield from _downward_files(volume, pod, part)
+        for other in each.keys() - {*(kind.volume for kind in KEYED_KINDS), "downwardAPI"}:
+            raise MountError(f'volume "{volume}": the local cluster doesn\'t support {other} in a projected volume')
+
+
+def _written(volume: str, folder: Path, source: Mapping[str, Any], files: Iterator[_File]) -> Path:
+    found = list(files)  # a volume that lacks something is not made
+    folder.mkdir(parents=True, exist_ok=True)
+    default: int = source.get("defaultMode", _MODE)
+    for file in found:
+        target = folder / file.path
         if not target.resolve().is_relative_to(folder.resolve()):
-            raise MountError(f'volume "{name}": item path {item["path"]} must stay within the volume')
+            raise MountError(f'volume "{volume}": item path {file.path} must stay within the volume')
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(str(data[item["key"]]), encoding="utf-8")
+        target.unlink(missing_ok=True)  # an earlier attempt may have made it without the right to write
+        target.write_bytes(file.content)
+        target.chmod(default if file.mode is None else file.mode)
+    return folder

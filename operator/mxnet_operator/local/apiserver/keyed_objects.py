@@ -1,0 +1,119 @@
+"""Rules of ConfigMaps and Secrets, the objects of keys and values, as kube-apiserver has them.
+
+Its words are those of kubernetes/pkg/apis/core/validation and of the strategies in pkg/registry/core, 1.36.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from mxnet_operator.api.structural import FieldError, invalid
+from mxnet_operator.local.apiserver.json_values import Object
+from mxnet_operator.local.apiserver.resources import SECRETS, Resource
+from mxnet_operator.local.apiserver.statuses import forbidden_field, required
+
+_KEY_RULE: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_LONGEST_KEY: Final = 253
+_LARGEST: Final = 1024 * 1024
+_OPAQUE: Final = "Opaque"
+_OF_ACCOUNT: Final = "kubernetes.io/service-account-token"
+_ACCOUNT: Final = "kubernetes.io/service-account.name"
+_ALL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+"""Keys that a Secret of the type must have."""
+_ANY_KEY: Final[Mapping[str, tuple[str, ...]]] = {"kubernetes.io/basic-auth": ("username", "password")}
+"""Keys of which a Secret of the type must have one."""
+_JSON_KEYS: Final = frozenset({".dockercfg", ".dockerconfigjson"})
+
+
+def fill_in_secret(secret: Object) -> None:
+    """Move `stringData` into `data`, and set the default type, in place."""
+    texts = secret.pop("stringData", None) or {}
+    if texts:
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        secret["data"] = {**(secret.get("data") or {}), **encoded}
+    if not secret.get("type"):
+        secret["type"] = _OPAQUE
+
+
+def keyed_errors(obj: Object) -> Iterator[FieldError]:
+    """Validate the keys and the size of a ConfigMap or Secret."""
+    texts, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+    for field, values in (("data", texts), ("binaryData", binary)):
+        for key in values:
+            for rule in _broken_key_rules(key):
+                yield invalid(f"{field}[{key}]", key, rule)
+            if field == "data" and key in binary:
+                yield invalid(f"{field}[{key}]", key, "duplicate of key present in binaryData")
+
+
+def _broken_key_rules(key: str) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
+    if not _KEY.fullmatch(key):
+        yield _KEY_RULE
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
+
+
+def config_map_errors(config_map: Object) -> Iterator[FieldError]:
+    """Validate a ConfigMap."""
+    yield from keyed_errors(config_map)
+    texts, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    size = sum(len(value.encode()) for value in texts.values())
+    if size + sum(len(base64.b64decode(value)) for value in binary.values()) > _LARGEST:
+        yield _too_long("[]")
+
+
+def secret_errors(secret: Object) -> Iterator[FieldError]:
+    """Validate a Secret, which by its type has certain keys."""
+    yield from keyed_errors(secret)
+    data = {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
+    if sum(map(len, data.values())) > _LARGEST:
+        yield _too_long("data")
+    of_type = secret.get("type", _OPAQUE)
+    if of_type == _OF_ACCOUNT and not (secret["metadata"].get("annotations") or {}).get(_ACCOUNT):
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
+    wanted = _ANY_KEY.get(of_type, ())
+    if not data.keys() & set(wanted):
+        yield from (required(f"data[{key}]") for key in wanted)
+    for key in _ALL_KEYS.get(of_type, ()):
+        if key not in data or (key == "ssh-privatekey" and not data[key]):
+            yield required(f"data[{key}]")
+        elif key in _JSON_KEYS and not _is_json_object(data[key]):
+            yield FieldError(
+                f"data[{key}]", "FieldValueInvalid", 'Invalid value: "<secret contents redacted>": not a JSON object'
+            )
+
+
+def keyed_change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
+    """Validate what an update changes: a Secret's type stays, and all that is immutable."""
+    if resource is SECRETS and old.get("type") != new.get("type"):
+        yield invalid("type", new.get("type"), "field is immutable")
+    if old.get("immutable"):
+        for field in ("immutable", "data", "binaryData"):
+            if old.get(field) != new.get(field):
+                yield forbidden_field(field, "field is immutable when `immutable` is set")
+
+
+def _too_long(path: str) -> FieldError:
+    return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {_LARGEST} bytes")
+
+
+def _is_json_object(content: bytes) -> bool:
+    try:
+        return isinstance(json.loads(content), dict)
+    except ValueError:
+        return False

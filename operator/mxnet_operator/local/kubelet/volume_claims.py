@@ -1,0 +1,162 @@
+"""Folders of PersistentVolumeClaims: made for the first pod that uses a claim, removed with the claim.
+
+They are named by namespace and claim, so that a claim that is made again in a later life of the cluster, whose objects
+are forgotten with it, finds its data.
+"""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.kube.cache import Indexer
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.errors import ApiError, KubeError
+from mxnet_operator.kube.reflector import Reflector
+from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
+from mxnet_operator.local.kubelet.changes import Changes
+from mxnet_operator.local.kubelet.timing import Timing
+from mxnet_operator.local.kubelet.volumes import MountError, claims_needed
+
+Object = dict[str, Any]
+
+_PROTECTION: Final = "kubernetes.io/pvc-protection"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+_log = logging.getLogger(__name__)
+
+
+class VolumeClaims:
+    """Provisioner of the claims of one node; `run` removes what belongs to deleted claims.
+
+    Args:
+        client: The way to the API server.
+        folder: Where the claims' folders are.
+        pods_of: Returns the pods of a namespace.
+        changes: Rings when a pod changes; rung when a claim does.
+        timing: How long to wait before a failed removal is tried again.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        folder: Path,
+        pods_of: Callable[[str], tuple[Object, ...]],
+        changes: Changes,
+        timing: Timing,
+    ) -> None:
+        self._client = client
+        self._folder = folder
+        self._pods_of = pods_of
+        self._changes = changes
+        self._timing = timing
+        self._cache: Indexer[Object] = Indexer({})
+        self._reflector = Reflector(client, PERSISTENT_VOLUME_CLAIMS, self._cache, _decode, self._changed)
+        self._removed: set[str] = set()
+
+    async def folder_of(self, namespace: str, name: str) -> Path:
+        """Return the folder of a claim, which is made and the claim bound to it if it isn't yet.
+
+        Raises:
+            MountError: there is no such claim, or none that can be had.
+            KubeError: a request fails.
+            OSError: the file system reports an error.
+        """
+        path = PERSISTENT_VOLUME_CLAIMS.path(namespace, name)
+        claim = await self._client.find(path)
+        if claim is None:
+            raise MountError(f'persistentvolumeclaim "{name}" not found')
+        if "deletionTimestamp" in claim["metadata"]:
+            raise MountError(f'persistentvolumeclaim "{name}" is being deleted')
+        if claim["spec"].get("volumeMode") == "Block":
+            raise MountError(f'persistentvolumeclaim "{name}": the local cluster doesn\'t support volumeMode Block')
+        folder = self._folder / namespace / name
+        await asyncio.to_thread(folder.mkdir, 0o700, parents=True, exist_ok=True)
+        if claim.get("status", {}).get("phase") != "Bound":
+            spec, uid = claim["spec"], claim["metadata"]["uid"]
+            if not spec.get("volumeName"):
+                await self._client.patch(path, {"metadata": {"uid": uid}, "spec": {"volumeName": f"pvc-{uid}"}})
+            capacity = {"storage": spec["resources"]["requests"]["storage"]}
+            status = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": capacity}
+            await self._client.patch(f"{path}/status", {"metadata": {"uid": uid}, "status": status})
+        return folder
+
+    async def run(self) -> None:
+        """Remove the folders of deleted claims, each once no pod uses it, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._reflector.run())
+            tasks.create_task(self._remove_deleted())
+
+    async def _remove_deleted(self) -> None:
+        while True:
+            if not (due := [claim for claim in self._claims() if self._is_due(claim)]):
+                await self._changes.wait()
+            for claim in due:
+                try:
+                    await self._remove(claim)
+                except (KubeError, OSError) as error:
+                    _log.warning("the volume of claim %s can't be removed: %s", claim["metadata"]["name"], error)
+                    await asyncio.sleep(self._timing.setup_retry)
+
+    async def _remove(self, claim: Object) -> None:
+        """Remove what a claim has stored, then let the claim go."""
+        metadata = claim["metadata"]
+        folder = self._folder / metadata["namespace"] / metadata["name"]
+        await asyncio.to_thread(_remove_tree, folder)
+        left = [each for each in metadata["finalizers"] if each != _PROTECTION]
+        change = {"metadata": {"uid": metadata["uid"], "finalizers": left or None}}
+        try:
+            await self._client.patch(PERSISTENT_VOLUME_CLAIMS.path(metadata["namespace"], metadata["name"]), change)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+        self._removed.add(metadata["uid"])
+
+    def _is_due(self, claim: Object) -> bool:
+        metadata = claim["metadata"]
+        if "deletionTimestamp" not in metadata or _PROTECTION not in metadata.get("finalizers", ()):
+            return False
+        return metadata["uid"] not in self._removed and not self._is_used(metadata["namespace"], metadata["name"])
+
+    def _is_used(self, namespace: str, name: str) -> bool:
+        return any(
+            name in claims_needed(pod["spec"])
+            for pod in self._pods_of(namespace)
+            if (pod.get("status") or {}).get("phase") not in _ENDED
+        )
+
+    def _claims(self) -> list[Object]:
+        return [claim for key in self._cache if (claim := self._cache.get(key)) is not None]
+
+    def _changed(self, old: Object | None, new: Object | None) -> None:
+        if old is not None and new is None:
+            self._removed.discard(old["metadata"]["uid"])
+        self._changes.ring()
+
+
+def _remove_tree(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _decode(raw: msgspec.Raw) -> Object:
+    return msgspec.json.decode(raw, type=dict[str, Any])
+
+
+async def claimed_folders(claims: VolumeClaims | None, pod: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the folders of the claims of a pod's volumes, by the claims' names.
+
+    Raises:
+        MountError: a claim can't be had; without `claims` none can.
+        KubeError: a request fails.
+        OSError: the file system reports an error.
+    """
+    needed = sorted(claims_needed(pod["spec"]))
+    if needed and claims is None:
+        raise MountError("the local cluster has volumes for claims on its own control plane only")
+    namespace = pod["metadata"]["namespace"]
+    return {name: await claims.folder_of(namespace, name) for name in needed} if claims is not None else {}
