@@ -1,0 +1,376 @@
+"""The client for asynchronous programs: submit an MXJob, follow it, and fetch what it came to."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.conversion import convert
+from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
+from mxnet_operator.api.metrics import TrainingLog
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.api.validation import template_errors, unknown_fields, validate
+from mxnet_operator.client.errors import (
+    InvalidJobError,
+    JobExistsError,
+    JobFailedError,
+    JobNotFoundError,
+    ResultLostError,
+)
+from mxnet_operator.client.follow_logs import LogFollower, log_lines
+from mxnet_operator.client.job_status import JobStatus, status_of
+from mxnet_operator.client.jobs import (
+    PATIENCE,
+    DeletedError,
+    Patience,
+    delete_job,
+    job_versions,
+    main_replica,
+    pod_name,
+    replicas,
+    until_gone,
+)
+from mxnet_operator.client.resources import MXJOBS
+from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.job import DescriptionError, MXJobDescription, to_manifest
+from mxnet_operator.job.plain import plain
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+JobRef = str | JobStatus
+"""A job by its name, or as it was submitted: then another that has its name by now isn't taken for it."""
+Manifest = Mapping[str, Any] | str | Path
+
+_BASE_NAME: Final = "train"
+_SUFFIX: Final = 4
+"""Random bytes after the names of jobs that have none of their own."""
+_END: Final = None
+
+
+class AsyncMXJobClient:
+    """A client of the cluster that a kubeconfig names, or that this program runs in; an async context manager.
+
+    Requests are repeated while the server can't be reached, for as long as `patience` says. Credentials (bearer
+    tokens and their files, client certificates, exec plugins) are kubectl's, and read anew when they are rejected.
+
+    Args:
+        kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
+        context: A context of the kubeconfig.
+        namespace: Where jobs are whose description, manifest or caller names none; if not given the context's.
+        patience: Retry budget in seconds, for a server that can't be reached.
+
+    Every method may raise ApiError (the server rejects) and ApiUnavailable (it can't be reached) of
+    `mxnet_operator.kube.errors`, and, on entering, CredentialsError.
+    """
+
+    def __init__(
+        self,
+        *,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        namespace: str | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._kubeconfig, self._context = kubeconfig, context
+        self._namespace, self._patience = namespace, patience
+        self._open = contextlib.AsyncExitStack()
+        self._client: Client | None = None
+
+    async def __aenter__(self) -> Self:
+        """Read the credentials; nothing connects before the first request."""
+        from mxnet_operator.kube.client import Client  # noqa: PLC0415 - an extra brings what it needs
+        from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
+
+        file = None if self._kubeconfig is None else str(self._kubeconfig)
+        credentials = await asyncio.to_thread(load_credentials, file, self._context)
+        self._client = await self._open.enter_async_context(Client(credentials))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections; jobs go on."""
+        await self._open.aclose()
+
+    async def submit(
+        self,
+        job: MXJobDescription | None = None,
+        *,
+        manifest: Manifest | None = None,
+        allow_unknown_fields: bool = False,
+    ) -> JobStatus:
+        """Create a job, and return it as the server has it.
+
+        One without a name gets one that no other has. A creation whose reply was lost is found again, never doubled.
+
+        Args:
+            job: The job's description; beside a manifest it is merged over it.
+            manifest: A whole MXJob: a mapping, YAML text, or the path of a file.
+            allow_unknown_fields: Whether the job may have fields that this release doesn't know.
+
+        Raises:
+            InvalidJobError: the job can't run as it is.
+            JobExistsError: a job of its name is there.
+        """
+        return status_of(await self._created(self.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)))
+
+    def manifest(
+        self,
+        job: MXJobDescription | None = None,
+        manifest: Manifest | None = None,
+        *,
+        allow_unknown_fields: bool = False,
+    ) -> dict[str, Any]:
+        """Return the MXJob exactly as `submit` would send it, but for the random end of its name; nothing is sent.
+
+        Raises:
+            InvalidJobError: the job can't run as it is.
+        """
+        if job is None and manifest is None:
+            raise TypeError("submit() takes a description, a manifest, or both")
+        try:
+            made = to_manifest(job or MXJobDescription(), None if manifest is None else _read(manifest))
+        except DescriptionError as error:
+            raise InvalidJobError(error.problems) from error
+        metadata = made["metadata"]
+        if not metadata.get("name"):
+            base = str(metadata.pop("generateName", _BASE_NAME)).rstrip("-")
+            metadata["name"] = f"{base}-{secrets.token_hex(_SUFFIX)}"
+        metadata.setdefault("namespace", self._namespace or (self._client.namespace if self._client else "default"))
+        problems = validate(made) or template_errors(made)
+        if not allow_unknown_fields:
+            problems = [*problems, *unknown_fields(made)]
+        if problems:
+            raise InvalidJobError(problems)
+        return made
+
+    async def get(self, job: JobRef) -> JobStatus:
+        """Read a job as it is now.
+
+        Raises:
+            JobNotFoundError: there is none.
+        """
+        return await self._status(await self._found(job))
+
+    async def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:  # noqa: ASYNC109
+        """Wait until a job has finished, and return how.
+
+        Args:
+            job: Which.
+            timeout: Seconds after which TimeoutError is raised; the job goes on.
+            check: Whether a job that failed raises JobFailedError.
+
+        Raises:
+            JobFailedError: it failed, and `check` asks for it.
+            JobNotFoundError: it isn't there, or was deleted meanwhile.
+            TimeoutError: it hasn't finished in time.
+        """
+        async with asyncio.timeout(timeout):
+            status = await self._status(await self._ended(await self._found(job)))
+        if check and not status.succeeded:
+            raise JobFailedError(status)
+        return status
+
+    async def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> AsyncGenerator[str]:
+        """Yield the lines of a replica's log, without their ends, as they come; through restarts, to the job's end.
+
+        Args:
+            job: Which.
+            replica: Such as `server-1`; if not given `worker-0`, of a tuning `tuner-0`.
+            follow: Whether to wait for further lines; if not, only those so far.
+
+        Raises:
+            JobNotFoundError: it isn't there, or was deleted meanwhile.
+            ValueError: it has no such replica.
+        """
+        found = await self._found(job)
+        chosen = main_replica(found) if replica is None else replica.lower()
+        if chosen not in (there := replicas(found)):
+            raise ValueError(f"replica: the job has no {replica!r}: it has {', '.join(there)}")
+        lines = self._followed(found, chosen) if follow else self._lines_so_far(found, chosen)
+        async with contextlib.aclosing(lines):
+            async for line in lines:
+                yield line.rstrip("\r\n")
+
+    async def result(self, job: JobRef, *, timeout: float | None = None) -> Any:  # noqa: ASYNC109
+        """Wait for a job to succeed, and return its result; as `wait`, whose `result` it is.
+
+        Returns the JSON value that Worker 0 (a tuning's Tuner) wrote to /dev/termination-log, else its text, else None.
+
+        Raises:
+            ResultLostError: it was longer than 4 KiB, and the log that has it is gone with its pod.
+        """
+        status = await self.wait(job, timeout=timeout)
+        if status.lost_result:
+            raise ResultLostError(f"MXJob {status.namespace}/{status.name}: {status.lost_result}")
+        return status.result
+
+    async def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
+        """Read the figures in a replica's log so far: a list for each, with a value for each epoch.
+
+        `Epoch[3] Validation-accuracy=0.98` is in `validation_accuracy`, and the Speedometer's in `samples_per_second`;
+        `epochs` is how many have begun, `accuracy` the last on validation data. Empty where the log has none.
+        """
+        training = TrainingLog()
+        async for line in self.logs(job, replica=replica, follow=False):
+            training.take(line)
+        return training.history()
+
+    async def delete(self, job: JobRef, *, wait: bool = True) -> bool:
+        """Delete a job with its pods; False where it is gone already.
+
+        Args:
+            job: Which.
+            wait: Whether to wait until its pods are gone.
+        """
+        try:
+            found = await self._found(job)
+        except JobNotFoundError:
+            return False
+        deleted = await delete_job(self._connected, found)
+        if deleted and wait:
+            await until_gone(self._connected, found)
+        return deleted
+
+    @property
+    def _connected(self) -> "Client":
+        if self._client is None:
+            raise RuntimeError("the client isn't open: use it in `async with`")
+        return self._client
+
+    async def _created(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
+
+        metadata, token = manifest["metadata"], secrets.token_hex(16)
+        own = {**(metadata.get("annotations") or {}), names.SUBMISSION_ANNOTATION: token}
+        body = {**manifest, "metadata": {**metadata, "annotations": own}}
+        namespace, name = metadata["namespace"], metadata["name"]
+        patience = Patience(self._patience)
+        while True:
+            try:
+                return await self._connected.create(MXJOBS.path(namespace), body, {"fieldManager": "mxnet-client"})
+            except (ApiUnavailable, ApiError) as error:
+                if not isinstance(error, ApiError) or error.reason != "AlreadyExists":
+                    await patience.bear(error)
+                    continue
+                refusal = error
+            found = await self._stored(namespace, name)
+            if found is None:
+                continue  # whose it was is gone
+            if (found["metadata"].get("annotations") or {}).get(names.SUBMISSION_ANNOTATION) == token:
+                return found
+            raise JobExistsError(f"MXJob {namespace}/{name} is there already; it was left as it is") from refusal
+
+    async def _found(self, job: JobRef) -> dict[str, Any]:
+        name, namespace, uid = _identity(job)
+        namespace = namespace or self._namespace or self._connected.namespace
+        found = await self._stored(namespace, name)
+        if found is None:
+            raise JobNotFoundError(f"there is no MXJob {namespace}/{name}")
+        if uid and found["metadata"]["uid"] != uid:
+            raise JobNotFoundError(f"MXJob {namespace}/{name} is gone, and another has its name")
+        return {"apiVersion": names.API_VERSION, "kind": names.KIND, **found}
+
+    async def _stored(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """Find the job that has the name now; None where none has."""
+        from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
+        from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
+
+        patience = Patience(self._patience)
+        while True:
+            try:
+                return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
+            except (ApiUnavailable, ApiError) as error:
+                if isinstance(error, ApiError) and error.code == 404:
+                    return None
+                await patience.bear(error)
+
+    async def _status(self, job: dict[str, Any]) -> JobStatus:
+        return status_of(await with_whole_result(self._connected, job, patience=self._patience))
+
+    async def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
+        try:
+            versions = job_versions(self._connected, job, patience=self._patience)
+            async with contextlib.aclosing(versions) as changes:
+                async for current in changes:
+                    job = current
+                    if job_state(current) in TERMINAL:
+                        break
+        except DeletedError as error:
+            metadata = job["metadata"]
+            raise JobNotFoundError(
+                f"MXJob {metadata['namespace']}/{metadata['name']} was deleted before it had finished"
+            ) from error
+        return job
+
+    async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
+        lines: asyncio.Queue[str | None] = asyncio.Queue()
+        follower = LogFollower(self._connected, job, replica, lines.put_nowait, patience=self._patience)
+
+        async def to_the_end() -> None:
+            try:
+                watching = asyncio.create_task(self._ended(job))
+                following = follower.start()
+                try:
+                    await asyncio.wait({watching, following}, return_when=asyncio.FIRST_COMPLETED)
+                    if not watching.done():
+                        await following  # it ends by an error only
+                    await watching
+                    await follower.finish()
+                finally:
+                    watching.cancel()
+                    with contextlib.suppress(Exception):
+                        await follower.cancel()
+            finally:
+                lines.put_nowait(_END)
+
+        task = asyncio.create_task(to_the_end())
+        try:
+            while (line := await lines.get()) is not _END:
+                yield line
+            await task
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+
+    async def _lines_so_far(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
+        metadata = job["metadata"]
+        pod = pod_name(metadata["name"], replica)
+        async for line in log_lines(self._connected, metadata["namespace"], pod):
+            yield line
+
+
+def _identity(job: JobRef) -> tuple[str, str | None, str]:
+    """Name, namespace and uid, as far as they are known."""
+    return (job, None, "") if isinstance(job, str) else (job.name, job.namespace, job.uid)
+
+
+def _read(manifest: Manifest) -> dict[str, Any]:
+    """Copy a manifest into a dict of our own, in v1's words.
+
+    Raises:
+        InvalidJobError: it can't be read, or has mistakes in the words of its own API version.
+    """
+    try:
+        if isinstance(manifest, Path):
+            manifest = manifest.read_text(encoding="utf-8")
+        content = load(manifest) if isinstance(manifest, str) else jsonable(plain(manifest))
+    except ManifestError as error:
+        raise InvalidJobError([FieldError("", "FieldValueInvalid", f"the manifest can't be read: {error}")]) from error
+    if not isinstance(content, dict):
+        what = type(content).__name__
+        raise InvalidJobError([FieldError("", "FieldValueTypeInvalid", f"the manifest must be one MXJob, is a {what}")])
+    if (content.get("apiVersion"), content.get("kind")) in ((names.API_VERSION, names.KIND), (None, None)):
+        return content
+    named = {**content, "metadata": {"name": "job", **(content.get("metadata") or {})}}
+    if problems := validate(named):
+        raise InvalidJobError(problems)
+    conversion = convert(named)
+    return content if conversion is None else {**conversion.manifest, "metadata": content.get("metadata") or {}}
+
+
+__all__ = ["AsyncMXJobClient"]

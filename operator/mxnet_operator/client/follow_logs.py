@@ -1,0 +1,231 @@
+"""The log of one replica from its start to its end, through the restarts of its job."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.log_lines import LineSplitter, LogCursor
+from mxnet_operator.api.long_result import is_part
+from mxnet_operator.client.jobs import PATIENCE, PODS, DeletedError, Patience, pod_name, pods_of, versions
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+_REST_OF_LOG = 10.0
+"""Seconds for which a log may go on after its job has ended."""
+_PAUSE = 0.2
+"""Seconds between two streams of a log that goes on."""
+
+PREPARING = "ContainerCreating"
+"""The kubelet's reason while nothing is wrong."""
+
+OnLine = Callable[[str], None]
+
+
+class LogFollower:
+    """Hands each line of a replica's main container to `on_line`, as often as a pod of it starts anew.
+
+    Lines come with their ends, byte for byte (`surrogateescape`), and very long ones in pieces. Those by which a long
+    result travels are left out.
+    """
+
+    def __init__(
+        self,
+        client: "Client",
+        job: dict[str, Any],
+        replica: str,
+        on_line: OnLine,
+        *,
+        on_wait: OnLine = lambda _: None,
+        tail: int | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """`tail` limits the first log to its last lines; `on_wait` is called with why a pod doesn't start.
+
+        A server that can't be reached is waited for as long as `patience` says, in seconds.
+        """
+        self._client = client
+        self._job = job
+        self._namespace = job["metadata"]["namespace"]
+        self._pod = pod_name(job["metadata"]["name"], replica)
+        self._on_line = on_line
+        self._on_wait = on_wait
+        self._tail = tail
+        self._patience = patience
+        self._seen: set[str] = set()
+        self._reading = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+
+    def start(self) -> asyncio.Task[None]:
+        """Begin to follow, in a task of its own, which ends only by what makes the following stop."""
+        self._watching = asyncio.create_task(self._watch())
+        return self._watching
+
+    async def finish(self) -> None:
+        """Read what is left of the log of a job that has ended, then stop.
+
+        Raises:
+            ApiError, ApiUnavailable: what made the following stop before.
+        """
+        try:
+            async with asyncio.timeout(_REST_OF_LOG), self._reading:
+                pass
+        except TimeoutError:
+            await self.cancel()
+            return
+        await self.cancel()
+        # A container that started and ended between two looks has not been read yet.
+        with contextlib.suppress(DeletedError, TimeoutError):
+            async with asyncio.timeout(_REST_OF_LOG), contextlib.aclosing(self._versions()) as pods:
+                async for pod in pods:
+                    await self._read(pod, follow=False)
+                    return
+
+    async def cancel(self) -> None:
+        """Stop at once.
+
+        Raises:
+            ApiError, ApiUnavailable: what made the following stop before.
+        """
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(DeletedError):
+                async with contextlib.aclosing(self._versions()) as pods:
+                    async for pod in pods:
+                        await self._read(pod, follow=True)
+            await asyncio.sleep(0.2)  # not made yet, or between two attempts
+
+    async def _read(self, pod: dict[str, Any], *, follow: bool) -> None:
+        from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+        uid = pod["metadata"]["uid"]
+        if uid in self._seen or not pods_of(self._job, [pod]):
+            return
+        if not has_started(pod):
+            self._on_wait(waiting_for(pod))
+            return
+        self._on_wait("")
+        self._seen.add(uid)
+        async with self._reading:
+            tail, self._tail = self._tail, None
+            cursor, with_server = LogCursor(exact=True), Patience(self._patience)
+            while True:  # a stream may end before its log, by a server that is restarted, say
+                over = not follow or await self._is_over(uid)
+                try:
+                    await self._read_stream(cursor, follow=not over, tail=tail)
+                except (ApiUnavailable, ApiError) as error:
+                    await with_server.bear(error)
+                    continue
+                if over:
+                    return
+                with_server.answered()
+                await asyncio.sleep(_PAUSE)
+
+    async def _is_over(self, uid: str) -> bool:
+        """Whether this pod writes nothing any more."""
+        with contextlib.suppress(DeletedError):
+            async with contextlib.aclosing(self._versions()) as pods:
+                async for pod in pods:
+                    return pod["metadata"]["uid"] != uid or has_ended(pod)
+        return True
+
+    async def _read_stream(self, cursor: LogCursor, *, follow: bool, tail: int | None) -> None:
+        """Read on from where the cursor is to the end of the stream.
+
+        Raises:
+            ApiError, ApiUnavailable: the server rejects it, or the connection broke: the line under way comes again.
+        """
+        from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+        params: dict[str, str | int | bool] = {"container": names.CONTAINER, "follow": follow, "timestamps": True}
+        if since := cursor.reconnect():
+            params["sinceTime"] = since
+        elif tail is not None:
+            params["tailLines"] = tail
+        splitter = LineSplitter(exact=True)
+        path = PODS.path(self._namespace, self._pod, "log")
+        try:
+            async with contextlib.aclosing(self._client.stream(path, params)) as chunks:
+                async for chunk in chunks:
+                    for line in splitter.feed(chunk):
+                        self._show(cursor.take(line))
+        except ApiError as error:
+            if error.code not in {400, 404}:
+                raise
+        if splitter.rest:
+            self._show(cursor.take(splitter.rest))
+
+    def _show(self, line: str | None) -> None:
+        if line is not None and not is_part(line):
+            self._on_line(line)
+
+    def _versions(self) -> AsyncGenerator[dict[str, Any]]:
+        return versions(self._client, PODS, self._namespace, self._pod, patience=self._patience)
+
+
+async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncIterator[str]:
+    """Yield the lines so far of a pod's `mxnet` container, as `LogFollower` has them, up to where a connection breaks.
+
+    Nothing where the pod is gone.
+    """
+    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+    params: dict[str, str | int | bool] = {"container": names.CONTAINER}
+    if tail is not None:
+        params["tailLines"] = tail
+    splitter = LineSplitter(exact=True)
+    try:
+        async with contextlib.aclosing(client.stream(PODS.path(namespace, pod, "log"), params)) as chunks:
+            async for chunk in chunks:
+                for line in splitter.feed(chunk):
+                    text = line.decode("utf-8", "surrogateescape")
+                    if not is_part(text):
+                        yield text
+    except ApiUnavailable:
+        pass
+    except ApiError as error:
+        if error.code not in {400, 404}:
+            raise
+    if splitter.rest:
+        yield splitter.rest.decode("utf-8", "surrogateescape")
+
+
+def has_started(pod: dict[str, Any]) -> bool:
+    """Whether the `mxnet` container runs or ran, so that there is a log."""
+    return any(
+        status.get("name") == names.CONTAINER and ({"running", "terminated"} & set(status.get("state") or {}))
+        for status in pod.get("status", {}).get("containerStatuses") or ()
+    )
+
+
+def has_ended(pod: dict[str, Any]) -> bool:
+    """Whether the `mxnet` container has ended, or its pod has, so that its log doesn't grow any more."""
+    status = pod.get("status", {})
+    return status.get("phase") in {"Succeeded", "Failed"} or any(
+        each.get("name") == names.CONTAINER and "terminated" in (each.get("state") or {})
+        for each in status.get("containerStatuses") or ()
+    )
+
+
+def waiting_for(pod: dict[str, Any]) -> str:
+    """Why a pod has no log yet, in the kubelet's or the scheduler's words; empty where neither says.
+
+    Without the reason while nothing is wrong: a message then says how far things have come.
+    """
+    status = pod.get("status", {})
+    for container in status.get("containerStatuses") or ():
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason"):
+            reason, message = waiting["reason"], waiting.get("message") or ""
+            return message if reason == PREPARING else f"{reason}: {message}"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
+    return ""

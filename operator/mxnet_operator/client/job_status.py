@@ -1,0 +1,69 @@
+"""A job as its submitter sees it: which one it is, how it stands, and what it came to."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.api.long_result import reference_in
+from mxnet_operator.api.storable import json_or_text
+
+
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job stands; times are RFC 3339."""
+
+    name: str
+    namespace: str
+    uid: str
+    state: str
+    """Created, Running, Restarting, Suspended, Succeeded, Failed; empty before the controller has seen it."""
+    message: str = ""
+    """Of the condition that ended it."""
+    started_at: str | None = None
+    completed_at: str | None = None
+    duration_s: float | None = None
+    result: Any = None
+    """What Worker 0 (a tuning's Tuner) wrote to /dev/termination-log: the JSON value, else the text, else None."""
+    lost_result: str = ""
+    """Why the result isn't here although there was one: above 4 KiB it is in the pod's log, and goes with the pod."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the job has succeeded."""
+        return self.state == SUCCEEDED
+
+    @property
+    def finished(self) -> bool:
+        """Whether the job has succeeded or failed."""
+        return self.state in TERMINAL
+
+
+def status_of(job: Mapping[str, Any]) -> JobStatus:
+    """Decode the status of a job in v1's words, as a server returned it."""
+    metadata, status = job["metadata"], job.get("status") or {}
+    started, completed = status.get("startTime"), status.get("completionTime")
+    state, elsewhere = job_state(job), reference_in(job)
+    text = None if elsewhere else status.get("result")
+    return JobStatus(
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        uid=metadata["uid"],
+        state=state,
+        message=terminal_message(job) if state in TERMINAL else "",
+        started_at=started,
+        completed_at=completed,
+        duration_s=_seconds(started, completed),
+        result=json_or_text(text) if text else None,
+        lost_result=elsewhere.loss if elsewhere else "",
+    )
+
+
+def _seconds(started: str | None, completed: str | None) -> float | None:
+    if not started or not completed:
+        return None
+    return (datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds()
+
+
+__all__ = ["JobStatus", "status_of"]

@@ -1,0 +1,288 @@
+"""Jobs on a server: in v1's words whatever their kind, how they change, and how they are deleted."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from mxnet_operator.api import forms, names
+from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.kinds import Kind, kind_of
+from mxnet_operator.api.replica_types import TYPES
+from mxnet_operator.client.resources import resource_of
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.kube.resources import PODS, Resource
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+PATIENCE: Final = 60.0
+"""Seconds for which a server that can't be reached is asked again before giving up."""
+
+_REST: Final = 0.5
+"""Seconds between the end of a watch and the next list."""
+_LOOKS_BEFORE_DELETION: Final = 20
+"""How often a job that changes between being read and being deleted is read again."""
+
+
+class DeletedError(Exception):
+    """The object that was watched is gone."""
+
+
+class NotOursError(Exception):
+    """A job to delete is somebody else's by now."""
+
+
+class Patience:
+    """With a server that can't be reached: pauses of half a second, doubled up to eight, until it has been too long.
+
+    Args:
+        seconds: since its last answer.
+        clock: Seconds, monotonic.
+        sleep: Waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._seconds, self._clock, self._sleep = seconds, clock, sleep
+        self.answered()
+
+    def answered(self) -> None:
+        """Note that the server is there."""
+        self._since, self._pause = self._clock(), 0.5
+
+    async def bear(self, error: Exception, *, also: int | None = None) -> None:
+        """Pause before the server is asked again.
+
+        Raises the error instead where that has gone on for too long, or where it is a lasting rejection; `also` is
+        a code that passes although it isn't transient.
+        """
+        is_final = isinstance(error, ApiError) and not error.is_transient and error.code != also
+        if is_final or self._clock() - self._since > self._seconds:
+            raise error
+        await self._sleep(self._pause)
+        self._pause = min(self._pause * 2, 8.0)
+
+    async def rest(self) -> None:
+        """Pause before a server that answers is asked again: its watches may end as soon as they begin."""
+        await self._sleep(_REST)
+
+
+async def collections(
+    client: "Client", path: str, params: dict[str, str] | None = None, *, patience: float = PATIENCE
+) -> AsyncGenerator[dict[str, dict[str, Any]]]:
+    """Yield the objects of a list by uid, as they are and as they become; some versions may be left out.
+
+    Goes on through short absences of the server. Ends with nothing but an exception.
+
+    Raises:
+        ApiUnavailable: the server stayed away for longer than `patience`.
+    """
+    from mxnet_operator.kube.answers import Stored, document  # noqa: PLC0415
+    from mxnet_operator.kube.frames import event_of  # noqa: PLC0415
+
+    with_server = Patience(patience)
+    while True:
+        try:
+            listed = await client.list(path, params)
+            with_server.answered()
+            found = {item["metadata"]["uid"]: item for item in listed["items"]}
+            yield dict(found)
+            since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
+            async with contextlib.aclosing(client.watch(path, {**(params or {}), **since}, idle_timeout=330)) as lines:
+                async for line in lines:
+                    event = event_of(line)
+                    if event.type == "ERROR":
+                        break
+                    changed = document(bytes(event.object), Stored)
+                    uid = changed["metadata"]["uid"]
+                    if event.type == "DELETED":
+                        found.pop(uid, None)
+                    else:
+                        found[uid] = changed
+                    yield dict(found)
+            await with_server.rest()
+        except (ApiUnavailable, ApiError) as error:
+            await with_server.bear(error, also=410)
+
+
+async def versions(
+    client: "Client", resource: Resource, namespace: str, name: str, *, patience: float = PATIENCE
+) -> AsyncGenerator[dict[str, Any]]:
+    """Yield an object as it is and as it becomes, newest last; some versions may be left out.
+
+    Goes on through short absences of the server. Ends with nothing but an exception. Another object of the name, if
+    one comes between two reads, is recognised by its uid.
+
+    Raises:
+        DeletedError: the object isn't there, now or any more.
+        ApiUnavailable: the server stayed away for longer than `patience`.
+    """
+    selector = {"fieldSelector": f"metadata.name={name}"}
+    async with contextlib.aclosing(
+        collections(client, resource.path(namespace), selector, patience=patience)
+    ) as changes:
+        async for found in changes:
+            if not found:
+                raise DeletedError(name)
+            yield next(iter(found.values()))
+
+
+def kind_of_job(job: dict[str, Any]) -> Kind:
+    """Return the kind of a job that a server returned, or of a manifest that is valid.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    kind = kind_of(job["apiVersion"], job["kind"])
+    if kind is None:
+        raise ValueError(f"{job['kind']} in {job['apiVersion']} is no kind of job")
+    return kind
+
+
+def resource_of_job(job: dict[str, Any]) -> Resource:
+    """Where a job lives."""
+    return resource_of(kind_of_job(job))
+
+
+def in_v1_words(job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job with the spec and the status that it means in v1; apiVersion and kind stay its own."""
+    form = forms.form_of(job)
+    if form is V1:
+        return job
+    spec = {"jobMode": "", "mxReplicaSpecs": {}} if forms.errors(job) else forms.to_v1(job)["spec"]
+    return {**job, "spec": spec, "status": msgspec.to_builtins(forms.status_from_wire(form, job.get("status") or {}))}
+
+
+def pods_of(job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of the pods that belong to this job, not to an earlier one of its name."""
+    uid = job["metadata"]["uid"]
+    return [pod for pod in pods if any(ref["uid"] == uid for ref in pod["metadata"].get("ownerReferences") or ())]
+
+
+def pod_selector(job: dict[str, Any]) -> dict[str, str]:
+    """Return the query for the pods of a job."""
+    return {"labelSelector": f"{names.LABEL_JOB_NAME}={job['metadata']['name']}"}
+
+
+async def job_versions(
+    client: "Client", job: dict[str, Any], *, patience: float = PATIENCE
+) -> AsyncGenerator[dict[str, Any]]:
+    """Yield a job as it is and as it becomes; as `versions`.
+
+    Raises:
+        DeletedError: it isn't there any more; a later one of its name may be.
+        ApiUnavailable: the server stayed away for longer than `patience`.
+    """
+    metadata = job["metadata"]
+    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], patience=patience)
+    async with contextlib.aclosing(found) as changes:
+        async for current in changes:
+            if current["metadata"]["uid"] != metadata["uid"]:
+                raise DeletedError(metadata["name"])
+            yield in_v1_words({"apiVersion": job["apiVersion"], "kind": job["kind"], **current})
+
+
+async def delete_job(client: "Client", job: dict[str, Any]) -> bool:
+    """Have the server delete a job, not a later one of its name; False where it is gone already."""
+    metadata = job["metadata"]
+    options = {"propagationPolicy": "Foreground", "preconditions": {"uid": metadata["uid"]}}
+    try:
+        await client.delete(resource_of_job(job).path(metadata["namespace"], metadata["name"]), options)
+    except ApiError as error:
+        if error.code not in {404, 409}:  # gone, or another job of its name
+            raise
+        return False
+    return True
+
+
+async def delete_if(client: "Client", job: dict[str, Any], ours: Callable[[dict[str, Any]], bool]) -> bool:
+    """Have the server delete a job as it is now, if it is `ours`; False where it is gone already.
+
+    Deletes exactly what was read, by uid and resourceVersion: one that has changed since is read again.
+
+    Raises:
+        NotOursError: it isn't ours any more; it was left as it is.
+    """
+    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
+
+    metadata = job["metadata"]
+    path = resource_of_job(job).path(metadata["namespace"], metadata["name"])
+    for _ in range(_LOOKS_BEFORE_DELETION):
+        try:
+            current = in_v1_words(
+                {"apiVersion": job["apiVersion"], "kind": job["kind"], **await client.get(path, shape=Stored)}
+            )
+            if current["metadata"]["uid"] != metadata["uid"]:
+                return False
+            if not ours(current):
+                raise NotOursError(metadata["name"])
+            only = {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
+            await client.delete(path, {"propagationPolicy": "Foreground", "preconditions": only})
+        except ApiError as error:
+            if error.code == 404:
+                return False
+            if error.code != 409:
+                raise
+            conflict = error
+        else:
+            return True
+    raise conflict
+
+
+async def until_gone(client: "Client", job: dict[str, Any]) -> None:
+    """Wait until this job, not a later one of its name, is gone."""
+    with contextlib.suppress(DeletedError):
+        async with contextlib.aclosing(job_versions(client, job)) as changes:
+            async for _ in changes:
+                pass
+
+
+def pod_name(job: str, replica: str) -> str:
+    """Return the pod's name of a replica such as `worker-0`, however it is spelled."""
+    return f"{job}-{replica.lower()}"
+
+
+def main_replica(job: dict[str, Any]) -> str:
+    """Return the replica whose log says most: worker 0, or the tuner where there are no workers."""
+    types = {names.canonical_type(key): spec for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    for replica_type in (each.name for each in TYPES.values() if each.reports_result):
+        if types.get(replica_type, {"replicas": 0}).get("replicas", 1):
+            return f"{replica_type.lower()}-0"
+    return next((f"{replica_type.lower()}-0" for replica_type in types if replica_type), "worker-0")
+
+
+def replicas(job: dict[str, Any]) -> list[str]:
+    """Every replica of a job, as `worker-0`, in the order in which they are made."""
+    types = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    return [f"{kind.lower()}-{index}" for kind in names.REPLICA_TYPES for index in range(types.get(kind, 0))]
+
+
+__all__ = [
+    "PATIENCE",
+    "PODS",
+    "DeletedError",
+    "NotOursError",
+    "Patience",
+    "collections",
+    "delete_if",
+    "delete_job",
+    "in_v1_words",
+    "job_versions",
+    "kind_of_job",
+    "main_replica",
+    "pod_name",
+    "pod_selector",
+    "pods_of",
+    "replicas",
+    "resource_of_job",
+    "until_gone",
+    "versions",
+]

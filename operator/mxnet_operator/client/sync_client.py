@@ -1,0 +1,135 @@
+"""The client for notebooks and scripts: `AsyncMXJobClient` without the `await`."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from mxnet_operator.client.async_client import AsyncMXJobClient, JobRef, Manifest
+from mxnet_operator.client.job_status import JobStatus
+from mxnet_operator.client.jobs import PATIENCE
+from mxnet_operator.job import MXJobDescription
+
+T = TypeVar("T")
+
+
+class MXJobClient:
+    """A client of the cluster that a kubeconfig names, or that this program runs in.
+
+    It runs an event loop of its own in a thread, so that it works in a notebook, which has one already. Use it in
+    `with`, or close it; jobs go on. Ctrl-C ends the waiting, not the job.
+
+    Args:
+        kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
+        context: A context of the kubeconfig.
+        namespace: Where jobs are whose description, manifest or caller names none; if not given the context's.
+        patience: Retry budget in seconds, for a server that can't be reached.
+    """
+
+    def __init__(
+        self,
+        *,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        namespace: str | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._async = AsyncMXJobClient(kubeconfig=kubeconfig, context=context, namespace=namespace, patience=patience)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mxjob-client", daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._async.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+
+    def __enter__(self) -> Self:
+        """Return the client, which is open already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections; jobs go on."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; jobs go on."""
+        if self._thread.is_alive():
+            self._run(self._async.__aexit__())
+            self._stop()
+
+    def submit(
+        self,
+        job: MXJobDescription | None = None,
+        *,
+        manifest: Manifest | None = None,
+        allow_unknown_fields: bool = False,
+    ) -> JobStatus:
+        """Create a job; as `AsyncMXJobClient.submit`."""
+        return self._run(self._async.submit(job, manifest=manifest, allow_unknown_fields=allow_unknown_fields))
+
+    def manifest(
+        self,
+        job: MXJobDescription | None = None,
+        manifest: Manifest | None = None,
+        *,
+        allow_unknown_fields: bool = False,
+    ) -> dict[str, Any]:
+        """Return the MXJob that `submit` would send; as `AsyncMXJobClient.manifest`."""
+        return self._async.manifest(job, manifest, allow_unknown_fields=allow_unknown_fields)
+
+    def get(self, job: JobRef) -> JobStatus:
+        """Read a job as it is now; as `AsyncMXJobClient.get`."""
+        return self._run(self._async.get(job))
+
+    def wait(self, job: JobRef, *, timeout: float | None = None, check: bool = True) -> JobStatus:
+        """Wait until a job has finished; as `AsyncMXJobClient.wait`."""
+        return self._run(self._async.wait(job, timeout=timeout, check=check))
+
+    def logs(self, job: JobRef, *, replica: str | None = None, follow: bool = True) -> Iterator[str]:
+        """Yield the lines of a replica's log; as `AsyncMXJobClient.logs`."""
+        lines = self._async.logs(job, replica=replica, follow=follow)
+        try:
+            with contextlib.suppress(StopAsyncIteration):
+                while True:
+                    yield self._run(_next(lines))
+        finally:
+            self._run(lines.aclose())
+
+    def result(self, job: JobRef, *, timeout: float | None = None) -> Any:
+        """Wait for a job to succeed, and return its result; as `AsyncMXJobClient.result`."""
+        return self._run(self._async.result(job, timeout=timeout))
+
+    def metrics(self, job: JobRef, *, replica: str | None = None) -> dict[str, Any]:
+        """Read the figures in a replica's log so far; as `AsyncMXJobClient.metrics`."""
+        return self._run(self._async.metrics(job, replica=replica))
+
+    def delete(self, job: JobRef, *, wait: bool = True) -> bool:
+        """Delete a job with its pods; as `AsyncMXJobClient.delete`."""
+        return self._run(self._async.delete(job, wait=wait))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._thread.is_alive():
+            work.close()
+            raise RuntimeError("the client is closed")
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _next(lines: Any) -> str:
+    line: str = await anext(lines)
+    return line
+
+
+__all__ = ["MXJobClient"]
