@@ -1,1 +1,1 @@
-"""The command lines: `mxjob` for people, `mxnet-operator` for the deployed controller."""
+"""Command lines: `mxjob` for users, `mxnet-operator` for the deployed controller."""

@@ -1,4 +1,4 @@
-"""What our command lines have in common: how they look, how they ask for help, and where its lines end."""
+"""Shared behaviour of the command lines: their Typer settings, help options and help texts."""
 
 import inspect
 import re
@@ -9,19 +9,19 @@ import typer
 from typer.core import TyperCommand
 
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.terminal import drop_output
+from mxnet_operator.cli.output.terminal import drop_output
 
 _LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 class _Command(TyperCommand):
-    """A command whose help is wrapped at the terminal's width, and not where its docstring's lines end."""
+    """Typer command whose help is wrapped at the terminal's width, and not where its docstring's lines end."""
 
     def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         super().__init__(*args, help=help and _LINE_BREAK.sub(" ", inspect.cleandoc(help)), **settings)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a reader that went away, as in `mxjob get | head -1`, ends it quietly."""
+        """Run the command; end it quietly when nobody reads its output any more, as in `mxjob get | head -1`."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -30,7 +30,7 @@ class _Command(TyperCommand):
 
 
 class App(typer.Typer):
-    """A command line, or a group of commands within one; takes what `typer.Typer` does."""
+    """Command line, or a group of commands within one; takes the settings of `typer.Typer`."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(
@@ -42,5 +42,5 @@ class App(typer.Typer):
         )
 
     def command(self, *args: Any, **settings: Any) -> Callable[[Any], Any]:
-        """As typer's."""
+        """Register a command, as `typer.Typer.command` does."""
         return super().command(*args, cls=_Command, **settings)

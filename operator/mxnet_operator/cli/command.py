@@ -1,4 +1,4 @@
-"""Commands that ask a server: the options that say which one, and the way from their work to an exit code."""
+"""Commands that talk to an API server: their connection options, and the exit code from their result."""
 
 import asyncio
 import functools
@@ -6,15 +6,15 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from mxnet_operator.cli.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
 from mxnet_operator.cli.errors import Exit, leave
 from mxnet_operator.cli.interrupts import unless_interrupted
+from mxnet_operator.cli.server.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
 
 _OPTIONS: Final = {"kubeconfig": KubeconfigOption, "context": ContextOption, "namespace": NamespaceOption}
 
 
 def asks_server(work: Callable[..., Coroutine[Any, Any, Exit]]) -> Callable[..., None]:
-    """The command that does `work`, whose first parameter is the Target that the command's last three options make.
+    """Make a command of `work`, whose first parameter is the Target built from the command's last three options.
 
     The first signal cancels the work.
     """

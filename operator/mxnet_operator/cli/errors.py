@@ -1,4 +1,4 @@
-"""How a command fails: one message, what to do next, and an exit code that a script can tell apart."""
+"""Failures of a command: one message, a hint at the next step, and an exit code for scripts."""
 
 import contextlib
 import errno
@@ -12,40 +12,41 @@ from typing import Any, Final
 import typer
 from rich.text import Text
 
+from mxnet_operator.api.installation import install_command
 from mxnet_operator.api.printable import printable
-from mxnet_operator.cli.terminal import drop_output, message_console
+from mxnet_operator.cli.output.terminal import drop_output, message_console
 
 _ClickError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
-"""ClickException, of click or of the copy of it in newer typers."""
+"""ClickException, from click or from the copy of click in newer Typer releases."""
 _DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Exit(IntEnum):
-    """What `mxjob` exits with."""
+    """Exit codes of `mxjob`."""
 
     OK = 0
     FAILED = 1
-    """The job failed, or the command couldn't do what it was asked."""
+    """The job failed, or the command did."""
     USAGE = 2
-    """A wrong option, or a manifest that isn't valid."""
+    """An option is wrong, or a manifest is invalid."""
     API = 3
-    """The API server can't be reached, or refuses."""
+    """The API server can't be reached, or rejects a request."""
     DELETED = 4
-    """`mxjob run --adopt`: somebody deleted the job."""
+    """`mxjob run --adopt`: the job was deleted by somebody else."""
     INTERNAL = 70
-    """A mistake of ours, with a traceback; sysexits.h's EX_SOFTWARE."""
+    """A bug of `mxjob`, shown with a traceback; EX_SOFTWARE of sysexits.h."""
     TRY_AGAIN = 75
-    """`mxjob run --adopt`: how the job ends isn't known, and the same command finds it again; EX_TEMPFAIL."""
+    """`mxjob run --adopt`: the job's outcome is unknown, and the same command finds the job again; EX_TEMPFAIL."""
     TIMEOUT = 124
-    """`--timeout` passed; timeout(1)'s code."""
+    """`--timeout` passed; the exit code of timeout(1)."""
     INTERRUPTED = 130
     CLOSED_PIPE = 141
-    """Nobody reads the output any more; what a shell reports of kubectl or cat, which SIGPIPE ends then."""
+    """The reader of the output is gone; 128 + SIGPIPE, as a shell reports it for kubectl or cat."""
     TERMINATED = 143
 
 
 class CommandError(Exception):
-    """An error that a user can understand, with a hint at the next step where there is one."""
+    """Error with a message for the user, a hint at the next step, and an exit code."""
 
     def __init__(self, message: str, *, hint: str = "", code: Exit = Exit.FAILED) -> None:
         super().__init__(message)
@@ -56,7 +57,7 @@ class CommandError(Exception):
 
 @contextlib.contextmanager
 def extra_needed(extra: str) -> Iterator[None]:
-    """Around imports of what only an extra of this distribution brings: say how to install it.
+    """Turn a failed import of a package that an extra of this distribution installs into an error that says so.
 
     Raises:
         CommandError: a module outside this distribution is missing.
@@ -69,12 +70,12 @@ def extra_needed(extra: str) -> Iterator[None]:
             raise
         raise CommandError(
             f"this command needs the Python package {missing}, which is not installed",
-            hint=f"pip install 'mxnet-operator[{extra}]'",
+            hint=install_command(extra),
         ) from error
 
 
 def run_app(app: Callable[..., Any], name: str) -> None:
-    """Run a typer app to its exit; a CommandError becomes its message, what nobody expected has its own exit code."""
+    """Run a Typer app and exit: a CommandError shows its message, an unexpected error exits with `Exit.INTERNAL`."""
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by who started us
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for as long as the process lives
@@ -108,7 +109,7 @@ def _outcome(app: Callable[..., Any], name: str) -> Any:
 
 
 def _wrong_usage(error: Any) -> Exit:
-    """Say which option or argument is wrong; a command without any that it needs has shown its help already."""
+    """Show which option or argument is wrong; a command called without arguments has shown its help already."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ != "NoArgsIsHelpError":
         hint = f"{context.get_usage()}\ntry: {context.command_path} --help" if context else ""

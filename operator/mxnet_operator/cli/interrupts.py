@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a command waits: the first asks it to end in order, the second ends it at once."""
+"""Ctrl-C and SIGTERM while a command waits: the first starts an orderly end, the second exits at once."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED, signa
 
 @contextlib.contextmanager
 def first_signal() -> "Iterator[asyncio.Future[Exit]]":
-    """A future of the exit code that the first signal asks for; a second signal leaves the process without more ado."""
+    """Yield a future with the exit code of the first signal; a second signal exits the process at once."""
     loop = asyncio.get_running_loop()
     asked: asyncio.Future[Exit] = loop.create_future()
 
@@ -33,7 +33,7 @@ def first_signal() -> "Iterator[asyncio.Future[Exit]]":
 
 
 async def unless_interrupted(work: Coroutine[Any, Any, Exit]) -> Exit:
-    """The exit code of `work`, which the first signal cancels: then the signal's."""
+    """Run `work` and return its exit code; the first signal cancels it, and its exit code is returned instead."""
     with first_signal() as interrupted:
         task = asyncio.create_task(work)
         await asyncio.wait({task, interrupted}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Manifests as people write them: YAML documents from a file or stdin, with the line where each field stands."""
+"""Manifests from files or stdin: YAML documents, with the line of each field."""
 
 import re
 import sys
@@ -15,22 +15,24 @@ from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded,
 from mxnet_operator.cli.errors import CommandError, Exit
 
 FilesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifests; - reads stdin.", show_default=False)
+    list[str] | None, typer.Argument(metavar="[FILE]...", help="Manifest files; - reads stdin.", show_default=False)
 ]
 FilesOption = Annotated[
     list[str] | None,
-    typer.Option("--filename", "-f", metavar="FILE", help="The same, in kubectl's manner.", show_default=False),
+    typer.Option(
+        "--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable.", show_default=False
+    ),
 ]
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
 class EmptyListError(CommandError):
-    """A manifest is a list without items, as `kubectl get -o yaml` writes it where there is nothing to get."""
+    """A manifest is a List without items, as `kubectl get -o yaml` prints it where nothing was found."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """One document: its source's name, its position there (from 1), its content and where that stands."""
+    """One YAML document: the name of its source, its position there (from 1), its content and its syntax tree."""
 
     source: str
     position: int
@@ -39,17 +41,17 @@ class Document:
 
     @property
     def is_job(self) -> bool:
-        """Whether it is meant as a job; without a kind it is, so that its absence is reported."""
+        """Whether the document is a job; one without a kind counts as a job, so that the missing kind is reported."""
         kind = self.content.get("kind", names.KIND) if isinstance(self.content, dict) else names.KIND
         return isinstance(kind, str) and kind.lower() in {each.kind.lower() for each in ALL}
 
     def line(self, path: str = "") -> int:
-        """The line (from 1) of the field at `path`, or of the nearest field above it that is there."""
+        """Return the line (from 1) of the field at `path`, or of its nearest ancestor that exists."""
         return line_of(self.node, [key or index for index, key in _STEP.findall(path)]) + 1
 
 
 def line_of(node: yaml.Node, path: Iterable[str]) -> int:
-    """The line (from 0) of the field at a path of keys and positions, or of the nearest above it that is there."""
+    """Return the line (from 0) of the field at a path of keys and positions, or of its nearest ancestor."""
     line = node.start_mark.line
     for step in path:
         found = _child(node, step)
@@ -60,10 +62,10 @@ def line_of(node: yaml.Node, path: Iterable[str]) -> int:
 
 
 def sources_given(files: list[str] | None, more_files: list[str] | None, example: str) -> list[str]:
-    """What a command that takes manifests by FilesArgument and FilesOption is to read.
+    """Return the manifest sources of a command, from its FilesArgument and FilesOption.
 
     Raises:
-        CommandError: nothing was given; `example` says how it would be.
+        CommandError: there are none; `example` is shown as the hint.
     """
     sources = [*(files or ()), *(more_files or ())]
     if not sources:
@@ -72,27 +74,27 @@ def sources_given(files: list[str] | None, more_files: list[str] | None, example
 
 
 def read_documents(source: str) -> list[Document]:
-    """Every document in a file, or in stdin for `-`, and every item of a List; empty documents are passed over.
+    """Read every document in a file, or in stdin for `-`, and every item of a List; empty documents are skipped.
 
     Raises:
-        EmptyListError: it holds lists without items, and nothing else.
-        CommandError: it can't be read, is no manifest (with the line), or has nothing in it.
+        EmptyListError: it holds Lists without items, and nothing else.
+        CommandError: it can't be read, is no manifest (with the line), or is empty.
     """
     name = name_of(source)
     text = read_text(source)
     found = documents_in(text, name)
     if not found and any(True for _ in read(text)):
-        raise EmptyListError(f"{name}: an empty list; an MXJob manifest is expected", code=Exit.USAGE)
+        raise EmptyListError(f"{name}: empty list; expected an MXJob manifest", code=Exit.USAGE)
     if not found:
-        raise CommandError(f"{name}: nothing in it; an MXJob manifest is expected", code=Exit.USAGE)
+        raise CommandError(f"{name}: empty; expected an MXJob manifest", code=Exit.USAGE)
     return found
 
 
 def documents_in(text: str, name: str) -> list[Document]:
-    """The same of a text, whose source is called `name`; empty where there is nothing but comments.
+    """Parse every document in a text whose source is called `name`; empty where there are only comments.
 
     Raises:
-        CommandError: it can't be a manifest (with the line).
+        CommandError: it is no manifest (with the line).
     """
     try:
         found = [item for content, node in read(text) for item in _items(content, node)]
@@ -102,12 +104,12 @@ def documents_in(text: str, name: str) -> list[Document]:
 
 
 def name_of(source: str) -> str:
-    """What messages call a source."""
+    """Return the name of a source for messages."""
     return "stdin" if source == "-" else source
 
 
 def _items(content: Any, node: Any) -> list[tuple[Any, Any]]:
-    """What a List holds, as `kubectl get` writes it; any other document is itself."""
+    """Return the items of a List, as `kubectl get` prints it; any other document is returned alone."""
     is_list = isinstance(content, dict) and str(content.get("kind")).endswith("List")
     if not is_list or not isinstance(content.get("items"), list):
         return [(content, node)]
@@ -116,10 +118,10 @@ def _items(content: Any, node: Any) -> list[tuple[Any, Any]]:
 
 
 def read_text(source: str) -> str:
-    """What stands in a file, or in stdin for `-`.
+    """Read the text of a file, or of stdin for `-`.
 
     Raises:
-        CommandError: it can't be read, or is no text.
+        CommandError: it can't be read, or is not text.
     """
     try:
         if source == "-":

@@ -1,19 +1,19 @@
-"""`mxjob`: the command line for people."""
+"""`mxjob`: the command line for users."""
 
 from typing import Annotated
 
 import typer
 
-from mxnet_operator.cli import convert, delete, describe, get, local, logs, run, validate, wait
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.errors import run_app
+from mxnet_operator.cli.verbs import convert, delete, describe, get, local, logs, run, validate, wait
 from mxnet_operator.cli.version import show_version
 
 app = App(
     name="mxjob",
-    help="""Run MXNet training jobs and TVM tunings: MXJobs, on any Kubernetes cluster or on this machine.
+    help="""Run MXNet training and TVM tuning jobs (MXJobs) on any Kubernetes cluster or on this machine.
 
-    A first run: [bold]mxjob local up --detach[/], [bold]export KUBECONFIG=$(mxjob local kubeconfig)[/],
+    To start: [bold]mxjob local up --detach[/], [bold]export KUBECONFIG=$(mxjob local kubeconfig)[/],
     [bold]mxjob run -f job.yaml[/].
     """,
 )
@@ -38,7 +38,7 @@ def _options(
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run `mxjob`; entry point of the console script."""
     run_app(app, "mxjob")
 
 

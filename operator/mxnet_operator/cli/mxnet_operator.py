@@ -1,4 +1,4 @@
-"""`mxnet-operator`: what runs in a cluster: the controller, and the definitions of its resources."""
+"""`mxnet-operator`: the controller, and the CustomResourceDefinitions that it needs."""
 
 import asyncio
 import os
@@ -9,9 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from mxnet_operator.cli.app import App
-from mxnet_operator.cli.connection import ContextOption, Target
 from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
-from mxnet_operator.cli.terminal import write_line
+from mxnet_operator.cli.output.terminal import write_line
+from mxnet_operator.cli.server.connection import ContextOption, Target
 from mxnet_operator.cli.version import show_version
 from mxnet_operator.views.durations import seconds_of
 
@@ -22,7 +22,7 @@ _LOG: Final = "Log"
 
 app = App(
     name="mxnet-operator",
-    help="""The controller of MXJobs, and the definitions of their kinds.
+    help="""Run the controller of MXJobs, or print the CustomResourceDefinitions that it needs.
 
     To try it on a cluster: [bold]mxnet-operator crd | kubectl apply -f -[/], then [bold]mxnet-operator run[/].
     On this machine without Kubernetes, [bold]mxjob local up[/] runs both.
@@ -30,8 +30,18 @@ app = App(
 )
 
 
+class GangScheduling(StrEnum):
+    """Gang scheduler of the pods of a job."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    COSCHEDULING = "coscheduling"
+    VOLCANO = "volcano"
+    NONE = "none"
+
+
 class LogLevel(StrEnum):
-    """How much the log says."""
+    """Least severe level that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -40,14 +50,14 @@ class LogLevel(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """Who the log is for."""
+    """Format of the log."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def _seconds(text: str | float) -> float:
-    """A duration as the Kubernetes components take it; a number alone is seconds."""
+    """Parse a duration as the Kubernetes components take it; a number alone is seconds."""
     try:
         return seconds_of(str(text))
     except ValueError as error:
@@ -85,20 +95,38 @@ def run(  # noqa: PLR0917 - options
             "-n",
             metavar="NAME",
             envvar=f"{_ENV}NAMESPACES",
-            help="Run the jobs of this namespace only, which takes a Role there and no ClusterRole; may be repeated, or"
-            " name several with commas. Default: all namespaces.",
+            help="Namespace to watch, which needs a Role there and no ClusterRole; repeatable, or several with commas."
+            " Default: all namespaces.",
             show_default=False,
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs that are worked on at once.")
+        int, typer.Option(min=1, max=256, envvar=f"{_ENV}WORKERS", help="Jobs to reconcile concurrently.")
     ] = 8,
+    gang_scheduling: Annotated[
+        GangScheduling,
+        typer.Option(
+            envvar=f"{_ENV}GANG_SCHEDULING",
+            help="Gang scheduler, which places all pods of a job or none. auto: Kubernetes' own pod groups where the"
+            " server has them, else those of scheduler-plugins where their CRD is installed.",
+        ),
+    ] = GangScheduling.AUTO,
+    gang_scheduler_name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            envvar=f"{_ENV}GANG_SCHEDULER_NAME",
+            help="schedulerName of gang-scheduled pods whose template has none; for coscheduling and volcano. Default:"
+            " the cluster's default scheduler, and for volcano `volcano`.",
+            show_default=False,
+        ),
+    ] = "",
     leader_elect: Annotated[
         bool,
         typer.Option(
             "--leader-elect/--no-leader-elect",
             envvar=f"{_ENV}LEADER_ELECT",
-            help="Act only while holding the Lease; of several, one acts and the others stand by with warm caches.",
+            help="Reconcile only while holding the leader election Lease; other replicas stand by with warm caches.",
             rich_help_panel=_ELECTION,
         ),
     ] = True,
@@ -108,7 +136,7 @@ def run(  # noqa: PLR0917 - options
             "--leader-elect-resource-name",
             metavar="NAME",
             envvar=f"{_ENV}LEADER_ELECT_RESOURCE_NAME",
-            help="The Lease; operators for different namespaces need one each.",
+            help="Name of the Lease; operators that watch different namespaces need one each.",
             rich_help_panel=_ELECTION,
         ),
     ] = "mxnet-operator",
@@ -118,7 +146,7 @@ def run(  # noqa: PLR0917 - options
             "--leader-elect-resource-namespace",
             metavar="NAME",
             envvar=[f"{_ENV}LEADER_ELECT_RESOURCE_NAMESPACE", "MY_POD_NAMESPACE"],
-            help="Where the Lease is. Default: the pod's own namespace, or the kubeconfig context's.",
+            help="Namespace of the Lease. Default: the pod's own, or that of the kubeconfig context.",
             show_default=False,
             rich_help_panel=_ELECTION,
         ),
@@ -130,7 +158,7 @@ def run(  # noqa: PLR0917 - options
             parser=_seconds,
             metavar="DURATION",
             envvar=f"{_ENV}LEADER_ELECT_LEASE_DURATION",
-            help="How long the others wait for a renewal before they take over; whole seconds.",
+            help="How long standby replicas wait after a renewal before they take over; whole seconds.",
             show_default="5s",
             rich_help_panel=_ELECTION,
         ),
@@ -142,7 +170,7 @@ def run(  # noqa: PLR0917 - options
             parser=_seconds,
             metavar="DURATION",
             envvar=f"{_ENV}LEADER_ELECT_RENEW_DEADLINE",
-            help="How long after its last renewal a leader still acts; less than the lease duration.",
+            help="How long a leader leads after its last renewal; less than --leader-elect-lease-duration.",
             show_default="3.5s",
             rich_help_panel=_ELECTION,
         ),
@@ -154,7 +182,7 @@ def run(  # noqa: PLR0917 - options
             parser=_seconds,
             metavar="DURATION",
             envvar=f"{_ENV}LEADER_ELECT_RETRY_PERIOD",
-            help="Time between renewals, and between attempts to take the Lease.",
+            help="Time between attempts to acquire or renew the Lease.",
             show_default="1s",
             rich_help_panel=_ELECTION,
         ),
@@ -165,8 +193,8 @@ def run(  # noqa: PLR0917 - options
             "--metrics-bind-address",
             metavar="HOST:PORT",
             envvar=f"{_ENV}METRICS_BIND_ADDRESS",
-            help="Where /metrics is served, over plain HTTP unless a certificate is given; :PORT is every address of"
-            " the machine, 0 turns it off.",
+            help="Address of /metrics; plain HTTP unless --metrics-cert-path is given. :PORT listens on all interfaces,"
+            " 0 turns it off.",
             show_default="127.0.0.1:8080; in a pod :8080",
             rich_help_panel=_ADDRESSES,
         ),
@@ -177,8 +205,8 @@ def run(  # noqa: PLR0917 - options
             "--metrics-cert-path",
             metavar="FOLDER",
             envvar=f"{_ENV}METRICS_CERT_PATH",
-            help="Serve /metrics over TLS with tls.crt and tls.key of this folder, and only to clients whose bearer"
-            " token the API server lets get /metrics. Default: plain HTTP for everybody.",
+            help="Folder with tls.crt and tls.key: serve /metrics over TLS, and only to clients whose bearer token may"
+            " get /metrics (TokenReview, SubjectAccessReview). Default: plain HTTP, no authentication.",
             show_default=False,
             rich_help_panel=_ADDRESSES,
         ),
@@ -189,52 +217,53 @@ def run(  # noqa: PLR0917 - options
             "--health-probe-bind-address",
             metavar="HOST:PORT",
             envvar=f"{_ENV}HEALTH_PROBE_BIND_ADDRESS",
-            help="Where /readyz, /livez and /healthz are served; written as above.",
+            help="Address of /readyz, /livez and /healthz, written like --metrics-bind-address.",
             show_default="127.0.0.1:8081; in a pod :8081",
             rich_help_panel=_ADDRESSES,
         ),
     ] = None,
     log_level: Annotated[
-        LogLevel, typer.Option(envvar=f"{_ENV}LOG_LEVEL", help="The least that is logged.", rich_help_panel=_LOG)
+        LogLevel, typer.Option(envvar=f"{_ENV}LOG_LEVEL", help="Least severe level to log.", rich_help_panel=_LOG)
     ] = LogLevel.INFO,
     log_format: Annotated[
         LogFormat,
         typer.Option(
             envvar=f"{_ENV}LOG_FORMAT",
-            help="Lines for people, or one JSON object per line.",
+            help="text: lines for people; json: one JSON object per line.",
             rich_help_panel=_LOG,
         ),
     ] = LogFormat.TEXT,
 ) -> None:
-    """Run the jobs of a cluster until SIGTERM or Ctrl-C; the log goes to standard error.
+    """Run the controller until SIGTERM or Ctrl-C; the log goes to standard error.
 
-    Jobs of every kind whose CRD is installed: MXJob, MXNetJob and those of the overlay `legacy`. The API server is that
-    of --kubeconfig, $KUBECONFIG or ~/.kube/config, or in a pod without these, that of the pod's own cluster. A server
-    that is away is waited for. Stopping leaves jobs running; the next start takes them up again.
+    It reconciles jobs of every kind whose CRD is installed: MXJob, MXNetJob and those of the overlay `legacy`. The API
+    server is that of --kubeconfig, $KUBECONFIG or ~/.kube/config, or in a pod without these, that of its cluster. If it
+    can't be reached, the controller waits. Jobs keep running while the controller is stopped.
 
-    Several may run for one cluster: they elect one that acts. Each flag can be given by the environment variable named
-    with it; a flag goes before its variable. Durations are written 15s, 500ms, 1.5h or 1h30m.
+    Several replicas may run in one cluster: they elect a leader. Each flag can be set by the environment variable named
+    with it; the flag takes precedence. Durations are written 15s, 500ms, 1.5h or 1h30m.
     """
     with extra_needed("controller"):
-        from mxnet_operator.cli import operate  # noqa: PLC0415
+        from mxnet_operator.cli.daemons import controller  # noqa: PLC0415
         from mxnet_operator.controller.log_format import configure_logging  # noqa: PLC0415
 
     election = None
     if leader_elect:
-        times = operate.lease_times(lease_duration, renew_deadline, retry_period)
+        times = controller.lease_times(lease_duration, renew_deadline, retry_period)
         member = os.environ.get("MY_POD_NAME")
-        election = operate.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
-    options = operate.Options(
+        election = controller.Election(name=lease_name, namespace=lease_namespace, times=times, member=member)
+    options = controller.Options(
         target=Target(kubeconfig, context),
-        namespaces=operate.names_in(namespace or ()),
+        namespaces=controller.names_in(namespace or ()),
         workers=workers,
         election=election,
-        metrics=operate.address(metrics_address, 8080),
-        health=operate.address(health_address, 8081),
+        metrics=controller.address(metrics_address, 8080),
+        health=controller.address(health_address, 8081),
+        gangs=controller.gang_schedulers(gang_scheduling.value, gang_scheduler_name),
         metrics_certificate=metrics_certificate,
     )
     configure_logging(log_level.value, log_format.value)
-    asyncio.run(operate.operate(options))
+    asyncio.run(controller.run(options))
     leave(Exit.OK)
 
 
@@ -244,8 +273,8 @@ def crd(
         bool,
         typer.Option(
             "--legacy",
-            help="Those of fioravanzo.org and mxnet.mlkube.io instead; with them, plain `kubectl get mxjobs` means the "
-            "first of these.",
+            help="Print the CRDs of fioravanzo.org and mxnet.mlkube.io instead. Once installed, plain `kubectl get "
+            "mxjobs` means mxjobs.fioravanzo.org.",
         ),
     ] = False,
 ) -> None:
@@ -258,7 +287,7 @@ def crd(
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run `mxnet-operator`; entry point of the console script."""
     run_app(app, "mxnet-operator")
 
 

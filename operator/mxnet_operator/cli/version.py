@@ -1,14 +1,14 @@
-"""`--version`, of both programs."""
+"""`--version` option of both programs."""
 
 import importlib.metadata
 from collections.abc import Callable
 
 from mxnet_operator.cli.errors import Exit, leave
-from mxnet_operator.cli.terminal import write_line
+from mxnet_operator.cli.output.terminal import write_line
 
 
 def show_version(program: str) -> Callable[[bool], None]:
-    """The callback of the option: print the program's name and version, and end."""
+    """Make the option's callback, which prints the program's name and version and exits."""
 
     def show(asked: bool) -> None:
         if asked:

@@ -1,0 +1,1 @@
+"""Long-running processes of the command lines: the controller and the local cluster."""

@@ -1,0 +1,166 @@
+"""The process behind `mxjob local up`: the local cluster and its controller, in the foreground or detached."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+from rich.text import Text
+
+from mxnet_operator.api.printable import printable
+from mxnet_operator.cli.errors import CommandError, Exit, leave
+from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.output.terminal import message_console, say
+from mxnet_operator.controller.controller import Controller
+from mxnet_operator.kube.client import Client
+from mxnet_operator.kube.lease import LEASE_NAME, Elector, LeaseTimes
+from mxnet_operator.local import daemon
+from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
+from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
+from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError
+from mxnet_operator.local.control_plane.programs import ProgramError
+from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
+from mxnet_operator.local.state import ClusterState, running_state
+from mxnet_operator.plan import Policy
+
+_IDENTITY = "mxjob-local"
+_TIMES = LeaseTimes(duration=3600, renew_deadline=3000.0, retry_period=600.0)
+
+_log = logging.getLogger(__name__)
+
+_HOW_TO_GET_PROGRAMS = (
+    f"put the programs {', '.join(PROGRAMS)} of a Kubernetes and an etcd release into one folder, and set "
+    f"{ASSETS_VARIABLE} to it; in a checkout of this project, `pytest -m kubernetes` builds them with Go"
+)
+
+
+def in_foreground(options: ClusterOptions, policy: Policy) -> None:
+    """Run the cluster until Ctrl-C, with its log on stderr."""
+    _log_to_stderr("%(asctime)s %(message)s", "%H:%M:%S")
+    for quiet in ("mxnet_operator.kube", "mxnet_operator.controller.controller"):
+        logging.getLogger(quiet).setLevel(logging.WARNING)
+    spinner = message_console().status("starting")
+    spinner.start()
+
+    def ready(state: ClusterState) -> None:
+        spinner.stop()
+        _say_how_to_use(state)
+        say("press Ctrl-C to stop it and everything that it runs\n")
+
+    try:
+        _serve(options, policy, lambda step: spinner.update(Text(f"starting: {step}")), ready)
+    finally:
+        spinner.stop()
+    say("the local cluster has stopped")
+    leave(Exit.OK)
+
+
+def in_background(options: ClusterOptions, policy: Policy, announce: int) -> None:
+    """Run the cluster until the first signal; `announce` is the pipe to the process that started it."""
+    _log_to_stderr("%(asctime)s %(levelname)s %(name)s: %(message)s", None)
+    announcer = daemon.Announcer(announce)
+
+    def ready(_: ClusterState) -> None:
+        announcer.ready()
+
+    _serve(options, policy, announcer.step, ready)
+
+
+def detach(options: ClusterOptions, policy: Policy) -> None:
+    """Start a cluster in the background and return once it is ready; leave one that is running as it is."""
+    home = mxjob_home()
+    command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
+    command += ["--control-plane", options.control_plane]
+    if options.cpus is not None:
+        command += ["--cpus", str(options.cpus)]
+    if options.gpus is not None:
+        command += ["--gpus", str(options.gpus)]
+    if options.legacy:
+        command += ["--legacy"]
+    command += ["--gpu-share", str(options.gpu_share)]
+    for name, count in options.resources:
+        command += ["--resource", f"{name}={count}"]
+    command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
+    try:
+        with message_console().status("starting the local cluster") as spinner:
+            state = daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
+    except AlreadyRunningError as error:
+        say(f"{error}; its options are unchanged: to set others, stop it first with mxjob local down")
+        return
+    except daemon.StartFailedError as error:
+        if running_state(cluster_files(home)) is not None:  # somebody else's start was faster
+            say("the local cluster is already running")
+            return
+        raise CommandError(f"{error}; the end of its log:\n{error.log_tail}") from error
+    except UnsafeHomeError as error:
+        raise CommandError(str(error)) from error
+    _say_how_to_use(state)
+
+
+def _serve(
+    options: ClusterOptions,
+    policy: Policy,
+    on_step: Callable[[str], None],
+    on_ready: Callable[[ClusterState], None],
+) -> None:
+    # The local cluster's own scheduler goes by the pods; kube-scheduler doesn't.
+    known = msgspec.structs.replace(policy, pods_tell_their_gang=options.control_plane == LOCAL)
+
+    async def main(home: Path) -> None:
+        stop = asyncio.Event()
+        with first_signal() as interrupted:
+            interrupted.add_done_callback(lambda _: stop.set())
+            await run_cluster(
+                home, options, partial(make_controller, policy=known), on_step=on_step, on_ready=on_ready, stop=stop
+            )
+
+    try:
+        asyncio.run(main(mxjob_home()))
+    except AlreadyRunningError as error:
+        raise CommandError(str(error), hint="stop it with: mxjob local down") from error
+    except MissingProgramsError as error:
+        raise CommandError(str(error), hint=_HOW_TO_GET_PROGRAMS) from error
+    except (UnsafeHomeError, NoFreeSubnetError, ProgramError) as error:
+        raise CommandError(str(error)) from error
+    except ComponentDiedError as error:
+        _died(error)
+
+
+def make_controller(client: Client, policy: Policy | None = None) -> Controller:
+    """Create the controller of a local cluster; it holds the Lease, so that `mxnet-operator run` beside it stands by.
+
+    It renews every ten minutes, so that an idle cluster stays idle. Nobody waits for the Lease of a cluster that ended:
+    its API server goes with it, and a cluster that starts again has the same identity.
+    """
+    elector = Elector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
+    return Controller(client, elector=elector, policy=policy)
+
+
+def _died(error: ComponentDiedError) -> NoReturn:
+    _log.error("%s", error, exc_info=error.__cause__)
+    raise CommandError(f"{error}: {error.__cause__}", hint="this is a bug: please report it with the log") from error
+
+
+class PrintableFormatter(logging.Formatter):
+    """Log formatter that escapes control characters, since messages quote text from outside."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format the record as printable text."""
+        return printable(super().format(record))
+
+
+def _log_to_stderr(form: str, date_form: str | None) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter(form, date_form))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("mxnet_operator").setLevel(logging.INFO)
+
+
+def _say_how_to_use(state: ClusterState) -> None:
+    say(f"the local cluster is ready at {state.server} (pid {state.pid})", style="green")
+    say("  export KUBECONFIG=$(mxjob local kubeconfig)   then kubectl, Airflow and mxjob use it")
+    say("  mxjob run -f job.yaml                         runs a job and shows its log")

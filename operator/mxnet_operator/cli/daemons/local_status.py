@@ -1,0 +1,91 @@
+"""State of the local cluster for `mxjob local status`, running or not."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mxnet_operator.api.conditions import job_state
+from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.output.progress import elapsed_text
+from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.cli.server.job_kinds import stored_jobs
+from mxnet_operator.client.jobs import in_v1_words
+from mxnet_operator.kube.resources import NODES
+from mxnet_operator.local.claims import lock_holder
+from mxnet_operator.local.home import ClusterFiles
+from mxnet_operator.local.job_pages import page_template
+from mxnet_operator.local.kubelet.processes import left_over
+from mxnet_operator.local.state import ClusterState, process_use, uptime
+
+_SHOWN_FIRST = ("cpu", "memory")
+_SHOWN = 10
+
+
+def collect(files: ClusterFiles, state: ClusterState) -> dict[str, Any]:
+    """Collect the state of a running cluster, for `--json`.
+
+    Raises:
+        CommandError: its API server doesn't answer.
+    """
+    try:
+        node, jobs = asyncio.run(_ask(files))
+        uses = [process_use(pid) for pid in (state.pid, *state.programs)]
+    except OSError as error:
+        raise CommandError("the local cluster has just stopped") from error
+    return {
+        "state": "Running",
+        "pid": state.pid,
+        "uptimeSeconds": round(uptime(state), 1),
+        "server": state.server,
+        "controlPlane": state.control_plane,
+        "jobPages": page_template(state.pages_port),
+        "kubeconfig": str(files.kubeconfig),
+        "log": str(files.log),
+        "subnet": f"{state.subnet}.0.0/16",
+        "capacity": {
+            name: node[name] for name in (*_SHOWN_FIRST, *sorted(node.keys() - {*_SHOWN_FIRST})) if name in node
+        },
+        "jobs": dict(sorted(jobs.items())),
+        "residentBytes": sum(use.resident_bytes for use in uses),
+        "cpuSeconds": round(sum(use.cpu_seconds for use in uses), 2),
+    }
+
+
+def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield labels and values that describe what `collect` found."""
+    yield "state", f"{found['state']} for {elapsed_text(found['uptimeSeconds'])} (pid {found['pid']})"
+    yield "API", f"{found['server']} ({found['controlPlane']} control plane)"
+    yield "kubeconfig", found["kubeconfig"]
+    yield "job pages", found["jobPages"]
+    yield "node", ", ".join(f"{name} {amount}" for name, amount in found["capacity"].items())
+    yield "jobs", ", ".join(f"{count} {state}" for state, count in found["jobs"].items()) or "none"
+    yield "memory", f"{found['residentBytes'] / 2**20:.0f} MiB"
+    yield "CPU", f"{found['cpuSeconds']:.1f} s"
+
+
+def not_running(files: ClusterFiles) -> dict[str, Any]:
+    """Describe a cluster that is not ready, for `--json`: starting, or stopped with leftover processes."""
+    pid = lock_holder(files.lock)
+    if pid is not None:
+        return {"state": "Starting", "pid": pid}
+    return {"state": "Stopped", "pid": None, "leftOver": left_over(files.pods)}
+
+
+def not_running_lines(found: dict[str, Any], start: str) -> Iterator[str]:
+    """Yield lines that describe what `not_running` found; `start` is the command that starts a cluster."""
+    if found["state"] == "Starting":
+        yield f"the local cluster is starting or stopping (pid {found['pid']})"
+        return
+    yield f"the local cluster is not running; start it with: {start}"
+    if pids := found["leftOver"]:
+        shown = ", ".join(str(pid) for pid in pids[:_SHOWN]) + (", ..." if len(pids) > _SHOWN else "")
+        yield f"{len(pids)} processes of its jobs still run (pid {shown}): the cluster and its reaper were killed"
+        yield f"stop them with: {start}"
+
+
+async def _ask(files: ClusterFiles) -> tuple[dict[str, str], Counter[str]]:
+    async with connect(Target(kubeconfig=str(files.kubeconfig))) as client:
+        nodes, jobs = await asyncio.gather(client.list(NODES.path()), stored_jobs(client, None, {}))
+        capacity: dict[str, str] = nodes["items"][0]["status"]["capacity"] if nodes["items"] else {}
+        return capacity, Counter(job_state(in_v1_words(job)) or "new" for job in jobs)

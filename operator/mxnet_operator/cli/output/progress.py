@@ -1,0 +1,276 @@
+"""Progress of a job: redrawn lines on a terminal, one line per change in a pipe."""
+
+import time
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.metrics import BatchSpeed, TrainingLog
+from mxnet_operator.api.printable import printable_lines
+from mxnet_operator.api.waiting import waiting_reasons
+from mxnet_operator.cli.output.replica_lines import replica_lines
+from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
+
+_MOST_REPLICA_LINES = 8
+"""Most replicas that get a line each; more are counted by type, to leave the terminal to the log."""
+
+_REDRAW = 0.2
+"""Seconds between two redraws of the replicas' lines."""
+
+_TIME_COST = "Time cost"
+"""Figure that `Module.fit` logs and that is left out: samples per second says the same."""
+
+_NAME_AND_STATE = 24
+"""Width in characters of the job's name and state at the start of the progress line."""
+
+
+def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Count for each replica type the replicas that run or have succeeded, and those wanted, in order of creation."""
+    statuses = (job.get("status") or {}).get("replicaStatuses") or {}
+    here = {
+        names.canonical_type(key): status.get("active", 0) + status.get("succeeded", 0)
+        for key, status in statuses.items()
+    }
+    asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
+    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if kind in asked}
+
+
+def replicas_text(job: dict[str, Any]) -> str:
+    """Format the replicas that run or have succeeded, of those wanted: `scheduler 1/1, worker 0/2`."""
+    return ", ".join(f"{kind.lower()} {ready}/{wanted}" for kind, (ready, wanted) in ready_counts(job).items())
+
+
+def training_text(log: TrainingLog) -> str:
+    """Format the latest figures of a training: `epoch 3  batch 40  1234 samples/s  accuracy 0.95`; may be empty."""
+    last = log.last
+    if last is None:
+        return ""
+    if not isinstance(last, BatchSpeed):
+        return epoch_text(log, last.epoch)
+    parts = [f"epoch {last.epoch}", f"batch {last.batch}", f"{last.samples_per_second:.4g} samples/s"]
+    return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in last.metrics.items())])
+
+
+def epoch_text(log: TrainingLog, epoch: int) -> str:
+    """Format an epoch's figures: `epoch 3  1234 samples/s  Train-accuracy 0.97  Validation-accuracy 0.98`."""
+    speed = log.samples_per_second(epoch)
+    figures = [f"{name} {value:.4g}" for name, value in log.figures(epoch).items() if name != _TIME_COST]
+    return "  ".join([f"epoch {epoch}", *([f"{speed:.4g} samples/s"] if speed is not None else []), *figures])
+
+
+def take(log: TrainingLog, line: str) -> str:
+    """Read a log line; return a notice where a figure is the first of its name that is not a finite number."""
+    known = len(log.diverged)
+    log.take(line)
+    return list(log.diverged.values())[-1].divergence if len(log.diverged) > known else ""
+
+
+def elapsed_text(seconds: float) -> str:
+    """Format a duration in seconds: `7 s`, `3:07 min`, `2:03:07 h`."""
+    minutes, rest = divmod(int(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
+
+
+class Progress(Protocol):
+    """Display of a job while a command waits for it."""
+
+    draws_replicas: bool
+    """Whether `pods` has an effect."""
+
+    training: TrainingLog
+    """Training figures read from the log lines so far."""
+
+    def job(self, job: dict[str, Any]) -> None:
+        """Show a new version of the job."""
+
+    def pods(self, pods: list[dict[str, Any]]) -> None:
+        """Show new versions of the job's pods."""
+
+    def log_line(self, line: str) -> None:
+        """Show a log line with its newline, or a piece of a very long line."""
+
+    def waiting(self, why: str) -> None:
+        """Show why the followed replica doesn't start; empty once it has started, or where the reason is unknown."""
+
+    def note(self, text: str) -> None:
+        """Show a message once."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class _Waits:
+    """Waiting reasons of a job that have not been shown yet."""
+
+    def __init__(self) -> None:
+        self._said: tuple[str, ...] = ()
+
+    def new(self, job: dict[str, Any]) -> list[str]:
+        """Return a line for each reason that the previous version of the job didn't have."""
+        before, self._said = self._said, waiting_reasons(job)
+        return [f"waiting: {reason}" for reason in self._said if reason not in before]
+
+
+def progress(*, show_log: bool) -> Progress:
+    """Create the display that suits stderr: redrawn on a terminal, else plain lines."""
+    console = message_console()
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveProgress(console, show_log=show_log)
+    return PlainProgress(console, show_log=show_log)
+
+
+class PlainProgress:
+    """Progress in plain lines: one on stderr per change of state or replica counts, log lines to stdout.
+
+    Where the log isn't shown, one line for each epoch of it.
+    """
+
+    draws_replicas = False
+
+    def __init__(self, console: Console, *, show_log: bool) -> None:
+        self._console = console
+        self._show_log = show_log
+        self._last = ""
+        self._last_wait = ""
+        self._waits = _Waits()
+        self.training = TrainingLog()
+        self._start = time.monotonic()
+
+    def job(self, job: dict[str, Any]) -> None:
+        """Write the state and replica counts if they differ from the last line."""
+        text = f"{job['metadata']['name']}: {job_state(job) or 'new'} ({replicas_text(job)})"
+        if text != self._last:
+            self._last = text
+            self._console.print(f"{text} after {elapsed_text(time.monotonic() - self._start)}", markup=False)
+        for line in self._waits.new(job):
+            self.note(line)
+
+    def pods(self, pods: list[dict[str, Any]]) -> None:
+        """Do nothing: the replica counts are enough for a pipe."""
+
+    def log_line(self, line: str) -> None:
+        """Write the log line, or the figures of the epoch that it ends."""
+        before = self.training.last
+        if diverged := take(self.training, line):
+            self.note(diverged)
+        if self._show_log:
+            write_log(line)
+        elif before is not None and self.training.last is not None and before.epoch != self.training.last.epoch:
+            self.note(epoch_text(self.training, before.epoch))
+
+    def waiting(self, why: str) -> None:
+        """Write the reason if it differs from the last one."""
+        if why and why != self._last_wait:
+            self._console.print(f"waiting: {why}", markup=False)
+        self._last_wait = why
+
+    def note(self, text: str) -> None:
+        """Write a message on its own line."""
+        self._console.print(text, markup=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.training.last is not None and not self._show_log:
+            self.note(epoch_text(self.training, self.training.last.epoch))
+
+
+class LiveProgress:
+    """Progress at the foot of a terminal: the job and its replicas; log lines go above, or to a redirected stdout."""
+
+    draws_replicas = True
+
+    def __init__(self, console: Console, *, show_log: bool) -> None:
+        self._console = console
+        self._show_log = show_log
+        self._stdout_is_terminal = stdout_is_terminal()
+        self._start = time.monotonic()
+        self._job: dict[str, Any] | None = None
+        self._waits = _Waits()
+        self._pods: list[dict[str, Any]] | None = None
+        self._replicas: list[Text] = []
+        self._drawn = -_REDRAW
+        self.training = TrainingLog()
+        self._wait = ""
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            get_renderable=self._view,
+            console=console,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def job(self, job: dict[str, Any]) -> None:
+        """Redraw the job; write each waiting reason once and in full above it."""
+        self._job = job
+        for line in self._waits.new(job):
+            self.note(line)
+
+    def pods(self, pods: list[dict[str, Any]]) -> None:
+        """Redraw the replicas at the next refresh."""
+        self._pods = pods
+
+    def log_line(self, line: str) -> None:
+        """Write the log line above the progress line, which shows its figures."""
+        if diverged := take(self.training, line):
+            self.note(diverged)
+        if self._show_log and self._stdout_is_terminal:
+            for shown in printable_lines(line):
+                self._console.print(Text(shown))
+        elif self._show_log:
+            write_log(line)
+
+    def waiting(self, why: str) -> None:
+        """Draw the reason in place of figures; write it in full above if the line would cut it."""
+        if why != self._wait and len(why) > self._console.width - _NAME_AND_STATE:
+            self.note(f"waiting: {why}")
+        self._wait = why
+
+    def note(self, text: str) -> None:
+        """Write a message above the progress line."""
+        self._console.print(text, markup=False)
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def _view(self) -> Group:
+        # Called for every log line too: thousands of replicas are too many to format each time.
+        now = time.monotonic()
+        if self._job is not None and self._pods is not None and now - self._drawn >= _REDRAW:
+            most = min(_MOST_REPLICA_LINES, self._console.height // 3)
+            self._replicas, self._drawn = replica_lines(self._job, self._pods, most=most), now
+        return Group(self._line(), *self._replicas)
+
+    def _line(self) -> Spinner:
+        text = Text(overflow="ellipsis", no_wrap=True)
+        if self._job is not None:
+            figures = self._wait or training_text(self.training)
+            parts = [elapsed_text(time.monotonic() - self._start), figures, replicas_text(self._job)]
+            text.append(self._job["metadata"]["name"], style="bold")
+            text.append(f"  {job_state(self._job) or 'new'}", style="cyan")
+            text.append("  " + "  ".join(filter(None, parts)))
+        self._spinner.update(text=text)
+        return self._spinner

@@ -1,0 +1,96 @@
+"""State of one replica as its pod shows it: state, time, node, exit code and reason."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.cli.output.times import moment
+from mxnet_operator.client.follow_logs import waiting_for
+from mxnet_operator.views.pods import cause_order, terminated_of
+
+
+@dataclass(frozen=True)
+class ReplicaState:
+    """State of a replica for display; texts are empty where the pod doesn't have them."""
+
+    replica: str
+    """Such as `worker-0`."""
+    pod: str
+    phase: str
+    state: str
+    """The phase in more detail: `ContainerCreating`, `Completed`, `Terminating`."""
+    node: str
+    exit_code: int | None
+    since: str
+    """When it entered this state, in the API's timestamp format."""
+    finished: str
+    why: str
+    """Why it waits, or its termination message."""
+    reason: str = ""
+    """The kubelet's reason for the end of its container, such as `OOMKilled`."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its container ended with another code than 0."""
+        return bool(self.exit_code)
+
+    @property
+    def summary(self) -> str:
+        """The most informative line of `why`: the last one after a failure, else the first."""
+        lines = [line for line in self.why.splitlines() if line.strip()]
+        return lines[-1 if self.has_failed else 0].strip() if lines else ""
+
+
+def replica_state(pod: dict[str, Any]) -> ReplicaState:
+    """Read the state of a replica from its pod."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    labels = metadata.get("labels") or {}
+    containers: list[dict[str, Any]] = status.get("containerStatuses") or []
+    container = next((one for one in containers if one.get("name") == names.CONTAINER), {})
+    state = container.get("state") or {}
+    running, waiting = (state.get(key) or {} for key in ("running", "waiting"))
+    init_container, ended = terminated_of(pod)  # of one that failed the kubelet still says PodInitializing of mxnet
+    phase = status.get("phase") or "Pending"
+    in_words = (
+        (metadata.get("deletionTimestamp") and "Terminating")
+        or (f"Init:{ended.get('reason') or 'Error'}" if init_container else ended.get("reason"))
+        or (running and "Running")
+        or waiting.get("reason")
+        or status.get("reason")
+        or phase
+    )
+    return ReplicaState(
+        replica=f"{labels.get(names.LABEL_REPLICA_TYPE, '?')}-{labels.get(names.LABEL_REPLICA_INDEX, '?')}",
+        pod=metadata["name"],
+        phase=phase,
+        state=in_words,
+        node=(pod.get("spec") or {}).get("nodeName") or "",
+        exit_code=ended.get("exitCode"),
+        since=metadata.get("deletionTimestamp")
+        or ended.get("finishedAt")
+        or running.get("startedAt")
+        or status.get("startTime")
+        or metadata.get("creationTimestamp")
+        or "",
+        finished=ended.get("finishedAt") or "",
+        why=waiting_for(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
+        reason=ended.get("reason") or "",
+    )
+
+
+def first_failed(states: Iterable[ReplicaState]) -> ReplicaState | None:
+    """Return the replica whose failure was the cause: the rest of its gang is stopped within the same second."""
+    failed = (state for state in states if state.has_failed)
+    return min(failed, key=lambda one: cause_order(moment(one.finished), one.exit_code, one.reason), default=None)
+
+
+def in_order(states: list[ReplicaState]) -> list[ReplicaState]:
+    """Sort states by replica type, in order of creation, and by index."""
+    kinds = {kind.lower(): position for position, kind in enumerate(names.REPLICA_TYPES)}
+
+    def key(state: ReplicaState) -> tuple[int, int, str]:
+        kind, _, index = state.replica.rpartition("-")
+        return kinds.get(kind, len(kinds)), int(index) if index.isdigit() else 0, state.pod
+
+    return sorted(states, key=key)

@@ -1,0 +1,121 @@
+"""Output streams: data to stdout, messages to stderr, colours on a terminal only.
+
+This is the one door to the terminal, and nothing that came from outside passes it as anything but text: it is not
+markup, links or emoji, and what a terminal would obey is shown instead (`api/printable.py`). Messages and tables are
+always so; data (logs, manifests) only on a terminal, and reach a pipe or a file byte for byte.
+
+rich honours NO_COLOR, TERM=dumb and a stream that isn't a terminal by itself.
+"""
+
+import itertools
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Span, Text
+
+from mxnet_operator.api.printable import printable, printable_lines
+
+
+class _Readers:
+    """Whether a closed stdout, as after `| head -1`, ends this process."""
+
+    needed = True
+
+
+class _Console(Console):
+    """rich Console without markup, emoji, highlighting and line wrapping."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, soft_wrap=True, markup=False, emoji=False, **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render as rich does, with control characters of texts escaped; every text for the terminal passes here."""
+        return super().render(_printable_text(renderable) if isinstance(renderable, Text) else renderable, options)
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError again, where rich would exit, or discard further output; called by rich."""
+        if _Readers.needed:
+            raise  # noqa: PLE0704
+        _discard(self.file)
+
+
+def message_console() -> Console:
+    """Return a console on stderr, for progress, notes and errors."""
+    return _Console(stderr=True)
+
+
+def data_console() -> Console:
+    """Return a console on stdout, for a command's result such as a table."""
+    return _Console()
+
+
+def say(text: str, style: str | None = None) -> None:
+    """Write one message line to stderr."""
+    message_console().print(Text(printable(text), style or ""))
+
+
+def write_line(text: str) -> None:
+    """Write a line of data to stdout and flush it."""
+    _write(printable(text) if stdout_is_terminal() else text, "\n")
+
+
+def write_log(piece: str, prefix: str = "", *, raw: bool = False) -> None:
+    """Write a log line, newline included, to stdout and flush it; `raw` passes control characters to a terminal."""
+    if raw or not stdout_is_terminal():
+        _write(prefix, piece)
+        return
+    for line in printable_lines(piece):
+        _write(prefix, line, "\n")
+
+
+def stdout_is_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    return sys.stdout.isatty()
+
+
+def go_on_unread() -> None:
+    """Discard output once its reader is gone, instead of ending the process."""
+    _Readers.needed = False
+
+
+def drop_output() -> None:
+    """Discard all further output, so that Python's flush at exit doesn't fail on a closed pipe."""
+    for stream in (sys.stdout, sys.stderr):
+        _discard(stream)
+
+
+def _discard(stream: Any) -> None:
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(descriptor, stream.fileno())
+    finally:
+        os.close(descriptor)
+
+
+def _write(*parts: str) -> None:
+    """Write text to stdout whose surrogate escapes stand for bytes that are not UTF-8."""
+    content = "".join(parts).encode("utf-8", "surrogateescape")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        if _Readers.needed:
+            raise
+        _discard(sys.stdout)
+
+
+def _printable_text(text: Text) -> Text:
+    """Escape control characters of a text and keep the styles of its parts."""
+    plain = text.plain
+    if printable(plain) == plain:
+        return text
+    shown = [printable(character) for character in plain]
+    ends = [0, *itertools.accumulate(map(len, shown))]
+    result = text.blank_copy("".join(shown))
+    result.spans = [Span(ends[span.start], ends[min(span.end, len(plain))], span.style) for span in text.spans]
+    return result

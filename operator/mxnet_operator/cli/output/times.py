@@ -1,0 +1,33 @@
+"""Durations and times: parsing and formatting for the command line."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from mxnet_operator.api.spans import short
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.views.durations import EXAMPLES, seconds_of
+
+
+def duration(text: str) -> float:
+    """Parse a duration such as `90`, `90s`, `10m`, `2h` or `1h30m` into seconds."""
+    try:
+        return seconds_of(text)
+    except ValueError:
+        raise CommandError(f"{text!r} is not a duration", hint=f"write it like {EXAMPLES}", code=Exit.USAGE) from None
+
+
+def moment(text: str | None) -> datetime | None:
+    """Parse a timestamp of the API; None where there is none."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def since(time: str | datetime | None, now: datetime | None = None) -> str:
+    """Format the age of a timestamp of the API, as `short` does; empty where there is none."""
+    then = time if isinstance(time, datetime) else moment(time)
+    return "" if then is None else short(((now or datetime.now(UTC)) - then).total_seconds())
+
+
+def job_duration(job: dict[str, Any], now: datetime | None = None) -> str:
+    """Format how long a job has run, up to its completion; empty before its start."""
+    status = job.get("status") or {}
+    return since(status.get("startTime"), moment(status.get("completionTime")) or now)

@@ -1,0 +1,50 @@
+"""Checks whether an Argo Workflow still needs the job of one of its steps, when the step's container is stopped."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from mxnet_operator.api.argo_workflow import why_over
+from mxnet_operator.cli.output.times import moment
+from mxnet_operator.kube.resources import PODS, WORKFLOWS
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+_POD_NAME: Final = "POD_NAME"
+"""Environment variable with the name of the step's pod."""
+_DEADLINE: Final = "ARGO_DEADLINE"
+"""Environment variable with the time when Argo ends the step for the workflow's deadline; year 1 without one."""
+_EARLY: Final = timedelta(seconds=5)
+"""Tolerance: a pod may be stopped this much before its deadline, which has whole seconds."""
+
+
+async def why_unwanted(client: "Client", job: dict[str, Any], name: str) -> str:
+    """Return why the workflow of this name no longer needs its job, such as "is being deleted"; empty if it does.
+
+    Raises:
+        ApiError, ApiUnavailable: the request fails.
+    """
+    return why_over(await client.find(WORKFLOWS.path(job["metadata"]["namespace"], name)), job)
+
+
+async def step_time_is_over(client: "Client", namespace: str, environment: Mapping[str, str]) -> bool:
+    """Whether the deadline has passed that the workflow, or the step's `timeout`, sets for this process's pod.
+
+    Raises:
+        ApiError, ApiUnavailable: the request fails.
+    """
+    name = environment.get(_POD_NAME)
+    pod = await client.find(PODS.path(namespace, name)) if name else None
+    return time_is_over(environment, pod, datetime.now(UTC))
+
+
+def time_is_over(environment: Mapping[str, str], pod: dict[str, Any] | None, now: datetime) -> bool:
+    """Whether the deadline in a container's environment, or of its pod where it is known, has passed."""
+    now += _EARLY
+    deadline = moment(environment.get(_DEADLINE))
+    if deadline is not None and deadline.year > 1 and now >= deadline:
+        return True
+    seconds = ((pod or {}).get("spec") or {}).get("activeDeadlineSeconds")
+    started = moment(((pod or {}).get("status") or {}).get("startTime"))
+    return seconds is not None and started is not None and now >= started + timedelta(seconds=seconds)

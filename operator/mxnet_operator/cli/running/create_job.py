@@ -1,0 +1,197 @@
+"""Creation of a job from a manifest, or adoption of the job that an earlier run of the same command created."""
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.kinds import Kind
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.server.connection import Target
+from mxnet_operator.cli.server.job_kinds import kind_not_served
+from mxnet_operator.client.jobs import PATIENCE, Patience, in_v1_words, kind_of_job, until_gone
+from mxnet_operator.kube.resources import Resource
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+Job = dict[str, Any]
+
+
+def check_adoptable(manifest: Job, label: str) -> None:
+    """Reject a manifest whose job could not be found again by `--adopt`.
+
+    Raises:
+        CommandError: it has no name, or doesn't have the label.
+    """
+    metadata = manifest["metadata"]
+    if not metadata.get("name"):
+        raise CommandError(
+            "--adopt finds a job by its name, but metadata.generateName generates a new name each time",
+            hint="set metadata.name, to the same value whenever this run is repeated",
+            code=Exit.USAGE,
+        )
+    if not _labels(manifest).get(label):
+        raise CommandError(
+            f"--adopt {label}: the manifest doesn't have this label, so this run's job could not be recognized",
+            hint=f"set it under metadata.labels, to a value that only this run has: {label}: RUN",
+            code=Exit.USAGE,
+        )
+
+
+async def create_job(client: "Client", manifest: Job, target: Target) -> Job:
+    """Create the job; returns it in the v1 format.
+
+    Raises:
+        CommandError: a job of its name exists, or the server doesn't serve the kind.
+        ApiError, ApiUnavailable: the request fails otherwise.
+    """
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
+    try:
+        return await _post(client, manifest, kind, namespace)
+    except ApiError as error:
+        if not _is_taken(error):
+            raise
+        name = manifest["metadata"].get("name") or manifest["metadata"]["generateName"]
+        raise CommandError(
+            f"job {name} already exists in namespace {namespace}",
+            hint=f"follow it: mxjob logs -f {name}; or delete it first: mxjob delete {name};"
+            " or set metadata.generateName instead of a name",
+            code=Exit.API,
+        ) from error
+
+
+async def create_or_adopt(
+    client: "Client", manifest: Job, target: Target, label: str, *, patience: float = PATIENCE
+) -> Job:
+    """Create the job, or adopt the existing one of its name if its `label` and owners are the manifest's.
+
+    An existing job that is terminating counts as absent: its deletion is waited for. A finished job with a different
+    spec.mxReplicaSpecs is rejected, since its result is not this manifest's. An outage of the server is waited out,
+    also where it is unknown whether the job was created: the request is repeated with the same name.
+
+    Raises:
+        CommandError: the existing job belongs to another run, or finished with a different spec.mxReplicaSpecs.
+        ApiError, ApiUnavailable: the server rejects the request, or an outage lasts longer than `patience` (seconds).
+    """
+    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+    manifest = _with_digest(manifest)
+    with_server = Patience(patience)
+    while True:
+        try:
+            try:
+                return await _post(client, manifest, kind_of_job(manifest), _namespace(client, manifest, target))
+            except ApiError as error:
+                if not _is_taken(error):
+                    raise
+            found = await find_job_of(client, manifest, target)
+            with_server.answered()
+            if found is None:
+                continue
+            if "deletionTimestamp" in found["metadata"]:
+                say(f"job {found['metadata']['name']} exists and is being deleted: waiting until it is gone")
+                await until_gone(client, found)
+                continue
+            if not is_own(found, manifest, label):
+                raise _foreign(found, manifest, label)
+            if job_state(found) in TERMINAL and _digest(found) not in {None, _digest(manifest)}:
+                raise _of_other_replicas(found)
+            say(f"{found['kind']} {found['metadata']['name']} already exists and belongs to this run: following it")
+            return found
+        except (ApiUnavailable, ApiError) as error:
+            await with_server.bear(error)
+
+
+async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | None:
+    """Find the job of the manifest's name, in the v1 format; None where there is none.
+
+    Raises:
+        ApiError, ApiUnavailable: the server doesn't tell.
+    """
+    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
+
+    path = _resource(manifest, kind_of_job(manifest)).path(_namespace(client, manifest, target))
+    found = await client.find(f"{path}/{manifest['metadata']['name']}", shape=Stored)
+    return None if found is None else in_v1_words(found)
+
+
+def is_own(job: Job, manifest: Job, label: str) -> bool:
+    """Whether a job has the manifest's value of the label and, by uid, the manifest's owners."""
+    return _labels(job).get(label) == _labels(manifest)[label] and _owners(manifest) <= _owners(job)
+
+
+async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> Job:
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    path = _resource(manifest, kind).path(namespace)
+    try:
+        job = await client.create(path, manifest, {"fieldManager": "mxjob", "fieldValidation": "Strict"})
+    except ApiError as error:
+        if error.code == 404 and not error.details.get("name"):  # else the namespace doesn't exist
+            raise kind_not_served(kind, client.server) from error
+        raise
+    say(f"{kind.kind} {job['metadata']['name']} created in namespace {job['metadata']['namespace']}")
+    return in_v1_words(job)
+
+
+def _resource(manifest: Job, kind: Kind) -> Resource:
+    """Return the resource of the manifest's own API version."""
+    return Resource(kind.group, manifest["apiVersion"].rpartition("/")[2], kind.plural)
+
+
+def _namespace(client: "Client", manifest: Job, target: Target) -> str:
+    given: str | None = manifest["metadata"].get("namespace")
+    namespace = target.namespace or given or client.namespace
+    if given is not None and given != namespace:
+        raise CommandError(f"the manifest's namespace is {given}, but --namespace is {namespace}", code=Exit.USAGE)
+    return namespace
+
+
+def _is_taken(error: Any) -> bool:
+    return bool(error.code == 409 and error.reason == "AlreadyExists")
+
+
+def _foreign(job: Job, manifest: Job, label: str) -> CommandError:
+    name, theirs, ours = job["metadata"]["name"], _labels(job).get(label), _labels(manifest)[label]
+    differs = f"its label {label} is {theirs!r}, not {ours!r}" if theirs != ours else "its owner is another"
+    return CommandError(
+        f"job {name} already exists and belongs to another run: {differs}",
+        hint="it was not changed. Delete it, or give this job another name",
+        code=Exit.API,
+    )
+
+
+def _of_other_replicas(job: Job) -> CommandError:
+    name = job["metadata"]["name"]
+    return CommandError(
+        f"job {name} has already finished ({job_state(job)}), with another spec.mxReplicaSpecs than this manifest's",
+        hint=f"delete it, then run the same command again: mxjob delete {name}",
+        code=Exit.API,
+    )
+
+
+def _with_digest(manifest: Job) -> Job:
+    """Annotate the manifest with a digest of its replica specs, which on the server webhooks may change."""
+    asked = json.dumps(in_v1_words(manifest)["spec"].get("mxReplicaSpecs"), sort_keys=True)
+    digest = hashlib.sha256(asked.encode()).hexdigest()[:16]
+    metadata = manifest["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), names.REPLICAS_DIGEST_ANNOTATION: digest}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _digest(job: Job) -> str | None:
+    annotations: dict[str, str] = job["metadata"].get("annotations") or {}
+    return annotations.get(names.REPLICAS_DIGEST_ANNOTATION)
+
+
+def _labels(job: Job) -> dict[str, str]:
+    return job["metadata"].get("labels") or {}
+
+
+def _owners(job: Job) -> set[str]:
+    return {owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()}

@@ -1,0 +1,94 @@
+"""Interruption of a command that follows a job: delete the job, keep it, or decide by its Argo Workflow."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.argo_workflow import step_time_is_over, why_unwanted
+from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.client.jobs import NotOursError, delete_if, until_gone
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+_GRACE: Final = 20.0
+"""Seconds to read a workflow and delete its job: less than a pod's default grace period of 30."""
+
+
+Ours = Callable[[dict[str, Any]], bool]
+"""Whether a job, read just before its deletion, still belongs to this run."""
+
+
+class OnInterrupt(StrEnum):
+    """Values of `--on-interrupt`: what to do with the job."""
+
+    DELETE = "delete"
+    KEEP = "keep"
+
+
+async def part(client: "Client", record: Record, how: OnInterrupt, why: str, ours: Ours) -> None:
+    """Delete or keep the job of an interrupted command; a job that is no longer `ours` is kept."""
+    job = record.job
+    if job is None:
+        record.message = f"{why} before the job was created"
+        say(record.message)
+        return
+    name, namespace = (job["metadata"][key] for key in ("name", "namespace"))
+    if how is OnInterrupt.KEEP:
+        record.message = f"{why}: job {name} keeps running; follow it with: mxjob logs -f {name} -n {namespace}"
+        say(record.message)
+        return
+    record.message = f"{why}: deleting job {name}"
+    say(record.message)
+    try:
+        is_terminating = await delete_if(client, job, ours)
+    except NotOursError:
+        record.message = f"{why}: job {name} was not deleted: it no longer belongs to this run"
+        say(record.message)
+        return
+    if is_terminating:
+        say("waiting until it is gone; Ctrl-C exits now")
+        await until_gone(client, job)
+    say(f"job {name} is gone")
+
+
+async def part_as_step(client: "Client", record: Record, workflow: str, code: Exit, ours: Ours) -> Exit:
+    """Delete the job if its workflow no longer needs it, within a pod's grace period; else keep it.
+
+    A job that is no longer `ours` is kept too.
+
+    Returns the exit code: `code`, or that of a time-out if the step's deadline has passed.
+    """
+    from mxnet_operator.kube.errors import ApiUnavailable, KubeError  # noqa: PLC0415
+
+    job = record.job
+    if job is None:
+        record.message = "interrupted before the job was created"
+        say(record.message)
+        return code
+    why = ""
+    try:
+        async with asyncio.timeout(_GRACE):
+            if over := await why_unwanted(client, job, workflow):
+                why = f"workflow {workflow} {over}"
+            elif await step_time_is_over(client, job["metadata"]["namespace"], os.environ):
+                why, code = "the step's deadline has passed", Exit.TIMEOUT
+            if why:
+                await delete_if(client, job, ours)
+    except NotOursError:
+        record.message = f"{why}: job {record.name} was not deleted: it no longer belongs to this run"
+    except TimeoutError:
+        problem = f"the API server did not answer within {_GRACE:g} s"
+        record.message = f"{why or 'interrupted'}: job {record.name} was not deleted: {problem}"
+    except KubeError as error:
+        problem = "did not answer" if isinstance(error, ApiUnavailable) else "rejected the request"
+        record.message = f"{why or 'interrupted'}: job {record.name} was not deleted: the API server {problem}: {error}"
+    else:
+        kept = f"interrupted, but workflow {workflow} is still running: job {record.name} is kept for the next attempt"
+        record.message = f"{why}: job {record.name} is deleted" if why else kept
+    say(record.message)
+    return code

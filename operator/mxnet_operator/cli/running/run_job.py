@@ -1,0 +1,209 @@
+"""`mxjob run` after its options are checked: create or adopt a job and follow it to its end or an interruption."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.interrupts import first_signal
+from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
+from mxnet_operator.cli.running.follow_replicas import replicas_shown
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
+from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.server.connection import Target, connect
+from mxnet_operator.client.follow_logs import LogFollower
+from mxnet_operator.client.jobs import (
+    PATIENCE,
+    PODS,
+    DeletedError,
+    collections,
+    job_versions,
+    main_replica,
+    pod_selector,
+)
+from mxnet_operator.client.whole_result import with_whole_result
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+
+_REST_OF_PODS: Final = 10.0
+"""Seconds to wait, for the report, for replicas that end after their job."""
+_FIRST_REQUEST: Final = 5.0
+"""Seconds that an interrupted `--adopt` run waits for its request to create the job."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of `mxjob run` beside the job itself.
+
+    Args:
+        on_interrupt: whether an interruption deletes or keeps the job.
+        workflow: name of an Argo Workflow whose state decides that instead.
+        adopt: label by which an existing job of the manifest's name is recognized as this run's; None: never adopt.
+        logs: whether to show the log of a replica.
+        replica: the replica whose log is shown; None: the main one.
+        report: file for an HTML report on the finished job.
+        timeout: seconds after which the run is interrupted.
+        patience: retry budget, in seconds, while the API server can't be reached.
+    """
+
+    on_interrupt: OnInterrupt = OnInterrupt.DELETE
+    workflow: str | None = None
+    adopt: str | None = None
+    logs: bool = True
+    replica: str | None = None
+    report: Path | None = None
+    timeout: float | None = None
+    patience: float = PATIENCE
+
+
+async def run_job(manifest: dict[str, Any], target: Target, options: Options, record: Record) -> Exit:
+    """Create or adopt the job and show it until it ends; on an interruption, delete or keep it.
+
+    `record` is updated with each version of the job.
+
+    Raises:
+        CommandError: it can't be created, or an outage of the API server lasts too long.
+    """
+
+    def ours(job: dict[str, Any]) -> bool:
+        return options.adopt is None or is_own(job, manifest, options.adopt)
+
+    with first_signal() as interrupted:
+        async with connect(target) as client, _exits_told_apart(options):
+            beginning = asyncio.create_task(_begin(client, manifest, target, options, record))
+            following = asyncio.create_task(_follow_begun(client, beginning, options, record))
+            await asyncio.wait({following, interrupted}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                return await following
+            await asyncio.wait({beginning}, timeout=None if options.adopt is None else _FIRST_REQUEST)
+            for task in (following, beginning):
+                task.cancel()
+            await asyncio.gather(following, beginning, return_exceptions=True)
+            if record.job is None and options.adopt is not None:
+                found = await find_job_of(client, manifest, target)
+                if found is not None and ours(found):
+                    record.seen(found)
+            if not interrupted.done():
+                why = f"not finished after {elapsed_text(options.timeout or 0)}"
+                await part(client, record, options.on_interrupt, why, ours)
+                return Exit.TIMEOUT
+            if options.workflow is not None:
+                return await part_as_step(client, record, options.workflow, interrupted.result(), ours)
+            await part(client, record, options.on_interrupt, "interrupted", ours)
+            return interrupted.result()
+
+
+@contextlib.asynccontextmanager
+async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
+    """Give outages of the API server their own exit code with `adopt`: the same command finds the job again."""
+    from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
+
+    try:
+        yield
+    except (ApiUnavailable, ApiError) as error:
+        if options.adopt is None or (isinstance(error, ApiError) and not error.is_transient):
+            raise
+        raise CommandError(
+            f"the API server can't be reached, or fails: {error}",
+            hint="run the same command again: it finds the job and follows it",
+            code=Exit.TRY_AGAIN,
+        ) from error
+
+
+async def _begin(client: "Client", manifest: dict[str, Any], target: Target, options: Options, record: Record) -> None:
+    if options.adopt is None:
+        record.seen(await create_job(client, manifest, target))
+    else:
+        record.seen(await create_or_adopt(client, manifest, target, options.adopt, patience=options.patience))
+
+
+async def _follow_begun(client: "Client", beginning: "asyncio.Task[None]", options: Options, record: Record) -> Exit:
+    await asyncio.shield(beginning)
+    return await _follow(client, options, record)
+
+
+async def _follow(client: "Client", options: Options, record: Record) -> Exit:
+    """Show the job until it ends, then its outcome."""
+    job = record.job or {}
+    name = record.name
+    start = time.monotonic()
+    with progress(show_log=options.logs) as shown:
+        shown.job(job)
+        replica = options.replica or main_replica(job)
+        follower = LogFollower(client, job, replica, shown.log_line, on_wait=shown.waiting, patience=options.patience)
+        follower.start()
+        try:
+            async with replicas_shown(client, job, shown):
+                await _until_terminal(client, options, record, shown)
+                await _finish(follower, shown)
+            record.seen(await with_whole_result(client, record.job or {}, patience=options.patience))
+        except DeletedError:
+            record.message = f"job {name} was deleted by somebody else before it finished"
+            say(record.message)
+            return Exit.FAILED if options.adopt is None else Exit.DELETED
+        finally:
+            with contextlib.suppress(Exception):
+                await follower.cancel()
+    job = record.job or {}
+    if options.report is not None:
+        await _write_report(client, job, options.report, shown)
+    for first in shown.training.diverged.values():
+        say(first.divergence, style="yellow")
+    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
+    if job_state(job) == SUCCEEDED:
+        say(f"{record.message} ({took})", style="green")
+        return Exit.OK
+    say(f"job {name} failed after {took}:", style="red")
+    say(record.message)
+    return Exit.FAILED
+
+
+async def _until_terminal(client: "Client", options: Options, record: Record, shown: Progress) -> None:
+    versions = job_versions(client, record.job or {}, patience=options.patience)
+    async with contextlib.aclosing(versions) as changes:
+        async for current in changes:
+            record.seen(current)
+            shown.job(current)
+            if job_state(current) in TERMINAL:
+                return
+
+
+async def _finish(follower: LogFollower, shown: Progress) -> None:
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+
+    try:
+        await follower.finish()
+    except KubeError as error:
+        shown.note(f"the log can't be shown: {error}")
+
+
+async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:
+    from mxnet_operator.cli.running.run_report import write_report  # noqa: PLC0415 - draws, which takes a while to import
+
+    pods: dict[str, dict[str, Any]] = {}
+    path_of_pods = PODS.path(job["metadata"]["namespace"])
+    with contextlib.suppress(TimeoutError):
+        # The tuning tracker, servers and others are still being stopped; the last version of a pod counts.
+        async with (
+            asyncio.timeout(_REST_OF_PODS),
+            contextlib.aclosing(collections(client, path_of_pods, pod_selector(job))) as changes,
+        ):
+            async for present in changes:
+                pods |= present
+                if all(_has_ended(pod) for pod in present.values()):
+                    break
+    await asyncio.to_thread(write_report, path, job, pods.values(), shown.training)
+    say(f"report: {path}")
+
+
+def _has_ended(pod: dict[str, Any]) -> bool:
+    return pod["status"].get("phase") in {"Succeeded", "Failed"}

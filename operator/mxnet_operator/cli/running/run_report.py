@@ -1,0 +1,121 @@
+"""Report on a job that a command followed to its end, from its API objects and its log."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.long_result import reference
+from mxnet_operator.api.metrics import TrainingLog
+from mxnet_operator.api.storable import json_or_text, storable
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.client.jobs import main_replica, pods_of
+from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
+
+_STOPPED: Final = "DeadlineExceeded"
+"""Status reason of a pod that the controller stopped by a deadline of one second."""
+
+
+def check_report(path: Path) -> None:
+    """Reject a report file that couldn't be written once the job has ended.
+
+    Raises:
+        CommandError: the file can't be written there, or matplotlib is not installed.
+    """
+    problem = ""
+    if path.is_dir():
+        problem = "it is a folder"
+    elif not path.parent.is_dir():
+        problem = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = "it can't be written"
+    if problem:
+        raise CommandError(f"--report {path}: {problem}", code=Exit.USAGE)
+    try:
+        require_matplotlib()
+    except MissingMatplotlibError as error:
+        raise CommandError(f"--report {path}: {error}", code=Exit.USAGE) from error
+
+
+def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> None:
+    """Write the report of a finished job.
+
+    Raises:
+        CommandError: the file can't be written, or there is a curve to draw and matplotlib is not installed.
+    """
+    try:
+        path.write_text(html(finished_run(job, pods, training)), encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"the report can't be written: {error}") from error
+    except MissingMatplotlibError as error:
+        raise CommandError(str(error)) from error
+
+
+def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> Run:
+    """Build the run that the report describes; figures that the script reports take precedence over its log's."""
+    metadata, status = job["metadata"], job.get("status") or {}
+    own = pods_of(job, pods)
+    told, reported = training.history(), storable(_result(job, own))
+    run = msgspec.convert(
+        {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": metadata["uid"],
+            "state": job_state(job) or "new",
+            "started_at": status.get("startTime"),
+            "completed_at": status.get("completionTime"),
+            "message": terminal_message(job),
+            "replicas": sorted((_replica(pod) for pod in own), key=_position),
+            "result": told | reported,
+            "from_log": [name for name in told if name not in reported],
+        },
+        Run,
+    )
+    if run.started_at is None or run.completed_at is None:
+        return run
+    return msgspec.structs.replace(run, duration_s=(run.completed_at - run.started_at).total_seconds())
+
+
+def _replica(pod: dict[str, Any]) -> dict[str, Any]:
+    metadata, state = pod["metadata"], _container_state(pod)
+    labels = metadata.get("labels") or {}
+    ended, running = state.get("terminated") or {}, state.get("running") or {}
+    return {
+        "pod": metadata["name"],
+        "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
+        "index": int(labels.get(names.LABEL_REPLICA_INDEX, "0")),
+        "created_at": metadata.get("creationTimestamp"),
+        "started_at": (ended or running).get("startedAt"),
+        "finished_at": ended.get("finishedAt"),
+        "exit_code": ended.get("exitCode"),
+        "stopped": (pod.get("status") or {}).get("reason") == _STOPPED or "deletionTimestamp" in metadata,
+    }
+
+
+def _position(replica: dict[str, Any]) -> tuple[int, int]:
+    kind = names.canonical_type(replica["type"])
+    return names.REPLICA_TYPES.index(kind) if kind else len(names.REPLICA_TYPES), replica["index"]
+
+
+def _result(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
+    """Read what the main replica wrote to its termination message, where that is a JSON object."""
+    text = (job.get("status") or {}).get("result") or _main_message(job, pods)
+    result = None if reference(text) else json_or_text(text)
+    return result if isinstance(result, dict) else {}
+
+
+def _main_message(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
+    main = f"{job['metadata']['name']}-{main_replica(job)}"
+    for pod in pods:
+        if pod["metadata"]["name"] == main:
+            return (_container_state(pod).get("terminated") or {}).get("message") or ""
+    return ""
+
+
+def _container_state(pod: dict[str, Any]) -> dict[str, Any]:
+    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((one.get("state") or {} for one in containers if one.get("name") == names.CONTAINER), {})

@@ -1,0 +1,1 @@
+"""Access of commands to the API server: the connection, and jobs of every kind."""

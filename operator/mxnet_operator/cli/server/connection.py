@@ -1,0 +1,121 @@
+"""Connection of a command to the API server: its options, and errors with a hint at the next step."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+    from mxnet_operator.kube.instrumentation import RequestObserver
+
+_COMPLETION_SECONDS = 3.0
+
+
+def complete_job_name(context: typer.Context, incomplete: str) -> list[str]:
+    """Return job names for shell completion; none, rather than an error, where the server can't be reached."""
+    options = context.params
+    target = Target(options.get("kubeconfig"), options.get("context"), options.get("namespace"))
+    with contextlib.suppress(Exception):
+        names = asyncio.run(_job_names(target))
+        return [name for name in names if name.startswith(incomplete) and name.isprintable()]
+    return []
+
+
+KubeconfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="Kubeconfig; default: $KUBECONFIG, else ~/.kube/config.",
+        show_default=False,
+    ),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option("--context", metavar="NAME", help="Kubeconfig context; default: the current one.", show_default=False),
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace; default: the context's.", show_default=False),
+]
+JobNameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Job name, or TYPE/NAME such as mxnetjob/digits.", autocompletion=complete_job_name
+    ),
+]
+JobNamesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME...", help="Job names, or TYPE/NAME such as mxnetjob/digits.", autocompletion=complete_job_name
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Connection options of a command: kubeconfig, context and namespace, None where not given."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    target: Target, *, max_connections: int = 100, observer: "RequestObserver | None" = None
+) -> "AsyncIterator[Client]":
+    """Connect to the API server that the options, the environment or the default kubeconfig name.
+
+    `observer` is called for every request.
+
+    Raises:
+        CommandError: there is no such server, it can't be reached, or it rejects a request made in the body of the
+            `async with` (exit code 3).
+    """
+    with extra_needed("controller"):
+        from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client  # noqa: PLC0415
+        from mxnet_operator.kube.credentials import load_credentials  # noqa: PLC0415
+        from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError  # noqa: PLC0415
+
+        try:
+            credentials = await asyncio.to_thread(load_credentials, target.kubeconfig, target.context)
+        except NoKubeconfigError as error:
+            raise CommandError(
+                str(error),
+                hint="for the cluster on this machine: mxjob local up --detach;"
+                " export KUBECONFIG=$(mxjob local kubeconfig)",
+                code=Exit.API,
+            ) from error
+        except CredentialsError as error:
+            raise CommandError(str(error), code=Exit.API) from error
+    try:
+        async with Client(credentials, max_connections=max_connections, observer=observer) as client:
+            yield client
+    except ApiUnavailable as error:
+        raise CommandError(
+            f"the API server can't be reached: {error}",
+            hint="is it running? For the cluster on this machine: mxjob local status",
+            code=Exit.API,
+        ) from error
+    except ApiError as error:
+        hint = ""
+        if error.code == 401:
+            hint = "the token is invalid or expired: is this the kubeconfig of a cluster that was restarted since?"
+        raise CommandError(f"the API server rejected the request: {error.message}", hint=hint, code=Exit.API) from error
+
+
+async def _job_names(target: Target) -> list[str]:
+    """Read the names of all jobs; TimeoutError where the server takes its time, which a shell can't wait for."""
+    from mxnet_operator.cli.server.job_kinds import stored_jobs  # noqa: PLC0415
+    from mxnet_operator.kube import client, credentials  # noqa: F401, PLC0415 - loaded before the time counts
+
+    async with asyncio.timeout(_COMPLETION_SECONDS), connect(target) as server:
+        jobs = await stored_jobs(server, target.namespace or server.namespace, {})
+        return sorted({job["metadata"]["name"] for job in jobs})

@@ -1,0 +1,115 @@
+"""Jobs of every kind on a server: list them, find one by its name, and read it in the v1 format."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, Kind
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.client.jobs import in_v1_words, kind_of_job
+from mxnet_operator.client.resources import resource_of
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+Job = dict[str, Any]
+
+
+def type_name(kind: Kind) -> str:
+    """Format a kind as kubectl writes it before a name: `mxjob.kubeflow.org`."""
+    return f"{kind.singular}.{kind.group}"
+
+
+async def stored_jobs(client: "Client", namespace: str | None, params: dict[str, str]) -> list[Job]:
+    """List the jobs of every kind as stored, sorted by namespace and name.
+
+    Raises:
+        ApiError: those of kubeflow.org can't be listed; other kinds may be absent or forbidden.
+    """
+    found = await asyncio.gather(*(_list(client, kind, namespace, params) for kind in ALL))
+    jobs = [job for of_kind in found for job in of_kind]
+    return sorted(jobs, key=lambda job: (job["metadata"]["namespace"], job["metadata"]["name"]))
+
+
+async def find_job(client: "Client", namespace: str, name: str) -> Job:
+    """Find the job named by `NAME`, or `TYPE/NAME` such as `mxnetjob/digits`, as stored.
+
+    Raises:
+        CommandError: it doesn't exist, or jobs of several kinds have the name.
+    """
+    type_given, _, bare = name.rpartition("/")
+    kinds = _kinds_named(type_given) if type_given else ALL
+    found = [job for job in await asyncio.gather(*(_get(client, kind, namespace, bare) for kind in kinds)) if job]
+    if len(found) > 1:
+        named = [f"{type_name(kind_of_job(job))}/{bare}" for job in found]
+        raise CommandError(
+            f"{len(found)} jobs in namespace {namespace} are named {bare}",
+            hint=f"name one of them: {' or '.join(named)}",
+            code=Exit.USAGE,
+        )
+    if not found:
+        raise job_not_found(namespace, name)
+    return found[0]
+
+
+def job_not_found(namespace: str, name: str) -> CommandError:
+    """Build the error for a job that doesn't exist."""
+    return CommandError(f"no MXJob {name} in namespace {namespace}", hint="list all jobs: mxjob get -A")
+
+
+def kind_not_served(kind: Kind, server: str) -> CommandError:
+    """Build the error for a server that doesn't serve the kind of a manifest."""
+    legacy = kind in LEGACY
+    option = " --legacy" if legacy else ""
+    here = "; for the cluster on this machine: mxjob local up --legacy" if legacy else ""
+    return CommandError(
+        f"the server {server} does not serve {kind.name}",
+        hint=f"install the CRDs: mxnet-operator crd{option} | kubectl apply -f -{here}",
+        code=Exit.API,
+    )
+
+
+def _kinds_named(text: str) -> Sequence[Kind]:
+    kinds = [
+        kind
+        for kind in ALL
+        if text.lower() in {kind.singular, kind.plural, type_name(kind), kind.name, *kind.short_names}
+    ]
+    if not kinds:
+        types = ", ".join(map(type_name, ALL))
+        raise CommandError(f"{text} is not a kind of job", hint=f"the kinds are {types}", code=Exit.USAGE)
+    return kinds
+
+
+async def _list(client: "Client", kind: Kind, namespace: str | None, params: dict[str, str]) -> list[Job]:
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    try:
+        listed = await client.list(resource_of(kind).path(namespace), params)
+    except ApiError as error:
+        if kind is MXJOB or error.code not in {403, 404}:
+            raise
+        return []
+    return [{"apiVersion": kind.api_version, "kind": kind.kind, **job} for job in listed["items"]]
+
+
+async def _get(client: "Client", kind: Kind, namespace: str, name: str) -> Job | None:
+    from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    try:
+        found = await client.get(resource_of(kind).path(namespace, name), shape=Stored)
+    except ApiError as error:
+        if error.code == 404 or (error.code == 403 and kind is not MXJOB):
+            return None
+        raise
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+
+
+async def get_job(client: "Client", namespace: str, name: str) -> dict[str, Any]:
+    """Read a job, in the v1 format.
+
+    Raises:
+        CommandError: it doesn't exist, or jobs of several kinds have the name.
+    """
+    return in_v1_words(await find_job(client, namespace, name))

@@ -1,0 +1,1 @@
+"""Commands of `mxjob`, one file each, with their options."""

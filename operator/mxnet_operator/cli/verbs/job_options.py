@@ -1,0 +1,121 @@
+"""Options of `mxjob run` that describe a job, without a manifest or merged over one."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.job import DescriptionError, MXJobDescription
+
+_PANEL = "Job (merged over the manifest, if one is given)"
+
+
+def _option(*flags: str, help: str, metavar: str | None = None) -> Any:  # noqa: A002 - typer's word
+    return typer.Option(*flags, help=help, metavar=metavar, show_default=False, rich_help_panel=_PANEL)
+
+
+CommandArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- COMMAND...]", help="Command that every replica runs.", show_default=False),
+]
+NameOption = Annotated[
+    str | None, _option("--name", metavar="NAME", help="Job name; default: the manifest's, else generated.")
+]
+ImageOption = Annotated[str | None, _option("--image", metavar="IMAGE", help="Image of every replica.")]
+WorkersOption = Annotated[int | None, _option("--workers", help="Number of Workers; default: 1.")]
+ServersOption = Annotated[
+    int | None,
+    _option("--servers", help="Number of parameter Servers; default: as many as Workers, none for a single one."),
+]
+GpusOption = Annotated[int | None, _option("--gpus-per-worker", help="GPUs of each Worker.")]
+GpuResourceOption = Annotated[
+    str | None, _option("--gpu-resource", metavar="NAME", help="Resource name of the GPUs; default: nvidia.com/gpu.")
+]
+EnvOption = Annotated[
+    list[str] | None, _option("--env", "-e", metavar="NAME=VALUE", help="Environment variable; repeatable.")
+]
+SecretOption = Annotated[
+    list[str] | None,
+    _option("--secret", metavar="NAME", help="Secret whose keys become environment variables; repeatable."),
+]
+ConfigMapOption = Annotated[
+    list[str] | None,
+    _option("--config-map", metavar="NAME", help="ConfigMap whose keys become environment variables; repeatable."),
+]
+VolumeOption = Annotated[
+    list[str] | None,
+    _option("--volume", metavar="CLAIM:/PATH[:ro]", help="PersistentVolumeClaim and its mount path; repeatable."),
+]
+NodeSelectorOption = Annotated[
+    list[str] | None,
+    _option("--node-selector", metavar="LABEL=VALUE", help="Label that nodes must have; repeatable."),
+]
+PullSecretOption = Annotated[
+    list[str] | None,
+    _option("--image-pull-secret", metavar="NAME", help="Secret for the image's registry; repeatable."),
+]
+ServiceAccountOption = Annotated[
+    str | None, _option("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
+]
+QueueOption = Annotated[str | None, _option("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")]
+BackoffLimitOption = Annotated[int | None, _option("--backoff-limit", help="Retries before the job fails.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOptions:
+    """Options that describe a job, as written on the command line."""
+
+    command: list[str] | None
+    name: str | None
+    image: str | None
+    workers: int | None
+    servers: int | None
+    gpus_per_worker: int | None
+    gpu_resource: str | None
+    env: list[str] | None
+    secrets: list[str] | None
+    config_maps: list[str] | None
+    volumes: list[str] | None
+    node_selector: list[str] | None
+    image_pull_secrets: list[str] | None
+    service_account_name: str | None
+    queue_name: str | None
+    backoff_limit: int | None
+
+    def description(self) -> MXJobDescription | None:
+        """Build the description of a job from the options; None where none was given.
+
+        Raises:
+            CommandError: an option has a wrong format or value.
+        """
+        given = {field: value for field, value in vars(self).items() if value not in (None, [])}
+        if not given:
+            return None
+        for field, flag in (("env", "--env"), ("node_selector", "--node-selector")):
+            if field in given:
+                given[field] = dict(_pair(flag, each) for each in given[field])
+        if "volumes" in given:
+            claims = [_claim(each) for each in given["volumes"]]
+            given["volumes"] = [volume for volume, _ in claims]
+            given["volume_mounts"] = [mount for _, mount in claims]
+        try:
+            return MXJobDescription(**given)
+        except DescriptionError as error:
+            raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+
+
+def _pair(flag: str, text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise CommandError(f"{flag}: {text!r} is not NAME=VALUE", code=Exit.USAGE)
+    return name, value
+
+
+def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parse `CLAIM:/PATH` or `CLAIM:/PATH:ro` into a volume and its mount."""
+    claim, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
+    if not claim or not path.startswith("/") or mode not in ([""], ["ro", ""]):
+        raise CommandError(f"--volume: {text!r} is not CLAIM:/PATH or CLAIM:/PATH:ro", code=Exit.USAGE)
+    volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+    return volume, {"name": claim, "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}

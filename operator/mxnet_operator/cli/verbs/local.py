@@ -1,0 +1,189 @@
+"""`mxjob local`: a cluster on this machine, without root and containers."""
+
+import json
+import re
+import sys
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from mxnet_operator.cli.app import App
+from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
+from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
+from mxnet_operator.cli.verbs import images
+
+if TYPE_CHECKING:
+    from mxnet_operator.local.home import ClusterFiles
+
+NOT_RUNNING = 3
+"""Exit code of `status` where no cluster runs, as of `systemctl status`."""
+
+START = "mxjob local up --detach"
+
+_EXTENDED_RESOURCE = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+"""Name of an extended resource: a domain and a name, as kube-apiserver requires."""
+
+
+class ControlPlane(StrEnum):
+    """Values of `--control-plane`, as in mxnet_operator.local.cluster."""
+
+    LOCAL = "local"
+    KUBERNETES = "kubernetes"
+
+
+app = App(
+    help="""Run a cluster on this machine: API server, controller, and pods as processes. No Kubernetes, no root.
+
+    Its state is under $MXJOB_HOME, by default your user data folder.
+    """,
+)
+app.add_typer(images.app, name="image")
+
+
+@app.command()
+def up(  # noqa: PLR0917 - options
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background; return when ready.")] = False,
+    cpus: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="CPUs that pods may request; default: this machine's.", show_default=False),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="NVIDIA GPUs that pods may request, whether the machine has them or not; default: those found, "
+            "limited by CUDA_VISIBLE_DEVICES.",
+            show_default=False,
+        ),
+    ] = None,
+    gpu_share: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1000, help="Containers that may share a GPU; the node offers each GPU this many times."
+        ),
+    ] = 1,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COUNT",
+            help="Extended resource that pods may request, such as amd.com/gpu=2 or example.com/fpga=1, whether the "
+            "machine has it or not; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    control_plane: Annotated[
+        ControlPlane,
+        typer.Option(
+            help="local: an API server in one process; kubernetes: etcd, kube-apiserver, kube-controller-manager and "
+            "kube-scheduler, from $KUBEBUILDER_ASSETS or the user's cache."
+        ),
+    ] = ControlPlane.LOCAL,
+    legacy: Annotated[
+        bool,
+        typer.Option(
+            "--legacy",
+            help="Serve mxjobs.fioravanzo.org and mxjobs.mxnet.mlkube.io too, as the overlay `legacy` does on a "
+            "cluster; plain `kubectl get mxjobs` then means mxjobs.fioravanzo.org.",
+        ),
+    ] = False,
+    restart_backoff: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=600.0,
+            help="Seconds before the first restart of a job; doubles with each further one.",
+        ),
+    ] = 10.0,
+    announce: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Start the cluster: in the foreground until Ctrl-C, or with --detach in the background.
+
+    If the cluster is already running, it is left as it is: an error in the foreground, a success with --detach.
+    """
+    with extra_needed("local"):
+        from mxnet_operator.cli.daemons import local_cluster  # noqa: PLC0415
+        from mxnet_operator.local.cluster import ClusterOptions  # noqa: PLC0415
+        from mxnet_operator.plan import Policy  # noqa: PLC0415
+
+    options = ClusterOptions(cpus, gpus, control_plane.value, legacy, gpu_share, tuple(map(_resource, resource or ())))
+    policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
+    if announce is not None:
+        local_cluster.in_background(options, policy, announce)
+    elif detach:
+        local_cluster.detach(options, policy)
+    else:
+        local_cluster.in_foreground(options, policy)
+
+
+def _resource(text: str) -> tuple[str, int]:
+    name, equals, count = text.rpartition("=")
+    if not (equals and _EXTENDED_RESOURCE.fullmatch(name) and len(count) < 10 and count.isdecimal()):
+        raise CommandError(
+            f"--resource {text}: expected NAME=COUNT with a name such as amd.com/gpu and a whole number",
+            hint="set CPUs with --cpus; memory is that of this machine" if name in {"cpu", "memory", "pods"} else "",
+            code=Exit.USAGE,
+        )
+    if name.rpartition("/")[0].endswith("kubernetes.io"):
+        raise CommandError(f"--resource {text}: names under kubernetes.io are reserved for Kubernetes", code=Exit.USAGE)
+    return name, int(count)
+
+
+@app.command()
+def down() -> None:
+    """Stop the cluster, and wait until every process that it started has ended. Its jobs are lost."""
+    with extra_needed("local"):
+        from mxnet_operator.local import daemon  # noqa: PLC0415
+
+    with message_console().status("stopping the local cluster"):
+        pid = daemon.stop(_files())
+    say("the local cluster is not running" if pid is None else f"the local cluster has stopped (pid {pid})")
+
+
+@app.command()
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show whether the cluster is running, its address, capacity, jobs and usage. Exits with 3 if it is not running."""
+    with extra_needed("local"):
+        from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
+        from mxnet_operator.local.state import running_state  # noqa: PLC0415
+
+    files = _files()
+    state = running_state(files)
+    if state is None:
+        idle = local_status.not_running(files)
+        if as_json:
+            write_line(json.dumps(idle))
+        else:
+            for line in local_status.not_running_lines(idle, START):
+                say(line)
+        sys.exit(NOT_RUNNING)
+    found = local_status.collect(files, state)
+    if as_json:
+        write_line(json.dumps(found))
+        return
+    console = data_console()
+    for label, value in local_status.rows(found):
+        console.print(Text(f"{label:<11}", style="bold"), end="")
+        console.print(value)
+
+
+@app.command("kubeconfig")
+def kubeconfig_path() -> None:
+    """Print the path of the cluster's kubeconfig, for: export KUBECONFIG=$(mxjob local kubeconfig)."""
+    with extra_needed("local"):
+        from mxnet_operator.local.state import running_state  # noqa: PLC0415
+
+    files = _files()
+    if running_state(files) is None:
+        raise CommandError("the local cluster is not running", hint=f"start it with: {START}")
+    write_line(str(files.kubeconfig))
+
+
+def _files() -> "ClusterFiles":
+    from mxnet_operator.local.home import cluster_files, mxjob_home  # noqa: PLC0415
+
+    return cluster_files(mxjob_home())

@@ -1,0 +1,129 @@
+"""`mxjob logs`: the logs of a job's replicas."""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.output.terminal import say, write_log
+from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.client.follow_logs import LogFollower, has_started, log_lines, waiting_for
+from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, main_replica, pod_name, pods_of, replicas
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+ALL = "all"
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob logs digits
+
+  mxjob logs -f digits --replica server-1
+
+  mxjob logs digits --replica all --tail 20
+"""
+
+
+@asks_server
+async def logs(
+    target: Target,
+    *,
+    name: JobNameArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the job ends.")] = False,
+    replica: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE-INDEX|all",
+            help="Replica whose log is shown; default: worker-0, or tuner-0.",
+            show_default=False,
+        ),
+    ] = None,
+    tail: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Show only the last N lines.", show_default=False)
+    ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw", help="Pass the log's control characters to the terminal: colours, but anything else too."
+        ),
+    ] = False,
+) -> Exit:
+    """Show the log of one replica of a job, or with --replica all those of every replica, each line with its replica.
+
+    A pipe or a file gets the log byte for byte. On a terminal control characters are escaped, ESC as ^[.
+    """
+    async with connect(target) as client:
+        job = await get_job(client, target.namespace or client.namespace, name)
+        chosen = replicas(job) if replica == ALL else [_checked(job, replica)]
+        writers = {each: _Writer(f"[{each}] " if len(chosen) > 1 else "", raw=raw) for each in chosen}
+        if follow:
+            await _follow(client, job, writers, tail)
+        else:
+            for each, write in writers.items():
+                await _print(client, job, each, tail, write)
+        return Exit.OK
+
+
+def _checked(job: dict[str, Any], replica: str | None) -> str:
+    if replica is None:
+        return main_replica(job)
+    if replica.lower() not in replicas(job):
+        raise CommandError(
+            f"job {job['metadata']['name']} has no replica {replica}",
+            hint=f"it has {', '.join(replicas(job))}; or {ALL}",
+            code=Exit.USAGE,
+        )
+    return replica.lower()
+
+
+async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int | None, write: "_Writer") -> None:
+    namespace, pod_of_replica = job["metadata"]["namespace"], pod_name(job["metadata"]["name"], replica)
+    pod = await client.find(PODS.path(namespace, pod_of_replica))
+    if pod is None or not pods_of(job, [pod]):  # a job of another kind may have the name
+        state = job_state(job) or "new"
+        say(f"{replica}: no pod (job {state}); {terminal_message(job)}".rstrip("; "))
+        return
+    if not has_started(pod):
+        say(f"{replica}: no log yet; {waiting_for(pod)}".rstrip("; "))
+        return
+    async for line in log_lines(client, namespace, pod_of_replica, tail=tail):
+        write(line)
+
+
+async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Writer"], tail: int | None) -> None:
+    """Show the logs until the job is finished or deleted, or one of them can't be shown any more."""
+    followers = [LogFollower(client, job, replica, write, tail=tail) for replica, write in writers.items()]
+    ended = asyncio.create_task(_until_ended(client, job))
+    await asyncio.wait({ended, *(follower.start() for follower in followers)}, return_when=asyncio.FIRST_COMPLETED)
+    if ended.done():
+        await ended
+    ended.cancel()
+    await asyncio.gather(*(follower.finish() for follower in followers))
+
+
+async def _until_ended(client: "Client", job: dict[str, Any]) -> None:
+    with contextlib.suppress(DeletedError):
+        async with contextlib.aclosing(job_versions(client, job)) as changes:
+            async for current in changes:
+                if job_state(current) in TERMINAL:
+                    return
+
+
+class _Writer:
+    """Writer of one log; with a `prefix`, for mixed logs, it writes whole lines."""
+
+    def __init__(self, prefix: str, *, raw: bool) -> None:
+        self._prefix = prefix
+        self._raw = raw
+
+    def __call__(self, piece: str) -> None:
+        if self._prefix and not piece.endswith("\n"):
+            piece += "\n"
+        write_log(piece, self._prefix, raw=self._raw)

@@ -1,0 +1,285 @@
+"""`mxjob run`: its options, and the job that they and the manifest describe."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from mxnet_operator.api import names
+from mxnet_operator.api.manifest_text import dump
+from mxnet_operator.api.validation import template_errors, unknown_fields, validate
+from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
+from mxnet_operator.cli.manifests import read_documents
+from mxnet_operator.cli.output.terminal import data_console, go_on_unread
+from mxnet_operator.cli.output.times import duration
+from mxnet_operator.cli.running.create_job import check_adoptable
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt
+from mxnet_operator.cli.running.run_job import Options, run_job
+from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.server.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
+from mxnet_operator.cli.verbs.job_options import (
+    BackoffLimitOption,
+    CommandArgument,
+    ConfigMapOption,
+    EnvOption,
+    GpuResourceOption,
+    GpusOption,
+    ImageOption,
+    JobOptions,
+    NameOption,
+    NodeSelectorOption,
+    PullSecretOption,
+    QueueOption,
+    SecretOption,
+    ServersOption,
+    ServiceAccountOption,
+    VolumeOption,
+    WorkersOption,
+)
+from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
+from mxnet_operator.client.jobs import in_v1_words, replicas
+from mxnet_operator.job import DescriptionError, to_manifest
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob run -f examples/digits/mxjob.yaml --report report.html
+
+  mxjob run --image mxjob/digits:1.0 --workers 2 -- python train.py --kv-store dist_sync
+
+  mxjob run -f job.yaml --replica server-1 --on-interrupt keep
+
+  generate-job | mxjob run -f - --no-logs --timeout 2h
+
+  mxjob run -f job.yaml --adopt example.com/run --on-interrupt keep --output-dir out
+
+[bold]Exit codes[/]  0 Succeeded · 1 Failed or deleted · 2 not valid · 3 API server unreachable, or rejects it ·
+124 --timeout passed · 130 Ctrl-C · 143 SIGTERM
+
+[bold]With --adopt[/]  1 Failed · 3 API server rejects it, or the job is another run's · 4 deleted by somebody ·
+75 API server unreachable: the same command finds the job again, as after 130 and 143 if the job was kept
+"""
+
+
+def run(
+    *,
+    command: CommandArgument = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="Manifest file; - reads stdin. Required unless --image is given.",
+            show_default=False,
+        ),
+    ] = None,
+    name: NameOption = None,
+    image: ImageOption = None,
+    workers: WorkersOption = None,
+    servers: ServersOption = None,
+    gpus_per_worker: GpusOption = None,
+    gpu_resource: GpuResourceOption = None,
+    env: EnvOption = None,
+    secrets: SecretOption = None,
+    config_maps: ConfigMapOption = None,
+    volumes: VolumeOption = None,
+    node_selector: NodeSelectorOption = None,
+    image_pull_secrets: PullSecretOption = None,
+    service_account_name: ServiceAccountOption = None,
+    queue_name: QueueOption = None,
+    backoff_limit: BackoffLimitOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the manifest on stdout and create nothing.")
+    ] = False,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    on_interrupt: Annotated[
+        OnInterrupt | None,
+        typer.Option(help="What Ctrl-C, SIGTERM and --timeout do with the job; default: delete.", show_default=False),
+    ] = None,
+    logs: Annotated[bool, typer.Option(help="Show the log of a replica on stdout.")] = True,
+    replica: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE-INDEX", help="Replica whose log is shown; default: worker-0, or tuner-0.", show_default=False
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write an HTML report when the job has ended.", show_default=False),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
+    ] = None,
+    adopt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="If a job of this name exists, follow it, provided that its value of this label (and its owners) are"
+            " the manifest's.",
+            show_default=False,
+        ),
+    ] = None,
+    output_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for the files job, state, message and result, written however the job ends.",
+            show_default=False,
+        ),
+    ] = None,
+    message_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for the message too, 4 kB at most; in a pod: /dev/termination-log.",
+            show_default=False,
+        ),
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Run as a step of this Argo Workflow: SIGTERM deletes the job only if the workflow is being stopped,"
+            " terminated or deleted, or the step's deadline has passed.",
+            show_default=False,
+        ),
+    ] = None,
+    patience: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long to wait while the API server can't be reached.")
+    ] = "1m",
+    allow_unknown_fields: AllowUnknownOption = False,
+) -> None:
+    """Create a job, follow it until it ends, and exit with 0 only if it Succeeded.
+
+    The job is described by a manifest, or by --image and the command after `--`; options are merged over a manifest.
+
+    The log of worker-0 goes to stdout, everything else to stderr. Ctrl-C deletes the job and waits until it is gone; a
+    second Ctrl-C exits at once. With --adopt, a command that was killed and is started again finds its job. A closed
+    pipe, as by head, ends the output, not the job.
+    """
+    if workflow is not None and on_interrupt is not None:
+        raise CommandError(
+            "--workflow and --on-interrupt can't be combined: each says what an interruption does with the job",
+            code=Exit.USAGE,
+        )
+    described = JobOptions(
+        command=command,
+        name=name,
+        image=image,
+        workers=workers,
+        servers=servers,
+        gpus_per_worker=gpus_per_worker,
+        gpu_resource=gpu_resource,
+        env=env,
+        secrets=secrets,
+        config_maps=config_maps,
+        volumes=volumes,
+        node_selector=node_selector,
+        image_pull_secrets=image_pull_secrets,
+        service_account_name=service_account_name,
+        queue_name=queue_name,
+        backoff_limit=backoff_limit,
+    )
+    if dry_run:
+        data_console().print(Text(dump(_job(file, described, allow_unknown=allow_unknown_fields))), end="")
+        return
+    go_on_unread()  # a job is more than its log
+    record = Record(folder=output_dir, message_file=message_file)
+    record.begin()
+    try:
+        job = _job(file, described, allow_unknown=allow_unknown_fields)
+        record.name = job["metadata"].get("name") or ""
+        options = Options(
+            on_interrupt=on_interrupt or OnInterrupt.DELETE,
+            workflow=workflow,
+            adopt=adopt,
+            logs=logs,
+            replica=replica,
+            report=report,
+            timeout=None if timeout is None else duration(timeout),
+            patience=duration(patience),
+        )
+        _check(job, options)
+        code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
+    except CommandError as error:
+        record.message = error.message
+        try:
+            record.write(error.code)
+        except CommandError as unwritten:
+            show_error(unwritten)
+        raise
+    record.write(Exit.FAILED if adopt is None else Exit.TRY_AGAIN)
+    leave(code)
+
+
+def _check(job: dict[str, Any], options: Options) -> None:
+    """Reject options that don't fit the job or this machine, before anything is created."""
+    if options.adopt is not None:
+        check_adoptable(job, options.adopt)
+    there = replicas(in_v1_words(job))
+    if options.replica is not None and options.replica.lower() not in there:
+        raise CommandError(
+            f"the job has no replica {options.replica}", hint=f"it has {', '.join(there)}", code=Exit.USAGE
+        )
+    if options.report is not None:
+        from mxnet_operator.cli.running.run_report import check_report  # noqa: PLC0415 - draws, which takes a while to import
+
+        check_report(options.report)
+
+
+def _job(file: str | None, described: JobOptions, *, allow_unknown: bool) -> dict[str, Any]:
+    """Read the manifest and merge the options that describe the job over it.
+
+    Raises:
+        CommandError: there is neither, or the result isn't valid.
+    """
+    given = None if file is None else _read_job(file, allow_unknown=allow_unknown)
+    description = described.description()
+    if description is None:
+        if given is None:
+            raise CommandError(
+                "no job given",
+                hint="give a manifest: -f FILE; or an image and a command: --image IMAGE -- COMMAND...",
+                code=Exit.USAGE,
+            )
+        return given
+    if given is not None and given.get("apiVersion") != names.API_VERSION:
+        raise CommandError(
+            f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
+            f" {given.get('apiVersion')}",
+            hint=f"convert it first: mxjob convert -f {file}",
+            code=Exit.USAGE,
+        )
+    try:
+        job = to_manifest(description, given)
+    except DescriptionError as error:
+        raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
+    if not job["metadata"].get("name"):
+        job["metadata"].setdefault("generateName", "train-")
+    problems = validate(job) or template_errors(job)
+    if not allow_unknown:
+        problems = [*problems, *unknown_fields(job)]
+    if problems:
+        raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
+    return job
+
+
+def _read_job(file: str, *, allow_unknown: bool) -> dict[str, Any]:
+    documents = read_documents(file)
+    if len(documents) > 1:
+        raise CommandError(
+            f"{documents[0].source}: expected one MXJob, found {len(documents)} documents",
+            hint="create several with kubectl apply -f; follow one with: mxjob logs -f NAME",
+            code=Exit.USAGE,
+        )
+    found = mistakes(documents[0], allow_unknown=allow_unknown)
+    if found:
+        raise CommandError("\n".join(found), code=Exit.USAGE)
+    job: dict[str, Any] = documents[0].content
+    return job

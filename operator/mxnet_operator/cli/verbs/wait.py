@@ -1,0 +1,100 @@
+"""`mxjob wait`: wait until a job is Running, has Succeeded or has finished."""
+
+import asyncio
+import contextlib
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mxnet_operator.api.conditions import RUNNING, SUCCEEDED, TERMINAL, job_state, terminal_message
+from mxnet_operator.cli.command import asks_server
+from mxnet_operator.cli.errors import Exit
+from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
+from mxnet_operator.cli.output.terminal import say
+from mxnet_operator.cli.output.times import duration
+from mxnet_operator.cli.running.follow_replicas import replicas_shown
+from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
+from mxnet_operator.cli.server.job_kinds import get_job
+from mxnet_operator.client.jobs import DeletedError, job_versions
+
+if TYPE_CHECKING:
+    from mxnet_operator.kube.client import Client
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  mxjob wait digits
+
+  mxjob wait digits --for Running --timeout 5m
+
+[bold]Exit codes[/]  0 the job reached that state · 1 it no longer can: Failed or deleted · 3 API server unreachable, or
+rejects it · 124 --timeout passed · 130 Ctrl-C
+"""
+
+
+class Awaited(StrEnum):
+    """Values of `--for`."""
+
+    SUCCEEDED = "Succeeded"
+    RUNNING = "Running"
+    FINISHED = "finished"
+
+
+@asks_server
+async def wait(
+    target: Target,
+    *,
+    name: JobNameArgument,
+    awaited: Annotated[
+        Awaited,
+        typer.Option(
+            "--for",
+            metavar="Succeeded|Running|finished",
+            help="State to wait for; Running: has started; finished: Succeeded or Failed.",
+            case_sensitive=False,
+        ),
+    ] = Awaited.SUCCEEDED,
+    timeout: Annotated[  # noqa: ASYNC109 - the command's option
+        str | None,
+        typer.Option(metavar="DURATION", help="Give up after e.g. 90s, 10m or 2h.", show_default=False),
+    ] = None,
+) -> Exit:
+    """Wait until a job has Succeeded, is Running or has finished, with its progress on stderr."""
+    seconds = None if timeout is None else duration(timeout)
+    async with connect(target) as client:
+        namespace = target.namespace or client.namespace
+        job = await get_job(client, namespace, name)
+        try:
+            with progress(show_log=False) as shown:
+                async with asyncio.timeout(seconds), replicas_shown(client, job, shown):
+                    job = await _until(client, job, awaited, shown)
+        except TimeoutError:
+            say(f"job {name}: not {awaited} after {elapsed_text(seconds or 0)}")
+            return Exit.TIMEOUT
+        except DeletedError:
+            say(f"job {name} was deleted before it was {awaited}")
+            return Exit.FAILED
+    state = job_state(job)
+    if message := terminal_message(job):
+        say(message, style="green" if state == SUCCEEDED else "red")
+    return outcome(state, awaited) or Exit.OK
+
+
+async def _until(client: "Client", job: dict[str, Any], awaited: Awaited, shown: Progress) -> dict[str, Any]:
+    """Wait until the outcome is clear; returns the job."""
+    async with contextlib.aclosing(job_versions(client, job)) as changes:
+        async for current in changes:
+            shown.job(current)
+            if outcome(job_state(current), awaited) is not None:
+                return current
+    raise DeletedError(job["metadata"]["name"])
+
+
+def outcome(state: str, awaited: Awaited) -> Exit | None:
+    """Return the exit code for a job state, None while undecided; a job that has Succeeded counts as Running before."""
+    if state == SUCCEEDED or (state == RUNNING and awaited is Awaited.RUNNING):
+        return Exit.OK
+    if state in TERMINAL:
+        return Exit.OK if awaited is Awaited.FINISHED else Exit.FAILED
+    return None
