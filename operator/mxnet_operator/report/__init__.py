@@ -1,4 +1,4 @@
-"""A finished job as one HTML file that needs nothing else: its training or tuning, time line, replicas."""
+"""HTML report on a finished job: training or tuning, time line and replicas in one self-contained file."""
 
 from mxnet_operator.report.drawing import MissingMatplotlibError, require_matplotlib
 from mxnet_operator.report.page import html

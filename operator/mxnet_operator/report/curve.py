@@ -1,4 +1,4 @@
-"""The training as a picture: accuracy over epochs, and below it how fast they went."""
+"""Training curve: accuracy over epochs, and below it samples per second."""
 
 import math
 from typing import Any, Final
@@ -20,17 +20,17 @@ _LOW: Final = 1.9
 
 
 def has_curve(run: Run) -> bool:
-    """Whether the script or its log reported what a curve is drawn from."""
+    """Whether the script or its log reported figures for a curve."""
     return _has_accuracy(run) or bool(run.history(_SPEED))
 
 
 def divergence(run: Run) -> int | None:
-    """The first number of epochs after which a figure of the curve was no finite number; None where all are."""
+    """Return the first epoch after which a figure of the curve was not a finite number; None where all are."""
     return min((epoch for name in (_VALIDATION, _TRAIN) for epoch in run.diverged(name)), default=None)
 
 
 def description(run: Run, threshold: float | None) -> str:
-    """The picture in words, for those who can't see it."""
+    """Describe the picture in words, as alternative text."""
     sentences = []
     for name, words in ((_VALIDATION, "Validation"), (_TRAIN, "Training")):
         if points := run.history(name):
@@ -51,7 +51,7 @@ def description(run: Run, threshold: float | None) -> str:
 
 
 def svg(run: Run, threshold: float | None) -> bytes:
-    """The curves as an SVG document.
+    """Draw the curves as an SVG document.
 
     Raises:
         MissingMatplotlibError: matplotlib is not installed.
@@ -75,7 +75,7 @@ def _has_accuracy(run: Run) -> bool:
 
 
 def _epochs(epochs: tuple[int, ...]) -> str:
-    """`epoch 4`, `epochs 4 to 7`: from the first to the last."""
+    """Format epochs from the first to the last: `epoch 4`, `epochs 4 to 7`."""
     return f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
 
 
@@ -95,7 +95,7 @@ def _draw_accuracy(axes: Any, run: Run, threshold: float | None) -> None:
 
 
 def _with_gaps(run: Run, name: str) -> Points:
-    """The figure's points; matplotlib breaks the line where one is NaN."""
+    """Return a figure's points, NaN where it diverged: matplotlib breaks the line there."""
     return tuple(sorted([*run.history(name), *((epoch, math.nan) for epoch in run.diverged(name))]))
 
 

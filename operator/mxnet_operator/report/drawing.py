@@ -1,24 +1,26 @@
-"""How the report's pictures are drawn: one style of matplotlib for all of them, as SVG that changes only with them."""
+"""Drawing of the report's pictures with matplotlib: one style, reproducible SVG."""
 
 import io
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from mxnet_operator.api.installation import install_command
+
 INK: Final = "#1c2733"
 GREY: Final = "#5b6770"
 _WIDTH: Final = 8.6
-"""Inches, of which an SVG has 72 points each."""
+"""Width in inches; an SVG has 72 points per inch."""
 
 
 class MissingMatplotlibError(ImportError):
     """matplotlib, which draws the curves, is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("A report's curve is drawn by matplotlib: pip install 'mxnet-operator[report]'")
+        super().__init__(f"A report's curve is drawn by matplotlib: {install_command('report')}")
 
 
 def require_matplotlib() -> None:
-    """Make sure that pictures can be drawn.
+    """Check that matplotlib can be imported.
 
     Raises:
         MissingMatplotlibError: matplotlib is not installed, or can't be imported.
@@ -30,7 +32,7 @@ def require_matplotlib() -> None:
 
 
 def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None]) -> bytes:
-    """An SVG document of panels one below the other, `heights` inches high, with a common horizontal axis.
+    """Draw an SVG document of panels one below the other, `heights` inches high, with a common horizontal axis.
 
     Args:
         salt: What the identifiers in the document are made from: the same for the same picture.

@@ -1,4 +1,4 @@
-"""The report's page: puts the facts, the pictures and the table into one HTML file."""
+"""HTML page of the report: facts, pictures and table in one file."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from mxnet_operator.report.run import Replica, Run, Tuning
 
 
 def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str:
-    """The report on one finished job.
+    """Build the report on one finished job.
 
     Args:
         job: The run, or a mapping of its fields such as `MXNetJobOperator` returns.

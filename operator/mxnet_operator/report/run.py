@@ -1,4 +1,4 @@
-"""What a report is about: a job, its replicas, and the history of its training or tuning."""
+"""Data of a report: a job, its replicas, and the history of its training or tuning."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ Outcome = Literal["succeeded", "failed", "stopped", "unfinished"]
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):
-    """One pod of the job; a time is None where that has not happened."""
+    """One pod of the job; a time is None until it is reached."""
 
     pod: str
     type: str
@@ -22,16 +22,16 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: datetime | None = None
     exit_code: int | None = None
     stopped: bool = False
-    """It was ended once its job was over: a tuning's tracker and servers, or what a failure left of a gang."""
+    """Whether it was stopped because its job had ended: a tuning's tracker and servers, the rest of a failed gang."""
 
     @property
     def label(self) -> str:
-        """Its short name, such as `worker-0`."""
+        """Short name, such as `worker-0`."""
         return f"{self.type.lower()}-{self.index}"
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended, if it has."""
+        """Outcome of the replica."""
         if self.exit_code is None:
             return "unfinished"
         if self.exit_code and self.stopped:
@@ -40,14 +40,14 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran, from its container's start to its end."""
+        """Seconds from its container's start to its end; None while unknown."""
         if self.started_at is None or self.finished_at is None:
             return None
         return (self.finished_at - self.started_at).total_seconds()
 
 
 class Tuning(msgspec.Struct, frozen=True):
-    """What a tuner reported: milliseconds per run before and after, and of each trial.
+    """Result of a tuning: milliseconds per run before and after, and of each trial.
 
     `trials_on` has for each trial the position of the server in `servers`, which counts the trials of each.
     """
@@ -58,11 +58,11 @@ class Tuning(msgspec.Struct, frozen=True):
     servers: dict[str, int] = {}
     trials_on: tuple[int, ...] = ()
     error: float | None = None
-    """The largest error of the tuned program's result, relative to the right one."""
+    """Largest relative error of the tuned program's result."""
 
     @property
     def gain(self) -> float:
-        """How many times as fast it has become."""
+        """Speed-up: the untuned time divided by the tuned one."""
         return self.untuned_ms / self.tuned_ms
 
 
@@ -85,21 +85,21 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     replicas: tuple[Replica, ...] = ()
     result: Any = None
     from_log: Collection[str] = ()
-    """The figures of the result that a log told: None is an epoch that it says nothing of, and NaN is NaN."""
+    """Figures of the result that come from the log: there, None is an epoch without a figure, and NaN is NaN."""
 
     @classmethod
     def of(cls, job: "Run | Mapping[str, Any]") -> "Run":
-        """The run that a mapping describes; raises msgspec.ValidationError where it is none."""
+        """Convert a mapping to a Run; raises msgspec.ValidationError if it is not one."""
         return job if isinstance(job, Run) else msgspec.convert(job, cls)
 
     @property
     def accuracy(self) -> float | None:
-        """The final accuracy that the script reported, a share from 0 to 1."""
+        """Final accuracy that the script reported, from 0 to 1."""
         return _number(self._result.get("accuracy"))
 
     @property
     def tuning(self) -> Tuning | None:
-        """The tuning that the script reported, if it was one."""
+        """Tuning that the script reported, if it was one."""
         try:
             return msgspec.convert(self.result, Tuning)
         except msgspec.ValidationError:
@@ -107,19 +107,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def epochs(self) -> int | None:
-        """How many epochs the script reported."""
+        """Number of epochs that the script reported."""
         epochs = self._result.get("epochs")
         return epochs if isinstance(epochs, int) else None
 
     def history(self, name: str) -> tuple[tuple[int, float], ...]:
-        """A figure's course as (epochs trained, value); empty where the script did not report it.
+        """Return a figure's history as (epochs trained, value); empty where the script did not report it.
 
         A script may thin a long history: with `every: n` it kept each n-th value, counted back from the last.
         """
         return tuple((epoch, value) for epoch, value in self._course(name) if math.isfinite(value))
 
     def diverged(self, name: str) -> tuple[int, ...]:
-        """The epochs trained after which a figure was no finite number: NaN, or the null that JSON has for it."""
+        """List the epochs after which a figure was not a finite number: NaN, or null in JSON."""
         return tuple(epoch for epoch, value in self._course(name) if not math.isfinite(value))
 
     def _course(self, name: str) -> list[tuple[int, float]]:

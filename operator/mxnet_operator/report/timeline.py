@@ -1,4 +1,4 @@
-"""The time line of the replicas, as inline SVG: who was created, started and finished when, and how it ended."""
+"""Time line of the replicas as inline SVG: when each was created, started and finished, and its outcome."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ Scale = Callable[[datetime], float]
 
 
 def svg(run: Run) -> str:
-    """The time line as an SVG element; empty where no replica has a time."""
+    """Draw the time line as an SVG element; empty where no replica has a time."""
     span = _span(run)
     if span is None:
         return ""
@@ -55,19 +55,19 @@ def svg(run: Run) -> str:
 
 
 def description(run: Run) -> str:
-    """The time line in words, for those who can't see it."""
+    """Describe the time line in words, as alternative text."""
     return "Time line of the replicas. " + " ".join(f"{replica.label} {_words(replica)}." for replica in run.replicas)
 
 
 def outcome(replica: Replica) -> str:
-    """How a replica ended, in two words."""
+    """Format a replica's outcome in two words."""
     if replica.exit_code is None:
         return "not finished" if replica.started_at else "not started"
     return "stopped" if replica.outcome == "stopped" else f"exit code {replica.exit_code}"
 
 
 def colour(replica: Replica) -> str:
-    """The colour of a replica's type."""
+    """Return the colour of a replica's type."""
     return COLOURS.get(replica.type.lower(), _OTHER)
 
 

@@ -1,4 +1,4 @@
-"""A tuning as a picture: the time of each trial, the best so far, and what it was before."""
+"""Tuning picture: the time of each trial, the best so far, and the untuned time."""
 
 from itertools import accumulate
 from typing import Any, Final
@@ -14,7 +14,7 @@ _HEIGHT: Final = 3.9
 
 
 def description(tuning: Tuning) -> str:
-    """The picture in words, for those who can't see it."""
+    """Describe the picture in words, as alternative text."""
     error = "" if tuning.error is None else f" The result differs from numpy's by at most {tuning.error:.1g} of it."
     return (
         f"One run takes {milliseconds(tuning.untuned_ms)} before and {milliseconds(tuning.tuned_ms)} after the tuning: "
@@ -23,17 +23,17 @@ def description(tuning: Tuning) -> str:
 
 
 def shares(tuning: Tuning) -> str:
-    """Who measured how many trials: `8 on tunerserver-0, 8 on tunerserver-1`."""
+    """Format the number of trials per server: `8 on tunerserver-0, 8 on tunerserver-1`."""
     return ", ".join(f"{count} on {server}" for server, count in tuning.servers.items())
 
 
 def milliseconds(value: float) -> str:
-    """`1.33 ms`, `0.126 ms`."""
+    """Format milliseconds: `1.33 ms`, `0.126 ms`."""
     return f"{value:.3g} ms"
 
 
 def svg(run: Run, tuning: Tuning) -> bytes:
-    """The trials as an SVG document.
+    """Draw the trials as an SVG document.
 
     Raises:
         MissingMatplotlibError: matplotlib is not installed.
