@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
-from mxnet_provider import api_errors
+from mxnet_provider.hooks import api_errors
 
 if TYPE_CHECKING:
     from kubernetes.client.exceptions import ApiException
@@ -42,8 +42,12 @@ class MXNetPermissionError(AirflowFailException):
     """The account that Airflow uses may not do what is needed; the message names the missing right."""
 
 
+class MXNetSweepError(AirflowFailException):
+    """No trial of a sweep reported the number that they are compared by; another try would only look again."""
+
+
 def failure(answer: "ApiException", title: str) -> Exception:
-    """What a task fails with in the server's words: for good if the server would refuse another try, too."""
+    """Make the error of a task in the server's words: for good if the server would reject another try, too."""
     said = f"The API server refused {title}: {api_errors.message(answer)}"
     if answer.status == 403 and not api_errors.is_quota(answer):
         return MXNetPermissionError(said)

@@ -21,7 +21,9 @@ def get_provider_info() -> dict[str, Any]:
                 "tags": ["software"],
             }
         ],
-        "operators": _modules("operators.mxnet_job", "operators.mxnet_tune", "operators.mxnet_job_delete"),
+        "operators": _modules(
+            "operators.mxnet_job", "operators.mxnet_tune", "operators.mxnet_sweep", "operators.mxnet_job_delete"
+        ),
         "sensors": _modules("sensors.mxnet_job"),
         "hooks": _modules("hooks.mxnet_job", "hooks.mxnet_job_async"),
         "triggers": _modules("triggers.mxnet_job", "triggers.mxnet_job_state"),

@@ -1,16 +1,24 @@
-"""What an operator is told besides the job itself, checked when the DAG is parsed and not when the job has run."""
+"""The options of an operator besides the job itself, checked when the DAG is parsed and not when the job has run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final, Literal
 
-from mxnet_provider import kill
+from mxnet_operator.api import names
+from mxnet_operator.api.conditions import CREATED, FAILED, RESTARTING, RUNNING, SUCCEEDED, SUSPENDED
+from mxnet_operator.job.checks import unknown_names
+from mxnet_provider.job import kill
 
 DEFAULT_CONNECTION: Final = "kubernetes_default"
 """Airflow's own name for it; its hook can't be imported without the whole Kubernetes client."""
 
 DEFAULT_LEASE: Final = 3600.0
 """Seconds. Longer than Airflow or the cluster is away for ordinary maintenance, and than `api_outage_tolerance`."""
+
+STATES: Final = (CREATED, RUNNING, RESTARTING, SUSPENDED, SUCCEEDED, FAILED)
+"""What a job's `status.state` may be."""
 
 FinishAction = Literal["keep", "delete", "delete_succeeded"]
 Propagation = Literal["Foreground", "Background"]
@@ -44,12 +52,14 @@ class LogOptions:
     def __post_init__(self) -> None:
         wanted = self.log_replicas
         _require("log_replicas", wanted, not isinstance(wanted, str), "a list, such as ['worker-0']")
+        for replica in wanted:
+            _require_replica(replica)
         _require("log_tail_on_failure", self.log_tail_on_failure, self.log_tail_on_failure >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndOptions:
-    """What becomes of a job when it, or its task, has ended."""
+    """What is done with a job when it, or its task, has ended."""
 
     on_finish_action: FinishAction = "keep"
     on_kill_action: kill.Action = "delete"
@@ -64,6 +74,44 @@ class EndOptions:
         _require("lease", self.lease, self.lease is None or self.lease >= 1, "None, or a number of seconds from 1 on")
         grace = self.termination_grace_period
         _require("termination_grace_period", grace, grace is None or grace >= 0, "0 or more, or None")
+
+
+def in_seconds(name: str, value: Any) -> Any:
+    """Return the seconds of a number or of a timedelta; None stays None.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(name, value, value is None or is_number, "a number of seconds, or a timedelta")
+    return value
+
+
+def whole_seconds(name: str, value: Any) -> Any:
+    """As `in_seconds`, rounded up."""
+    seconds = in_seconds(name, value)
+    return None if seconds is None else math.ceil(seconds)
+
+
+def require_states(name: str, states: Any) -> None:
+    """Reject what no job is ever in: who waits for it waits for ever.
+
+    Raises:
+        ValueError: it is no list of states; with the one that was probably meant.
+    """
+    _require(name, states, not isinstance(states, str), f"a list, such as ['{STATES[-2]}']")
+    for problem in unknown_names(states, STATES, name):
+        raise ValueError(problem.message)
+
+
+def _require_replica(replica: Any) -> None:
+    """Split a replica into a type and an index, in whatever case."""
+    index = str(replica).rpartition("-")[2]
+    known = [f"{each.lower()}-{index if index.isdecimal() else 0}" for each in names.REPLICA_TYPES]
+    for problem in unknown_names([str(replica).lower()], known, "log_replicas"):
+        raise ValueError(problem.message)
 
 
 def _require_one_of(name: str, value: Any, choices: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ class Outage:
         self._last_answer = self._clock()
 
     def answered(self) -> None:
-        """The server is there: what comes next is another outage."""
+        """Note that the server is there: what comes next is another outage."""
         self.failures = 0
         self._last_answer = self._clock()
 

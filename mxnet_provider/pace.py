@@ -13,11 +13,11 @@ _SOON: Final = 4.0
 
 
 def until_next_look(job: Mapping[str, Any] | None, poll_interval: float) -> float:
-    """Seconds until the next look: sooner than `poll_interval` where a user may wonder what the job waits for.
+    """Seconds until the next poll: sooner than `poll_interval` where a user may wonder what the job waits for.
 
     Args:
         job: The job as it was just read; None where there is none.
-        poll_interval: Seconds between two looks at a job that just runs, give or take a fifth.
+        poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
     """
     calm = job is None or (job_state(job) == RUNNING and not waiting_reasons(job))
     return with_jitter(poll_interval if calm else min(poll_interval, _SOON))

@@ -9,9 +9,10 @@ from uuid import UUID
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
-from mxnet_provider import api_errors, cleanup, holder, identity, kill
-from mxnet_provider.cleanup import UNKNOWN, Fate
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.hooks import api_errors
+from mxnet_provider.job import abandoned, holder, identity, kill
+from mxnet_provider.job.abandoned import UNKNOWN, Fate
+from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -34,9 +35,9 @@ def cleanup_jobs(args: Namespace) -> None:
     failed = left = 0
     try:
         with create_session() as session:
-            for job in filter(cleanup.is_unfinished, _jobs(hook, args.namespace)):
-                task, state = _task_of(session, cleanup.try_id_of(job))
-                fate = cleanup.fate(job, state, now, min_age=min_age, include_unknown=args.include_unknown)
+            for job in filter(abandoned.is_unfinished, _jobs(hook, args.namespace)):
+                task, state = _task_of(session, abandoned.try_id_of(job))
+                fate = abandoned.fate(job, state, now, min_age=min_age, include_unknown=args.include_unknown)
                 done = _carry_out(hook, job, fate) if args.delete else fate.what
                 failed += done == "failed"
                 left += done == "delete"
@@ -54,7 +55,7 @@ def cleanup_jobs(args: Namespace) -> None:
 
 
 def _hook(args: Namespace) -> "MXNetJobHook":
-    """A hook whose connection is looked up as Airflow's own commands do: outside a task, the SDK knows no database."""
+    """Make a hook that looks its connection up as Airflow's own commands do: outside a task the SDK has no database."""
     from airflow.models.connection import Connection  # noqa: PLC0415
 
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook  # noqa: PLC0415
@@ -70,7 +71,7 @@ def _hook(args: Namespace) -> "MXNetJobHook":
 
 
 def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, Any]]:
-    """The jobs that tasks created, by pages."""
+    """Yield the jobs that tasks created, by pages."""
     options: dict[str, Any] = {"label_selector": identity.TOKEN_LABEL, "limit": _PAGE}
     api = hook.custom_object_client
     while True:
@@ -107,7 +108,7 @@ def _task_of(session: "Session", try_id: str | None) -> tuple[str, str | None]:
 
 
 def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
-    """What was done: `deleted`, `leave`, or `failed`; a job that anybody takes over meanwhile is left."""
+    """Return what was done: `deleted`, `leave`, or `failed`; a job that anybody takes over meanwhile is left."""
     if fate.what == "leave":
         return fate.what
     ref = JobRef.of(job)

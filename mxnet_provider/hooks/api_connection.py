@@ -11,7 +11,7 @@ import aiohttp
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from mxnet_provider import answers
+from mxnet_provider.hooks import answers
 
 _CONNECT_SECONDS: Final = 10
 _REPLY_SECONDS: Final = 30
@@ -37,7 +37,7 @@ class ApiConnection:
         """Ask, and return the decoded answer.
 
         Raises:
-            ApiException: the server refused, or sends elsewhere.
+            ApiException: the server rejected it, or sends elsewhere.
             InvalidAnswerError: the answer is no JSON.
             aiohttp.ClientError, TimeoutError: it could not be asked, or did not answer within half a minute.
         """
@@ -48,7 +48,7 @@ class ApiConnection:
             return answers.decoded(await response.read())
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """The bytes of an answer as they come; leaving early closes the connection."""
+        """Yield the bytes of an answer as they come; leaving early closes the connection."""
         timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=_REPLY_SECONDS)
         async with self._send("GET", path, params, {"Accept": "*/*"}, timeout=timeout) as response:
             async for chunk in response.content.iter_chunked(_LOG_CHUNK):
@@ -80,7 +80,7 @@ class ApiConnection:
 
 @contextlib.asynccontextmanager
 async def open_connection(configuration: client.Configuration) -> AsyncIterator[ApiConnection]:
-    """A connection, open until the context ends."""
+    """Return a connection, open until the context ends."""
     context = await asyncio.to_thread(_ssl_context, configuration)  # reads certificates
     connector = aiohttp.TCPConnector(ssl=context, limit=4)
     proxy = configuration.proxy or None

@@ -11,10 +11,11 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_provider import answers, kill
+from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.replicas import is_owned
+from mxnet_provider.job import kill
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.replicas import is_owned
 
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -45,8 +46,8 @@ def _with_fresh_credentials(
 class AsyncJobClient(abc.ABC):
     """MXJobs of one cluster, for use as an asynchronous context.
 
-    Calls don't wait out an outage: whoever polls does. They raise `kubernetes.client.ApiException` for what the server
-    refuses, and `aiohttp.ClientError`, ConnectionError or TimeoutError where it can't be reached or answers with
+    Calls don't wait out an outage: the poller does. They raise `kubernetes.client.ApiException` for what the server
+    rejects, and `aiohttp.ClientError`, ConnectionError or TimeoutError where it can't be reached or answers with
     something else.
     """
 
@@ -70,7 +71,7 @@ class AsyncJobClient(abc.ABC):
 
     @_with_fresh_credentials
     async def get_job(self, ref: JobRef) -> dict[str, Any] | None:
-        """The job that has the name, or None; whether it is the one is for its uid to say."""
+        """Return the job that has the name, or None; whether it is the one is for its uid to say."""
         try:
             return answers.object_of(await self._connection.request("GET", ref.path))
         except ApiException as e:
@@ -115,7 +116,7 @@ class AsyncJobClient(abc.ABC):
 
     @_with_fresh_credentials
     async def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
-        """The pods that the job owns."""
+        """Return the pods that the job owns."""
         found = await self._connection.request(
             "GET",
             f"/api/v1/namespaces/{ref.namespace}/pods",
@@ -126,7 +127,7 @@ class AsyncJobClient(abc.ABC):
     async def read_log(
         self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps."""
+        """Read the log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps."""
         params = {"container": names.CONTAINER, "timestamps": "true"}
         if since is not None:
             params["sinceTime"] = since

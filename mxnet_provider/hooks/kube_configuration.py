@@ -21,7 +21,7 @@ def load(
     """Where the cluster is and how to log in. Reads files, and may run a login program: not for an event loop.
 
     Args:
-        extra: The extra of the connection. Of its keys only those of Airflow's own hook are looked at.
+        extra: The extra of the connection. Of its keys only those of Airflow's own hook are read.
         in_cluster: Use the service account of this pod; over the connection's.
         config_file: Path of a kubeconfig; over the connection's.
         cluster_context: A context of the kubeconfig; over the connection's.
@@ -35,7 +35,7 @@ def load(
     path = config_file or _field(extra, "kube_config_path")
     content = _field(extra, "kube_config")
     if sum(1 for chosen in (in_cluster, path, content) if chosen) > 1:
-        from airflow.sdk.exceptions import AirflowException  # noqa: PLC0415 - not where there is no Airflow
+        from airflow.providers.common.compat.sdk import AirflowException  # noqa: PLC0415 - not where there is no Airflow
 
         raise AirflowException(
             "The connection is ambiguous: choose one of in_cluster, kube_config_path (or config_file) and kube_config."
@@ -60,7 +60,7 @@ def load(
 
 
 def _field(extra: Mapping[str, Any], name: str) -> Any:
-    """A field of the connection, under either of the names that Airflow has given it."""
+    """Return a field of the connection, under either of the names that Airflow has given it."""
     return extra.get(name) or extra.get(f"extra__kubernetes__{name}") or None
 
 

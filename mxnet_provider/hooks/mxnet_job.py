@@ -10,20 +10,21 @@ from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_provider import answers, kill
-from mxnet_provider.api_errors import is_transient, reason
 from mxnet_provider.exceptions import MXNetJobUnreachableError
+from mxnet_provider.hooks import answers
+from mxnet_provider.hooks.api_errors import is_transient, reason
 from mxnet_provider.hooks.defined_connection import require_undefined
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job import kill
+from mxnet_provider.job.completion import Verdict, verdict
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.replicas import is_owned
 from mxnet_provider.outage import Outage
 from mxnet_provider.pace import until_next_look, with_jitter
-from mxnet_provider.replicas import is_owned
-from mxnet_provider.verdict import Verdict, verdict
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _LOG_TIMEOUT: Final = (10, 300)
@@ -73,7 +74,7 @@ class MXNetJobHook(KubernetesHook):
     """MXJobs of one cluster, over a connection of type `kubernetes`.
 
     Jobs and pods are the API server's JSON as dicts. Every call rides out two minutes of an unreachable or
-    overloaded API server and a rotated token, and raises `kubernetes.client.ApiException` for what the server refuses.
+    overloaded API server and a rotated token, and raises `kubernetes.client.ApiException` for what the server rejects.
 
     Args:
         args: As for Airflow's KubernetesHook.
@@ -109,7 +110,7 @@ class MXNetJobHook(KubernetesHook):
 
     @_through_short_outages
     def default_namespace(self) -> str:
-        """The connection's namespace, else the one that Airflow's own pod runs in, else `default`."""
+        """Return the connection's namespace, else the one that Airflow's own pod runs in, else `default`."""
         if namespace := self.get_namespace():
             return str(namespace)
         if self.is_in_cluster and _SERVICE_ACCOUNT_NAMESPACE.exists():
@@ -117,7 +118,7 @@ class MXNetJobHook(KubernetesHook):
         return self.DEFAULT_NAMESPACE
 
     def connection_arguments(self) -> dict[str, Any] | None:
-        """The arguments with which `kube_configuration.load` finds the same cluster; None before it was reached.
+        """Return the arguments with which `kube_configuration.load` finds the same cluster; None before it was reached.
 
         Nothing is asked of Airflow for them: this is for one who is being killed.
         """
@@ -133,7 +134,7 @@ class MXNetJobHook(KubernetesHook):
         """Create the job in the namespace that its metadata names, and return it with its uid.
 
         A creation that met a quota in the middle of being counted (409 Conflict) is tried again; one of a name that
-        exists is refused with 409 AlreadyExists.
+        exists is rejected with 409 AlreadyExists.
         """
         ref = JobRef.of(manifest, plural)
         for attempt in range(5):
@@ -150,7 +151,7 @@ class MXNetJobHook(KubernetesHook):
     @_through_short_outages
     @_with_fresh_credentials
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
-        """The job that has the name, or None; whether it is the one is for its uid to say."""
+        """Return the job that has the name, or None; whether it is the one is for its uid to say."""
         with _none_if_missing():
             found = self._jobs.get_namespaced_custom_object(ref.group, ref.version, ref.namespace, ref.plural, ref.name)
             return answers.object_of(found)
@@ -159,7 +160,7 @@ class MXNetJobHook(KubernetesHook):
     @_through_short_outages
     @_with_fresh_credentials
     def list_jobs(self, like: JobRef, selector: str) -> list[dict[str, Any]]:
-        """The jobs of a reference's kind and namespace that a label selector finds."""
+        """Return the jobs of a reference's kind and namespace that a label selector finds."""
         found = self._jobs.list_namespaced_custom_object(
             like.group, like.version, like.namespace, like.plural, label_selector=selector
         )
@@ -197,7 +198,7 @@ class MXNetJobHook(KubernetesHook):
     def may_patch(self, ref: JobRef) -> bool:
         """Whether the account may patch jobs; to be asked of a name that does not exist yet.
 
-        Rights are looked at before the object is: without the right that is answered 403, with it 404.
+        Rights are checked before the object is: without the right that is answered 403, with it 404.
         """
         try:
             self._jobs.patch_namespaced_custom_object(
@@ -226,7 +227,7 @@ class MXNetJobHook(KubernetesHook):
     @_through_short_outages
     @_with_fresh_credentials
     def replica_pods(self, ref: JobRef) -> list[dict[str, Any]]:
-        """The pods that the job owns, as dicts."""
+        """Return the pods that the job owns, as dicts."""
         response = self.core_v1_client.list_namespaced_pod(
             ref.namespace, label_selector=f"{names.LABEL_JOB_NAME}={ref.name}", _preload_content=False
         )
@@ -245,7 +246,7 @@ class MXNetJobHook(KubernetesHook):
     @_through_short_outages
     @_with_fresh_credentials
     def warnings(self, name: str, namespace: str) -> list[dict[str, Any]]:
-        """The Warning events about objects of this name, the oldest first."""
+        """Return the Warning events about objects of this name, the oldest first."""
         response = self.core_v1_client.list_namespaced_event(
             namespace, field_selector=f"involvedObject.name={name}", _preload_content=False
         )
@@ -265,7 +266,7 @@ class MXNetJobHook(KubernetesHook):
         since: str | None = None,
         tail_lines: int | None = None,
     ) -> "contextlib.AbstractContextManager[Iterable[bytes]] | None":
-        """The log of the pod's `mxnet` container as a stream of bytes, each line with its timestamp.
+        """Return the log of the pod's `mxnet` container as a stream of bytes, each line with its timestamp.
 
         Args:
             pod: The pod's name.
@@ -314,10 +315,10 @@ class MXNetJobHook(KubernetesHook):
 
         Args:
             ref: The job: the one with this uid is waited for.
-            poll_interval: Seconds between two looks at a job that just runs, give or take a fifth.
+            poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
             startup_timeout: For how many seconds the job may wait for its pods to run.
             api_outage_tolerance: For how many seconds the API server may be away.
-            observe: Called with the job after every look at it.
+            observe: Called with the job after every poll.
             stop: Ends the waiting when set; then None is returned.
             clock: Seconds, monotonic, for outages.
 

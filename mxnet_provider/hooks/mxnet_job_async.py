@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import AsyncKubernetesHook
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
 from kubernetes import client
 
 from mxnet_provider.hooks import kube_configuration

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperatorLink, conf
+from airflow.providers.common.compat.sdk import BaseOperatorLink, conf
 
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider import airflow_versions
+from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -13,7 +14,7 @@ SECTION = "mxnet"
 
 
 def job_url(ref: JobRef | None, option: str = "job_url_template") -> str:
-    """The address that a template of section `[mxnet]` gives a job; empty where there is no template or no job.
+    """Return the address that a template of section `[mxnet]` gives a job; empty where there is no template or no job.
 
     A template has the fields `{name}`, `{namespace}` and `{uid}`. One that has others gives no address either: a
     link must never fail a task.
@@ -32,9 +33,9 @@ class MXNetJobLink(BaseOperatorLink):
 
     name = "MXJob"
 
-    def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:  # noqa: ARG002
-        """The address of the job that this try of the task waits for."""
-        return job_url(getattr(operator, "job_ref", None))
+    def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
+        """Return the address of the job that this try of the task waits for."""
+        return job_url(_job_of(operator, ti_key))
 
 
 class MXNetLogsLink(BaseOperatorLink):
@@ -42,6 +43,17 @@ class MXNetLogsLink(BaseOperatorLink):
 
     name = "MXJob logs"
 
-    def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:  # noqa: ARG002
-        """The address of the logs of the job that this try of the task waits for."""
-        return job_url(getattr(operator, "job_ref", None), "logs_url_template")
+    def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
+        """Return the address of the logs of the job that this try of the task waits for."""
+        return job_url(_job_of(operator, ti_key), "logs_url_template")
+
+
+def _job_of(operator: "BaseOperator", ti_key: Any) -> JobRef | None:
+    """Find the job of a try: Airflow 3 asks for links in the worker, which knows it, Airflow 2 in the web server."""
+    if not airflow_versions.IS_AIRFLOW_2:
+        known: JobRef | None = getattr(operator, "job_ref", None)
+        return known
+    from airflow.providers.common.compat.sdk import XCom  # noqa: PLC0415 - not where a DAG is parsed
+
+    name, namespace, uid = (XCom.get_value(ti_key=ti_key, key=f"job_{part}") for part in ("name", "namespace", "uid"))
+    return JobRef(name=name, namespace=namespace, uid=uid or "") if name and namespace else None

@@ -1,6 +1,6 @@
 """A process that ends a job when the worker that was about to has died first.
 
-Airflow kills a worker five seconds after it has told it to end, whether or not the API server has answered by then. So
+Airflow kills a worker five seconds after it has signalled the end, whether or not the API server has answered. So
 the worker starts this process before it asks. The process has a session of its own, which Airflow's signals to the
 worker's process group don't reach, and waits for the worker's death; only then does it ask the API server itself.
 Where a pod or a container is the worker, it dies with it, and the job's lease is what is left.
@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from mxnet_provider import holder, kill
-from mxnet_provider.delivery import deliver
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job import holder, kill
+from mxnet_provider.job.delivery import deliver
+from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

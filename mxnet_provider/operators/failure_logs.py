@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.log_lines import LogCursor, split_lines
-from mxnet_provider import replicas
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job import replicas
+from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -17,7 +17,7 @@ _MOST_PODS: Final = 10
 
 
 def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: int, *, but: Collection[str]) -> None:
-    """Show the end of the log of each failed replica, but for those that were shown whole while they ran."""
+    """Show the end of the log of each failed replica, but for replicas whose log was shown whole while they ran."""
     if not tail_lines:
         return
     try:

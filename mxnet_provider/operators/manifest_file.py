@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.providers.common.compat.sdk import BaseOperator
 
 if TYPE_CHECKING:
     import jinja2
@@ -32,9 +32,9 @@ class ReadsManifestFile(BaseOperator):
 
     def resolve_template_files(self) -> None:
         """Read the manifest's file, and none that an argument happens to name."""
-        lists = {field: value for field in ("command", "args") if (value := getattr(self, field)) is not None}
-        for field in lists:
+        others = {field: getattr(self, field) for field in self.template_fields if field != "manifest"}
+        for field in others:
             setattr(self, field, None)
         super().resolve_template_files()
-        for field, value in lists.items():
+        for field, value in others.items():
             setattr(self, field, value)

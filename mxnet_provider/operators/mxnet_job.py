@@ -2,37 +2,40 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import msgspec
 import yaml
-from airflow.sdk import conf
-from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferralError, TaskDeferralTimeout
+from airflow.providers.common.compat.sdk import AirflowSkipException, AirflowTaskTimeout, conf
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_operator.api.storable import storable
-from mxnet_provider import api_errors, identity, kill, replicas
-from mxnet_provider import event as events
-from mxnet_provider import manifest as manifests
+from mxnet_provider import airflow_versions
+from mxnet_provider.callbacks import MXNetJobCallback, callbacks_of
 from mxnet_provider.cluster import ReachesCluster
-from mxnet_provider.event import Event
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
-    MXNetManifestError,
     failure,
 )
-from mxnet_provider.holder import Lease
+from mxnet_provider.hooks import api_errors
+from mxnet_provider.job import event as events
+from mxnet_provider.job import identity, kill, replicas
+from mxnet_provider.job import manifest as manifests
+from mxnet_provider.job.completion import verdict
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.holder import Lease
+from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
+from mxnet_provider.operators.described_job import DescribesJob
 from mxnet_provider.operators.failure_logs import show_events, show_failed
-from mxnet_provider.operators.manifest_file import ReadsManifestFile
 from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.operators.waiting import end_of_waiting, wait
@@ -44,22 +47,24 @@ from mxnet_provider.options import (
     LogOptions,
     Propagation,
     WaitOptions,
+    in_seconds,
+    whole_seconds,
 )
-from mxnet_provider.summary import summary
-from mxnet_provider.verdict import verdict
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from mxnet_provider.job_ref import JobRef
+    from mxnet_provider.job.job_ref import JobRef
 
 
-class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
+class MXNetJobOperator(ReachesCluster, DescribesJob):
     """Run an MXJob to its end and return what it came to.
 
-    The job is given either as a `manifest` or by `image` and the other builder arguments. It is validated before it is
-    sent, and a mistake in it fails the task for good, without retries. Its name is the manifest's (or `name`, or
-    the task's id) and a suffix that is another for each job, so that two never collide.
+    The job is given as a `manifest`, or by `image` and the other fields of a description, which every door to MXJobs
+    takes alike; beside a manifest they are merged over it, as `kubectl patch` would. Wherever a mapping in Kubernetes'
+    words is taken, a model of `kubernetes.client` is, too. The job is validated before it is sent, and a mistake in it
+    fails the task for good, without retries. Its name is the manifest's (or `name`, or the task's id) and a suffix
+    that is another for each job, so that two never collide.
 
     A retry finds the job that an earlier try has left running, by a random token that was stored before the job was
     created, and goes on waiting for it; a task that is cleared gets a new job. No job is ever taken over, or deleted,
@@ -82,22 +87,54 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
 
     Args:
         manifest: The MXJob: a dict, YAML text, or the name of a `.yaml`, `.yml` or `.json` file on the DAG's template
-            search path. One of an older form, such as v1beta1 or MXNetJob, is created as the v1 MXJob that it means.
+            search path. One of an older version, such as v1beta1 or MXNetJob, is created as the v1 MXJob that it means.
             (templated)
-        image: Builder: the image that every replica runs. (templated)
-        command: Builder: the container's command. (templated)
-        args: Builder: the container's arguments. (templated)
-        env: Builder: environment variables of every replica. (templated)
-        workers: Builder: number of workers, or a whole ReplicaSpec; 1 if not given.
-        servers: Builder: number of parameter servers, or a whole ReplicaSpec; 0 if not given.
-        schedulers: Builder: 1 or 0, or a whole ReplicaSpec; if not given, 1 where there are servers.
-        container_resources: Builder: `requests` and `limits` of each worker's container. Schedulers and servers ask for
-            none (they need no GPU); to set theirs, write a manifest. (templated)
+        image: The image of the container `mxnet`. (templated)
+        command: Its command, a list. (templated)
+        args: Its arguments, a list. (templated)
+        env: Its variables: a mapping of names to texts or to EnvVarSources (`{"secretKeyRef": {...}}`), or a list of
+            EnvVars. (templated)
+        env_from: A list of EnvFromSources. (templated)
+        secrets: Names of Secrets whose keys all become variables. (templated)
+        config_maps: Names of ConfigMaps whose keys all become variables. (templated)
+        workers: How many train, or a `mxnet_operator.job.Role`, or a ReplicaSpec; 1 if not given. (templated)
+        servers: How many keep parameters, or a `Role`, or a ReplicaSpec. If not given, as many as there are workers, as
+            MXNet's launcher has it; a single worker trains alone, without any. (templated)
+        schedulers: 1 or 0, or a `Role`, or a ReplicaSpec; if not given, 1 where there are servers. (templated)
+        gpus_per_worker: GPUs of each Worker. (templated)
+        gpu_resource: The name of the GPUs' resource; `nvidia.com/gpu` if not given. (templated)
+        container_resources: `requests` and `limits` of each worker's container. Schedulers and servers ask for none
+            (they need no GPU), unless their role gives its own. (templated)
+        volumes: Volumes of the pod. (templated)
+        volume_mounts: Where the container finds them. (templated)
+        image_pull_policy: Always, IfNotPresent or Never. (templated)
+        image_pull_secrets: Names of Secrets, or LocalObjectReferences, for the images' registry. (templated)
+        init_containers: Containers that run to their end before. (templated)
+        node_selector: Labels that a node must have. (templated)
+        affinity: An Affinity. (templated)
+        tolerations: Tolerations of the taints of nodes. (templated)
+        service_account_name: What the pod runs as towards the API server. (templated)
+        security_context: Of the pod. (templated)
+        container_security_context: Of the container. (templated)
+        priority_class_name: The PriorityClass of the pod. (templated)
+        scheduler_name: The Kubernetes scheduler that places it. (templated)
+        runtime_class_name: The RuntimeClass of the pod. (templated)
+        pod_labels: Labels of the pods. (templated)
+        pod_annotations: Annotations of the pods. (templated)
+        restart_policy: Never, OnFailure, Always or ExitCode, of all replicas; ExitCode if not given. (templated)
+        clean_pod_policy: Which pods of a finished job are deleted: None, Running or All. (templated)
+        ttl_seconds_after_finished: Seconds (or a timedelta) after which a finished job is deleted. (templated)
+        active_deadline_seconds: Seconds (or a timedelta) after which the job fails. (templated)
+        progress_deadline_seconds: Seconds (or a timedelta) within which all pods must have started. (templated)
+        backoff_limit: Retries before the job fails; 6 if not given. (templated)
+        restart_scope: What a retry restarts: Job (all replicas) or Replica. (templated)
+        success_policy: Who must exit with 0: Scheduler or AllWorkers. (templated)
+        run_policy: Further fields of spec.runPolicy. (templated)
         name: Beginning of the job's name, in place of the manifest's. (templated)
-        namespace: The job's namespace; if not given the manifest's, the connection's, the one that Airflow runs
-            in, `default`, the first there is. (templated)
-        labels: Labels for the job, over the manifest's. (templated)
-        annotations: Annotations for the job, over the manifest's. (templated)
+        namespace: The job's namespace; if not given the manifest's, the connection's, the one that Airflow runs in,
+            `default`, the first there is. (templated)
+        labels: Labels of the job; `pod_labels` are those of its pods. (templated)
+        annotations: Annotations of the job. (templated)
         queue_name: A queue of Kueue's that starts the job when there is room; until then it is suspended. (templated)
         kubernetes_conn_id: Connection of type `kubernetes`. Where `kubernetes_default` does not exist, the
             in-cluster configuration or kubectl's own (`KUBECONFIG`, `~/.kube/config`) is used. (templated)
@@ -108,21 +145,27 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
         durable: Whether a retry goes on with the job of the try before. If False, each try makes a job of its own.
         reuse_succeeded_on_retry: Whether a retry whose job has succeeded meanwhile returns that job's result.
-        poll_interval: Seconds between two looks at the job while it runs, give or take a fifth. While it does not, or
-            waits for something, it is looked at every five seconds at least, so that the task's log says for what.
-        startup_timeout: Seconds that the job may wait for its pods to run before the task fails and ends it; None for
-            no limit. The time in which the job is suspended does not count.
-        api_outage_tolerance: Seconds that the API server may be away before the task fails; the job is left running,
-            for a retry to go on with.
+        poll_interval: Seconds (or a timedelta) between two polls of the job while it runs, give or take a fifth. While
+            it does not, or waits for something, it is polled every five seconds at least, so that the task's log
+            says for what.
+        startup_timeout: Seconds (or a timedelta) that the job may wait for its pods to run before the task fails and
+            ends it; None for no limit. The time in which the job is suspended does not count.
+        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before the task fails; the job is
+            left running, for a retry to go on with.
         get_logs: Whether the job's log appears in the task's log. Without it there is no XCom `metrics`.
         log_replicas: The replicas whose logs appear while they run, such as `worker-0` or `scheduler-0`.
         log_tail_on_failure: How many of the last lines to show of a failed replica whose log was not shown before.
         log_events_on_failure: Whether to show the cluster's warnings about a job that failed or did not start.
-        on_finish_action: What becomes of a finished job: `keep` leaves it to its `ttlSecondsAfterFinished`.
-        on_kill_action: What becomes of an unfinished job when its task is killed, cleared or out of time: `delete`,
+        on_finish_action: What is done with a finished job: `keep` leaves it to its `ttlSecondsAfterFinished`.
+        on_kill_action: What is done with an unfinished job when its task is killed, cleared or out of time: `delete`,
             `suspend` (a retry resumes it), or `keep` (a retry goes on waiting for it).
         propagation_policy: `Foreground` keeps a deleted job visible until its pods are gone, `Background` does not.
-        termination_grace_period: Seconds that the pods have to end when the job is deleted, over the manifest's.
+        skip_on_exit_code: An exit code, or several: where the job fails and a replica of it has ended with one of
+            them, the task is skipped and does not fail, as in KubernetesPodOperator.
+        termination_grace_period: Seconds (or a timedelta) that the pods have to end when the job is deleted, over the
+            manifest's.
+        callbacks: A class derived from MXNetJobCallback, or several: functions that are called in the worker while the
+            task goes on, as KubernetesPodOperator has them.
         result_from: Where the result comes from; None for no result.
         lease: For how long (seconds, or a timedelta) the job goes on when nobody waits for it any more: a dead worker
             or triggerer, a deletion that could not be delivered. Then the controller deletes or suspends it, as
@@ -134,31 +177,11 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
     """
 
     template_fields: Sequence[str] = (
-        "manifest",
-        "image",
-        "command",
-        "args",
-        "env",
-        "container_resources",
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "queue_name",
+        *DescribesJob.template_fields,
         "kubernetes_conn_id",
         "config_file",
         "cluster_context",
     )
-    template_ext: Sequence[str] = (".yaml", ".yml", ".json")
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        "manifest": "yaml",
-        "command": "json",
-        "args": "json",
-        "env": "json",
-        "container_resources": "json",
-        "labels": "json",
-        "annotations": "json",
-    }
     operator_extra_links = (MXNetJobLink(), MXNetLogsLink())
     ui_color = "#cfe2f3"
 
@@ -170,20 +193,6 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
     def __init__(
         self,
         *,
-        manifest: Mapping[str, Any] | str | None = None,
-        image: str | None = None,
-        command: Sequence[str] | None = None,
-        args: Sequence[str] | None = None,
-        env: Mapping[str, str] | None = None,
-        workers: int | Mapping[str, Any] | None = None,
-        servers: int | Mapping[str, Any] | None = None,
-        schedulers: int | Mapping[str, Any] | None = None,
-        container_resources: Mapping[str, Any] | None = None,
-        name: str | None = None,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        annotations: Mapping[str, str] | None = None,
-        queue_name: str | None = None,
         kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
@@ -192,9 +201,9 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         deferrable: bool | None = None,
         durable: bool = True,
         reuse_succeeded_on_retry: bool = True,
-        poll_interval: float = 10.0,
-        startup_timeout: float | None = 600.0,
-        api_outage_tolerance: float = 600.0,
+        poll_interval: timedelta | float = 10.0,
+        startup_timeout: timedelta | float | None = 600.0,
+        api_outage_tolerance: timedelta | float = 600.0,
         get_logs: bool = True,
         log_replicas: Sequence[str] | None = None,
         log_tail_on_failure: int = 200,
@@ -202,27 +211,14 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         on_finish_action: FinishAction = "keep",
         on_kill_action: kill.Action = "delete",
         propagation_policy: Propagation = "Foreground",
-        termination_grace_period: int | None = None,
+        termination_grace_period: timedelta | int | None = None,
+        skip_on_exit_code: int | Collection[int] | None = None,
+        callbacks: type[MXNetJobCallback] | Sequence[type[MXNetJobCallback]] = (),
         result_from: Literal["termination_message"] | None = "termination_message",
         lease: timedelta | float | None = DEFAULT_LEASE,
-        allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.manifest = manifest
-        self.image = image
-        self.command = command
-        self.args = args
-        self.env = env
-        self.workers = workers
-        self.servers = servers
-        self.schedulers = schedulers
-        self.container_resources = container_resources
-        self.name = name
-        self.namespace = namespace
-        self.labels = labels
-        self.annotations = annotations
-        self.queue_name = queue_name
         self.kubernetes_conn_id = kubernetes_conn_id
         self.in_cluster = in_cluster
         self.config_file = config_file
@@ -231,27 +227,24 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
+        self.skip_on_exit_code = skip_on_exit_code
         self.durable = durable
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
         self.result_from = result_from
-        self.allow_unknown_fields = allow_unknown_fields
         self.lease = lease.total_seconds() if isinstance(lease, timedelta) else lease
-        self._wait_options = WaitOptions(
-            poll_interval=poll_interval, startup_timeout=startup_timeout, api_outage_tolerance=api_outage_tolerance
-        )
-        self._log_options = LogOptions(
-            get_logs=get_logs,
-            log_replicas=self.default_log_replicas if log_replicas is None else log_replicas,
-            log_tail_on_failure=log_tail_on_failure,
-            log_events_on_failure=log_events_on_failure,
-        )
-        self._end_options = EndOptions(
-            on_finish_action=on_finish_action,
-            on_kill_action=on_kill_action,
-            propagation_policy=propagation_policy,
-            termination_grace_period=termination_grace_period,
-            lease=self.lease,
-        )
+        self.poll_interval = in_seconds("poll_interval", poll_interval)
+        self.startup_timeout = in_seconds("startup_timeout", startup_timeout)
+        self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
+        self.get_logs = get_logs
+        self.log_replicas = self.default_log_replicas if log_replicas is None else log_replicas
+        self.log_tail_on_failure = log_tail_on_failure
+        self.log_events_on_failure = log_events_on_failure
+        self.on_finish_action = on_finish_action
+        self.on_kill_action = on_kill_action
+        self.propagation_policy = propagation_policy
+        self.termination_grace_period = whole_seconds("termination_grace_period", termination_grace_period)
+        self.callbacks = callbacks_of(callbacks)
+        _ = self._wait_options, self._log_options, self._end_options  # mistakes are told where the DAG is parsed
         self._job: TaskJob | None = None
         self._killed = False
         self._cursors: dict[str, list[Any]] = {}
@@ -266,9 +259,10 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         """Create the job, or find the one of an earlier try, wait for it, and return what it came to.
 
         Raises:
-            MXNetManifestError: the manifest has mistakes, or the API server refuses the job for good.
-            MXNetPermissionError: the API server refuses for want of a right, which it names.
+            MXNetManifestError: the manifest has mistakes, or the API server rejects the job for good.
+            MXNetPermissionError: the API server rejects it for want of a right, which it names.
             MXNetJobFailedError: the job failed; the message is that of its Failed condition.
+            AirflowSkipException: it did with one of `skip_on_exit_code`.
             MXNetJobDeletedError: the job was deleted, or replaced, before it had finished.
             MXNetJobNameTakenError: the job's name belongs to something else.
             MXNetJobStartupTimeoutError: the job's pods did not run in time.
@@ -285,6 +279,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             if job is None:
                 self.log.info("%s has succeeded in an earlier try; that is the result.", ours.title)
                 return self._return(context, ours.outcome)
+            self._call_back("on_job_creation", context, job=job)
             if not self.wait_for_completion:
                 begun: dict[str, Any] = storable(summary(job, [], result_of=None))
                 return begun
@@ -308,6 +303,7 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         with self._one_try(context) as ours:
             ours.recall()
             received, ref = events.read(event), ours.ref
+            self._call_back("on_operator_resuming", context, event=received.payload())
             if (received.name, received.namespace, received.uid) != (ref.name, ref.namespace, ref.uid):
                 raise MXNetJobError(f"The trigger sent an event about another job: {received!r}")
             if received.status in ("error", "refused"):
@@ -323,14 +319,13 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         try:
             result: dict[str, Any] = super().resume_execution(next_method, next_kwargs, context)
             return result
-        except (TaskDeferralError, TaskDeferralTimeout) as e:
-            # Two classes, and neither is the other's parent.
+        except airflow_versions.DEFERRAL_ERRORS as e:
             failure = e
         with self._one_try(context) as ours:
             ours.recall()
             self.log.warning("The trigger ended without an event: %s", failure)
             self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
-            return self._look_again(context, ours, out_of_time=isinstance(failure, TaskDeferralTimeout))
+            return self._look_again(context, ours, out_of_time=airflow_versions.is_deferral_timeout(failure))
 
     def on_kill(self) -> None:
         """Delete, suspend or keep the unfinished job of this try; another that has its name by now is left alone."""
@@ -344,12 +339,14 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         self.log.info("%s", yaml.safe_dump(manifest, sort_keys=False))
 
     def manifest_to_create(self, context: "Context", token: str) -> dict[str, Any]:
-        """The MXJob exactly as it is sent, with its final name, namespace and labels.
+        """Return the MXJob exactly as it is sent, with its final name, namespace and labels.
 
         Raises:
             MXNetManifestError: with every mistake that was found, one to a line.
         """
         manifest = self._final_manifest(identity.labels(context["ti"], token), token)
+        for callback in self.callbacks:  # one that fails here fails the task: there is no job yet
+            callback.on_manifest_created(manifest=manifest, operator=self, context=context)
         ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
         if self.execution_timeout is not None and ends_with_task:
             tries_left = context["ti"].max_tries - context["ti"].try_number + 2
@@ -366,14 +363,10 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), token
         )
         metadata["namespace"] = self.namespace or metadata.get("namespace") or self.hook.default_namespace()
-        metadata["labels"] = {**(metadata.get("labels") or {}), **(self.labels or {}), **labels}
-        if self.annotations:
-            metadata["annotations"] = {**(metadata.get("annotations") or {}), **self.annotations}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
         manifests.label_templates(manifest, labels)
         if self._end_options.termination_grace_period is not None:
             manifests.set_grace_period(manifest, self._end_options.termination_grace_period)
-        if self.queue_name:
-            manifests.enqueue(manifest, self.queue_name)
         return manifest
 
     def _lease(self, context: "Context") -> Lease | None:
@@ -394,47 +387,40 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             longest=longest,
         )
 
-    def given_manifest(self) -> dict[str, Any]:
-        """The MXJob as the DAG's author gave it, by manifest or builder arguments, as a dict of the caller's own."""
-        built_from = {
-            "image": self.image,
-            "command": self.command,
-            "args": self.args,
-            "env": self.env,
-            "workers": self.workers,
-            "servers": self.servers,
-            "schedulers": self.schedulers,
-            "container_resources": self.container_resources,
-        }
-        given = [key for key, value in built_from.items() if value is not None]
-        if self.manifest is not None:
-            if given:
-                raise MXNetManifestError(f"Give either manifest or {', '.join(given)}, not both.")
-            parsed = manifests.parse(self.manifest)
-            return manifests.as_v1(parsed, self._tell, allow_unknown=self.allow_unknown_fields)
-        if self.image is None:
-            raise MXNetManifestError("Give either manifest or image; neither was given.")
-        servers = self.servers or 0
-        schedulers = (1 if servers else 0) if self.schedulers is None else self.schedulers
-        return manifests.build(
-            image=self.image,
-            command=self.command,
-            args=self.args,
-            env=self.env,
-            workers=1 if self.workers is None else self.workers,
-            servers=servers,
-            schedulers=schedulers,
-            resources=self.container_resources,
+    # What the attributes say: a cluster policy may have changed them since the DAG's author set them
+
+    @property
+    def _wait_options(self) -> WaitOptions:
+        return WaitOptions(
+            poll_interval=self.poll_interval,
+            startup_timeout=self.startup_timeout,
+            api_outage_tolerance=self.api_outage_tolerance,
         )
 
-    def _tell(self, remark: str) -> None:
-        self.log.info("The manifest as v1: %s", remark)
+    @property
+    def _log_options(self) -> LogOptions:
+        return LogOptions(
+            get_logs=self.get_logs,
+            log_replicas=self.log_replicas,
+            log_tail_on_failure=self.log_tail_on_failure,
+            log_events_on_failure=self.log_events_on_failure,
+        )
+
+    @property
+    def _end_options(self) -> EndOptions:
+        return EndOptions(
+            on_finish_action=self.on_finish_action,
+            on_kill_action=self.on_kill_action,
+            propagation_policy=self.propagation_policy,
+            termination_grace_period=self.termination_grace_period,
+            lease=self.lease,
+        )
 
     # How a try waits
 
     @contextlib.contextmanager
     def _one_try(self, context: "Context") -> Iterator[TaskJob]:
-        """The job of this try, while it is this process's to see to; a refusal fails the task in the server's words."""
+        """Hold the job of this try while this process has it; a rejection fails the task in the server's words."""
         self._job = ours = TaskJob(
             context,
             self.hook,
@@ -457,6 +443,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             if (answer := api_errors.refusal(e)) is None:
                 raise
             raise failure(answer, ours.title) from e
+        else:
+            ours.is_let_go = True
 
     def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
@@ -485,10 +473,11 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
             holder=ours.token,
             lease=None if ours.lease is None else ours.lease.seconds,
         )
+        ours.is_let_go = True
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
     def _look_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
-        """The trigger came to no verdict: look at the job from here, and defer again if it just runs."""
+        """Read the job here after a trigger without a verdict, and defer again if it just runs."""
         ref = ours.ref
         try:
             job = self.hook.get_job(ref)
@@ -508,8 +497,9 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
     # How the waiting ends
 
     def _complete(self, context: "Context", ours: TaskJob, ended: Event) -> dict[str, Any]:
-        """What the end of the waiting means for the job and for the task; every way of waiting comes here."""
+        """Conclude from the end of the waiting, for the job and for the task; every way of waiting comes here."""
         ref = ours.ref
+        self._call_back("on_job_completion", context, event=ended.payload())
         if ended.status == "succeeded":
             returned = self._return(context, ended)
             ours.finished(ended)
@@ -524,6 +514,8 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         ours.finished(ended)
         match ended.status:
             case "failed":
+                if skip := replicas.reason_to_skip(ended.failed_replicas, self.skip_on_exit_code):
+                    raise AirflowSkipException(f"{ref.title} failed, and {skip}: {ended.message}")
                 raise MXNetJobFailedError(f"{ref.title} failed: {ended.message}")
             case "deleted":
                 raise MXNetJobDeletedError(f"{ref.title} {ended.message}.")
@@ -539,6 +531,14 @@ class MXNetJobOperator(ReachesCluster, ReadsManifestFile):
         self._push_metrics(context, ended)
         returned: dict[str, Any] = storable(ended.summary)
         return returned
+
+    def _call_back(self, name: str, context: "Context", **what: Any) -> None:
+        """Call one function of each callback. A mistake in it is logged: the job goes on, and so does its task."""
+        for callback in self.callbacks:
+            try:
+                getattr(callback, name)(**what, operator=self, context=context)
+            except Exception:
+                self.log.exception("%s.%s failed; the task goes on", callback.__name__, name)
 
     def _push_metrics(self, context: "Context", ended: Event) -> None:
         if ended.metrics:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.providers.common.compat.sdk import BaseOperator
 
-from mxnet_provider import api_errors
 from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.hooks import api_errors
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
         self.in_cluster = in_cluster
         self.config_file = config_file
         self.cluster_context = cluster_context
-        self._end_options = EndOptions(propagation_policy=propagation_policy)
+        self.propagation_policy = EndOptions(propagation_policy=propagation_policy).propagation_policy
 
     def execute(self, context: "Context") -> bool:  # noqa: ARG002
         """Delete the job.
@@ -74,14 +74,14 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
         Raises:
             MXNetJobError: name or uid are empty: the task that creates the job has not run.
             MXNetJobDeletedError: the job is gone, and `missing_ok` is False.
-            MXNetPermissionError: the API server refuses for want of a right, which it names.
+            MXNetPermissionError: the API server rejects it for want of a right, which it names.
         """
         if not _given(self.job_name) or not _given(self.job_uid):
             raise MXNetJobError(f"job_name ({self.job_name!r}) and job_uid ({self.job_uid!r}) must both say which job.")
         namespace = self.namespace or self.hook.default_namespace()
         ref = JobRef(name=self.job_name, namespace=namespace, uid=self.job_uid)
         try:
-            deleted = self.hook.delete_job(ref, propagation_policy=self._end_options.propagation_policy)
+            deleted = self.hook.delete_job(ref, propagation_policy=self.propagation_policy)
         except Exception as e:
             answer = api_errors.refusal(e)
             if answer is None:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mxnet_provider import manifest as manifests
-from mxnet_provider.event import Event
 from mxnet_provider.exceptions import MXNetManifestError
+from mxnet_provider.job import manifest as manifests
+from mxnet_provider.job.event import Event
+from mxnet_provider.operators.described_job import number
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class MXNetTuneOperator(MXNetJobOperator):
         database_uri: Where measurements are kept from one try, and from one run, to the next. (templated)
         warm_start: Whether to begin with what the database has.
         early_stopping: After how many measurements without a gain to stop. (templated)
-        server_key: Builder: the key by which the tuner asks the tracker for servers.
-        servers: Builder: number of servers; 1 if not given. `container_resources` are theirs.
+        server_key: Without a manifest: the key by which the tuner asks the tracker for servers.
+        servers: How many measure, or a Role, or a ReplicaSpec; 1 if not given. `container_resources` and
+            `gpus_per_worker` are theirs.
         kwargs: As for `MXNetJobOperator`. `log_replicas` is `["tuner-0"]` if not given.
     """
 
@@ -78,10 +80,16 @@ class MXNetTuneOperator(MXNetJobOperator):
         self.server_key = server_key
 
     def given_manifest(self) -> dict[str, Any]:
-        """The MXJob as the DAG's author gave it, with what to tune in its environment."""
-        manifest = super().given_manifest()
+        """Return the MXJob as the DAG's author gave it, with what to tune in its environment."""
         if self.manifest is None:
-            manifest = manifests.as_tuning(manifest, servers=self.servers or 1, key=self.server_key)
+            alone = {"servers": 0, "schedulers": 0}
+            servers = self._description(workers=number("servers", self.servers) or 1, **alone)
+            others = self._description(workers=1, container_resources=None, gpus_per_worker=None, **alone)
+            manifest = manifests.as_tuning(
+                self.described(servers, None), self.described(others, None), key=self.server_key
+            )
+        else:
+            manifest = super().given_manifest()
         spec = manifest.get("spec")
         if isinstance(spec, dict) and spec.get("jobMode") != "MXTune":
             raise MXNetManifestError(f"spec.jobMode: a tuning job's is MXTune, not {spec.get('jobMode')!r}")
@@ -107,7 +115,7 @@ class MXNetTuneOperator(MXNetJobOperator):
 
 
 def _positive(name: str, value: int | str | None) -> int | None:
-    """A number that a template may have written as text; None where it left nothing."""
+    """Return a number that a template may have written as text; None where it left nothing."""
     if value is None or value == "":
         return None
     text = str(value).strip()
@@ -117,7 +125,7 @@ def _positive(name: str, value: int | str | None) -> int | None:
 
 
 def found(result: Any) -> dict[str, Any]:
-    """What a tuner's result says, under the names that tasks downstream use."""
+    """Return what a tuner's result says, under the names that tasks downstream use."""
     said: Mapping[str, Any] = result if isinstance(result, Mapping) else {}
     trials = said.get("trials")
     if trials is None and isinstance(said.get("trials_ms"), list):

@@ -12,11 +12,11 @@ _LOOKS: Final = 4
 
 
 def lease_seconds(lease: float, poll_interval: float, delay_before_retry: float) -> int:
-    """The lease of a try: three looks fit in, and it is long enough for the next try, which goes on with the job.
+    """Return the lease of a try: three polls fit in, and the next try, which goes on with the job.
 
     Args:
         lease: What the user asked for.
-        poll_interval: Seconds between two looks at the job, with each of which the lease may be renewed.
+        poll_interval: Seconds between two polls of the job, with each of which the lease may be renewed.
         delay_before_retry: Seconds until another try begins after this one.
     """
     return math.ceil(max(lease, _LOOKS * poll_interval) + delay_before_retry)
@@ -43,7 +43,7 @@ def delay_before_retry(
 
 
 def deadline_seconds(timeout: timedelta, tries_left: int, between_tries: float) -> int:
-    """The job's `activeDeadlineSeconds` where its manifest has none.
+    """Return the job's `activeDeadlineSeconds` where its manifest has none.
 
     Each try that goes on with the job has its whole `execution_timeout`, so all of them have to fit in: this is for a
     job that nobody looks after any more.

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
-from mxnet_provider import replicas
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.log_budget import LogBudget, notice
-from mxnet_provider.logs import LogFollower
-from mxnet_provider.metrics import Metrics
+from mxnet_operator.api.long_result import is_part
+from mxnet_provider.job import replicas
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.log_budget import LogBudget, notice
+from mxnet_provider.job.logs import LogFollower
+from mxnet_provider.job.metrics import Metrics
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -81,7 +82,7 @@ class ReplicaLogs:
             self._show(self._budgets[uid].finish())
 
     def complete(self) -> list[str]:
-        """The replicas whose whole log has been shown."""
+        """Return the replicas whose whole log has been shown."""
         shown = {label for label, follower in self._by_label() if follower.complete}
         return sorted(shown - {label for label, follower in self._by_label() if not follower.complete})
 
@@ -106,7 +107,8 @@ class ReplicaLogs:
         def emit(text: str) -> None:
             if label == self._labels[0]:
                 self._metrics.read(text)
-            self._show(budget.take(f"[{label}] {text}"))
+            if not is_part(text):
+                self._show(budget.take(f"[{label}] {text}"))
 
         follower = LogFollower(
             label,

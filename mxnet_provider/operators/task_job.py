@@ -11,12 +11,14 @@ import msgspec
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.storable import storable
-from mxnet_provider import api_errors, event, holder, identity, kill
-from mxnet_provider.event import Event
+from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
-from mxnet_provider.identity import Record
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.kill import Decide, Ending
+from mxnet_provider.hooks import api_errors
+from mxnet_provider.job import event, holder, identity, kill
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.identity import Record
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import Decide, Ending
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.operators.detached import DetachedProcess, Order
 from mxnet_provider.options import EndOptions
@@ -32,6 +34,30 @@ _DID: Final = {"delete": "Deleted", "suspend": "Suspended"}
 _XCOMS: Final = ("job_name", "job_namespace", "job_uid")
 
 
+class TryMemory:
+    """Stand-in for Airflow's task state store (3.3) in the task's XComs: they outlive a deferral, and not the try.
+
+    Args:
+        ti: The task instance.
+    """
+
+    def __init__(self, ti: Any) -> None:
+        self._ti = ti
+
+    def get(self, key: str) -> Any:
+        """Return what was set; None for nothing."""
+        return _own_xcom(self._ti, key)
+
+    def set(self, key: str, value: Any) -> None:
+        """Remember a value, which is JSON."""
+        self._ti.xcom_push(key=key, value=value)
+
+
+def _own_xcom(ti: Any, key: str) -> Any:
+    index = -1 if ti.map_index is None else ti.map_index
+    return ti.xcom_pull(task_ids=ti.task_id, key=key, map_indexes=index)
+
+
 class TaskJob:
     """Which job a try is about, from before it is created until it is over.
 
@@ -43,7 +69,7 @@ class TaskJob:
         log: The task's.
         plural: The resource that a new job is one of.
         durable: Whether an earlier try's job is looked for, and this one's remembered.
-        ends: What becomes of jobs that are over, or whose task is.
+        ends: What is done with jobs that are over, or whose task is.
         waits: Whether the try waits for the job, and so holds it.
         lease: What a job that it holds carries; None for none.
         api_outage_tolerance: For how many seconds the deletion of its job is tried once the worker is gone.
@@ -63,12 +89,14 @@ class TaskJob:
         api_outage_tolerance: float,
     ) -> None:
         self._ti = context["ti"]
-        self.token = holder.token_of_try(self._ti.try_number, self._ti.id)
+        self.token = holder.token_of_try(self._ti.try_number, airflow_versions.id_of_try(self._ti))
         self.lease = lease
         self._waits = waits
         self._holds = holder.held_by_try(self.token)
         self._tenure: holder.Tenure | None = None
-        self._store: Any = context.get("task_state_store") if durable else None
+        store = context.get("task_state_store") if durable else None
+        self._outlives_tries = store is not None
+        self._store: Any = TryMemory(self._ti) if store is None else store
         self._hook = hook
         self._log = log
         self._plural = plural
@@ -77,6 +105,8 @@ class TaskJob:
         self.known: JobRef | None = None
         self._record: Record | None = None
         self.killed = threading.Event()
+        self.is_let_go = False
+        """Whether this process is done with the job: a signal to the worker is then no user's kill."""
         self._api_outage_tolerance = api_outage_tolerance
         self._outliving: DetachedProcess | None = None
 
@@ -106,7 +136,7 @@ class TaskJob:
     def begin(
         self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
     ) -> dict[str, Any] | None:
-        """The job to wait for, created or found; None where an earlier try's outcome does.
+        """Return the job to wait for, created or found; None where an earlier try's outcome does.
 
         Args:
             make: The manifest to create, for a token.
@@ -143,7 +173,7 @@ class TaskJob:
     def kill(self) -> None:
         """Delete, suspend or keep the unfinished job; another that has its name by now is left alone."""
         self.killed.set()
-        if self.known is None or self._ends.on_kill_action == "keep":
+        if self.known is None or self.is_let_go or self._ends.on_kill_action == "keep":
             return
         action, ref = self._ends.on_kill_action, self.known
         with self._outlived(ref):
@@ -156,7 +186,7 @@ class TaskJob:
     def keep(self, job: Mapping[str, Any]) -> None:
         """Renew the lease of the job as it was just read, if it is time to.
 
-        What fails is tried again at the next look: a lease is renewed three times within its duration.
+        What fails is tried again at the next poll: a lease is renewed three times within its duration.
         """
         if self._tenure is None:
             return
@@ -226,12 +256,11 @@ class TaskJob:
     def _begin(
         self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
     ) -> dict[str, Any] | None:
-        if self._durable and self._store is None:
-            self._log.warning(
-                "Airflow has no task state store here: the job of an earlier try is looked for by labels."
-            )
-            return self._begin_without_store(make, deadline)
-        record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
+        if not self._durable:
+            return self._create_new(make, deadline)
+        if not self._outlives_tries:
+            return self._begin_by_labels(make, deadline, reuse_succeeded=reuse_succeeded)
+        record = identity.load(self._store.get(identity.STORE_KEY))
         found = self._hook.get_job(record.ref) if record is not None else None
         decision = identity.decide(record, identity.generation(self._ti), found, reuse_succeeded=reuse_succeeded)
         if record is None or decision == "create":
@@ -257,26 +286,42 @@ class TaskJob:
         return self._take_over(found, resume=decision == "resume")
 
     def _recall(self) -> None:
-        record = identity.load(self._store.get(identity.STORE_KEY)) if self._store is not None else None
+        record = identity.load(self._store.get(identity.STORE_KEY))
         if record is not None and record.generation == identity.generation(self._ti):
             self._record, self.known = record, record.ref
             return
-        index = -1 if self._ti.map_index is None else self._ti.map_index
-        name, namespace, uid = (
-            self._ti.xcom_pull(task_ids=self._ti.task_id, key=key, map_indexes=index) for key in _XCOMS
-        )
+        name, namespace, uid = (_own_xcom(self._ti, key) for key in _XCOMS)
         if not (name and namespace and uid):
             raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
         self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
 
-    def _begin_without_store(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
+    def _begin_by_labels(
+        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+    ) -> dict[str, Any]:
+        """As with a store that outlives tries, from what the jobs themselves say."""
         like = JobRef.of(make(identity.new_token()), self._plural)
-        found = identity.newest(self._hook.list_jobs(like, identity.selector(self._ti)))
+        jobs = self._hook.list_jobs(like, identity.selector(self._ti))
+        generation = identity.generation(self._ti)
+        for job in jobs:
+            if identity.generation_of(job) < generation:
+                self._replace(job, JobRef.of(job, self._plural))
+        found = identity.newest(
+            [job for job in jobs if identity.generation_of(job) == generation], reuse_succeeded=reuse_succeeded
+        )
         if found is None:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
-        self._log.info("%s, which an earlier try created, is waited for again.", self.ref.title)
-        return self._take_over(found)
+        self._record = Record(
+            ref=self.known,
+            token=identity.token_of(found),
+            generation=generation,
+            phase="submitted",
+            try_number=self._ti.try_number,
+            deadline=deadline,
+        )
+        self._remember()
+        self._log.info("%s, which try %s created, is waited for again.", self.ref.title, identity.try_that_made(found))
+        return self._take_over(found, resume=kill.is_suspended_by_airflow(found))
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         token = identity.new_token()
@@ -360,7 +405,7 @@ class TaskJob:
         raise MXNetJobError(f"{self.ref.title} could not be taken over: it kept changing.")
 
     def _stop_if_killed(self) -> None:
-        """A task is killed by a signal, after which it goes on: it may have come before the job was known."""
+        """Stop a task that was killed by a signal before its job was known: it goes on after the signal."""
         if self.killed.is_set():
             self.kill()
             raise MXNetJobError("The task was killed before it waited for its job.")
@@ -393,8 +438,7 @@ class TaskJob:
         if self._record is None:
             return
         self._record = msgspec.structs.replace(self._record, **changes)
-        if self._store is not None:
-            self._store.set(identity.STORE_KEY, storable(msgspec.to_builtins(self._record)))
+        self._store.set(identity.STORE_KEY, storable(msgspec.to_builtins(self._record)))
 
     def _push(self) -> None:
         """Tell tasks downstream, and the links of this one's page, which job it is."""

@@ -5,16 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from mxnet_provider import api_errors, replicas
-from mxnet_provider.event import Event
+from mxnet_operator.api.log_lines import split_lines
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.metrics import History, Metrics
+from mxnet_provider.hooks import api_errors
+from mxnet_provider.job import replicas
+from mxnet_provider.job.completion import Verdict
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.metrics import History, Metrics
+from mxnet_provider.job.result_in_log import ResultInLog, result_in_log
+from mxnet_provider.job.state_log import StateLog
+from mxnet_provider.job.summary import summary
 from mxnet_provider.operators.replica_logs import ReplicaLogs
 from mxnet_provider.options import LogOptions, WaitOptions
-from mxnet_provider.state_log import StateLog
-from mxnet_provider.summary import summary
-from mxnet_provider.verdict import Verdict
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -36,7 +39,7 @@ def wait(
 ) -> Event:
     """Wait until there is a verdict on the job, its log and its states appearing in the task's log.
 
-    `keep` is called with the job after each look, to renew what has to be.
+    `keep` is called with the job after each poll, to renew what has to be.
 
     Raises:
         MXNetJobError: `stop` was set before.
@@ -80,9 +83,12 @@ def end_of_waiting(
     logs_shown: Sequence[str] = (),
     metrics: History | None = None,
 ) -> Event:
-    """The event that a verdict on the job makes, with what its pods say where it is over."""
+    """Make the event of a verdict on the job, with what its pods say where it is over."""
     over = job if _is_over(found) else None
     pods = [] if over is None else _pods(hook, ref, log)
+    there = None if over is None else result_in_log(over, pods, result_of)
+    if over is not None and there is not None:
+        over = _with_whole_result(hook, over, there, log)
     return Event(
         status=found.status,
         reason=found.reason,
@@ -95,6 +101,23 @@ def end_of_waiting(
         summary=None if over is None else summary(over, pods, result_of=result_of),
         metrics=metrics or {},
     )
+
+
+def _with_whole_result(
+    hook: "MXNetJobHook", job: Mapping[str, Any], there: ResultInLog, log: "Logger"
+) -> Mapping[str, Any]:
+    try:
+        if there.pod is not None:
+            stream = hook.open_log(there.pod, job["metadata"]["namespace"], tail_lines=there.wanted.tail_lines)
+            if stream is not None:
+                with stream as chunks:
+                    completed = there.completed(job, split_lines(chunks))
+                if completed is not None:
+                    return completed
+    except Exception as e:
+        log.warning("The log of %s, which has the job's result, could not be read: %s", there.pod, e)
+    log.warning("%s The task returns none.", there.wanted.loss)
+    return job
 
 
 def _is_over(found: Verdict) -> bool:

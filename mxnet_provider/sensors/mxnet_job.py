@@ -1,13 +1,13 @@
 """The Airflow task that waits for an MXJob which something else created."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from airflow.sdk import BaseSensorOperator, conf
+from airflow.providers.common.compat.sdk import AirflowSkipException, BaseSensorOperator, conf
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
-from mxnet_provider import api_errors
 from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
@@ -16,11 +16,12 @@ from mxnet_provider.exceptions import (
     MXNetJobUnreachableError,
     MXNetPermissionError,
 )
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.hooks import api_errors
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.sensor_state import Sight, settled
+from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
-from mxnet_provider.options import DEFAULT_CONNECTION
-from mxnet_provider.sight import Sight, settled
-from mxnet_provider.state_log import StateLog
+from mxnet_provider.options import DEFAULT_CONNECTION, in_seconds, require_states
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -39,12 +40,13 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         fail_states: States in which the sensor fails.
         missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
         deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
-        api_outage_tolerance: Seconds that the API server may be away before a deferred sensor fails.
+        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before a deferred sensor fails.
         kubernetes_conn_id: Connection of type `kubernetes`. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
         config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
         cluster_context: A context of the kubeconfig. (templated)
-        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds), `soft_fail` and so on.
+        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds) and so on. With `soft_fail` the task
+            is skipped, deferred or not, wherever it would fail.
     """
 
     template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")
@@ -60,7 +62,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         fail_states: Sequence[str] = (FAILED,),
         missing_ok: bool = False,
         deferrable: bool | None = None,
-        api_outage_tolerance: float = 600.0,
+        api_outage_tolerance: timedelta | float = 600.0,
         kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,
@@ -68,6 +70,8 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        require_states("target_states", target_states)
+        require_states("fail_states", fail_states)
         self.job_name = job_name
         self.namespace = namespace
         self.target_states = target_states
@@ -76,7 +80,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
-        self.api_outage_tolerance = api_outage_tolerance
+        self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
         self.kubernetes_conn_id = kubernetes_conn_id
         self.in_cluster = in_cluster
         self.config_file = config_file
@@ -90,7 +94,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         Raises:
             MXNetJobFailedError: the job is in one of `fail_states`.
             MXNetJobDeletedError: there is no such job.
-            MXNetPermissionError: the API server refuses for want of a right, which it names.
+            MXNetPermissionError: the API server rejects it for want of a right, which it names.
             MXNetJobUnreachableError: the API server was away for too long.
         """
         if not self.deferrable:
@@ -120,9 +124,11 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         try:
             job = self.hook.get_job(self._ref())
         except Exception as e:
-            if api_errors.refusal(e) is not None:
-                self._conclude(Sight(status="refused", message=api_errors.message(e)))
-            raise
+            if api_errors.is_transient(e):
+                return self._conclude(Sight(status="error", message=api_errors.message(e)))
+            if api_errors.refusal(e) is None:
+                raise
+            return self._conclude(Sight(status="refused", message=api_errors.message(e)))
         sight = settled(job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok)
         if sight is not None:
             return self._conclude(sight)
@@ -142,17 +148,25 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
     def _conclude(self, sight: Sight) -> bool:
         ref = self._ref()
         self.job_ref = msgspec.structs.replace(ref, uid=sight.uid)
-        match sight.status:
-            case "reached":
-                self.log.info("%s is %s.", ref.title, sight.state)
-                return True
-            case "failed":
-                raise MXNetJobFailedError(f"{ref.title} is {sight.state}: {sight.message}")
-            case "missing":
-                raise MXNetJobDeletedError(f"There is no {ref.title}; to wait for it to come, set missing_ok.")
-            case "refused":
-                raise MXNetPermissionError(f"The API server refused to show {ref.title}: {sight.message}")
-        raise MXNetJobUnreachableError(f"The API server was away for too long: {sight.message}")
+        if sight.status == "reached":
+            self.log.info("%s is %s.", ref.title, sight.state)
+            return True
+        error = _error(ref, sight)
+        if self.soft_fail:  # of itself, Airflow asks that of the errors of deferred sensors only
+            raise AirflowSkipException(f"{error} (skipped, as soft_fail says)") from error
+        raise error
 
     def _ref(self) -> JobRef:
         return JobRef(name=self.job_name, namespace=self.namespace or self.hook.default_namespace())
+
+
+def _error(ref: JobRef, sight: Sight) -> Exception:
+    """Make the error of a sensor that need not wait any more."""
+    match sight.status:
+        case "failed":
+            return MXNetJobFailedError(f"{ref.title} is {sight.state}: {sight.message}")
+        case "missing":
+            return MXNetJobDeletedError(f"There is no {ref.title}; to wait for it to come, set missing_ok.")
+        case "refused":
+            return MXNetPermissionError(f"The API server refused to show {ref.title}: {sight.message}")
+    return MXNetJobUnreachableError(f"The API server was away for too long: {sight.message}")

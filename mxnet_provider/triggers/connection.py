@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.storable import storable_text
-from mxnet_provider.api_errors import message
 from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
 from mxnet_provider.outage import Outage
 from mxnet_provider.pace import with_jitter
@@ -26,7 +26,7 @@ _PAUSE: Final = 5.0
 async def connected(
     say: Callable[[str], None], tolerance: float, **connection: Any
 ) -> "AsyncIterator[MXNetJobAsyncHook]":
-    """An entered hook.
+    """Return an entered hook.
 
     Airflow imports triggers on its event loop, and the hook imports the Kubernetes clients: seconds, in which no other
     trigger would run. So that is done in a thread, by the first trigger.
@@ -55,7 +55,7 @@ async def connected(
 def storable_errors(log: "Logger") -> Iterator[None]:
     """Let a trigger fail only with what Airflow's database takes: it stores the whole traceback, causes included.
 
-    Where it refuses that, the triggerer ends, and with it every trigger of every DAG.
+    Where it rejects that, the triggerer ends, and with it every trigger of every DAG.
     """
     try:
         yield

@@ -1,20 +1,22 @@
 """How a trigger ends its job when a user ended the task: only if that is so, and for as long as it takes.
 
 Airflow calls `on_kill` as well for triggers that another triggerer has taken over, when this one comes back from a
-pause (apache/airflow#73454). So Airflow is asked how the task stands, and the job who holds it.
+pause (apache/airflow#73454), and before 3.3 it calls `cleanup` at every end of a trigger. So Airflow is asked how the
+task stands, and the job who holds it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from mxnet_provider import holder, kill
-from mxnet_provider.delivery import FIRST_PAUSE, deliver
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider import airflow_versions
+from mxnet_provider.job import holder, kill
+from mxnet_provider.job.delivery import FIRST_PAUSE, deliver
+from mxnet_provider.job.job_ref import JobRef
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -53,21 +55,15 @@ async def state_of(ti: Any) -> str | None:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
                 try:
-                    return await asyncio.to_thread(_ask, ti)
+                    return _state_in(await airflow_versions.states_of(ti), ti)
                 except Exception:
                     await asyncio.sleep(FIRST_PAUSE)
     except TimeoutError:
         return UNKNOWN
 
 
-def _ask(ti: Any) -> str | None:
-    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance  # noqa: PLC0415 - it takes long to import
-
+def _state_in(of_run: Mapping[str, Any], ti: Any) -> str | None:
     index = -1 if ti.map_index is None else ti.map_index
-    found = RuntimeTaskInstance.get_task_states(
-        dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=index
-    )
-    of_run = found.get(ti.run_id) or {}
     key = ti.task_id if index < 0 else f"{ti.task_id}_{index}"
     if key not in of_run:
         return ABSENT

@@ -3,28 +3,32 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_provider import kill, replicas
-from mxnet_provider.api_errors import is_transient, message, refusal
-from mxnet_provider.event import Event
-from mxnet_provider.holder import Lease, Tenure, title_of, token_of_run
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.metrics import Metrics
+from mxnet_operator.api.log_lines import LineSplitter
+from mxnet_provider import airflow_versions
+from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.job import kill, replicas
+from mxnet_provider.job.completion import Status, Verdict, verdict
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.holder import Lease, Tenure, title_of, token_of_run
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.job.result_in_log import result_in_log
+from mxnet_provider.job.state_log import StateLog
+from mxnet_provider.job.summary import summary
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.outage import Outage
 from mxnet_provider.pace import until_next_look, with_jitter
-from mxnet_provider.state_log import StateLog
-from mxnet_provider.summary import summary
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import JobEnd, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
-from mxnet_provider.verdict import Status, Verdict, verdict
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -36,6 +40,7 @@ _LONGEST_HOLD: Final = 10.0
 _KILL_SECONDS: Final = 20.0
 _RESTARTED_AFTER: Final = 60.0
 """A trigger that starts so many seconds after its task was deferred has probably run before."""
+_IS_TOLD_OF_KILLS: Final = hasattr(BaseTrigger, "on_kill")
 
 _CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
 _ARGUMENTS: Final = (
@@ -65,7 +70,7 @@ class MXNetJobTrigger(BaseTrigger):
         in_cluster: Use the service account of the triggerer's pod.
         config_file: Path of a kubeconfig on the triggerer.
         cluster_context: A context of the kubeconfig.
-        poll_interval: Seconds between two looks at the job while it just runs, give or take a fifth.
+        poll_interval: Seconds between two polls of the job while it just runs, give or take a fifth.
         deadline: Until when the job may take, in seconds since the epoch.
         startup_timeout: For how many seconds the job may wait for its pods to run.
         api_outage_tolerance: For how many seconds the API server may be away.
@@ -73,7 +78,7 @@ class MXNetJobTrigger(BaseTrigger):
         log_replicas: Which replicas' logs.
         log_cursors: Where an earlier reading of them has got to.
         result_of: The replica whose termination message is the result; None for none.
-        on_kill_action: What becomes of the job when a user ends the task.
+        on_kill_action: What is done with the job when a user ends the task.
         propagation_policy: How the job is deleted.
         stats_tags: Tags of the gauges: `dag_id` and `task_id`.
         deferred_at: When the task was deferred, in seconds since the epoch.
@@ -129,29 +134,42 @@ class MXNetJobTrigger(BaseTrigger):
         self.deferred_at = deferred_at
         self.holder = holder
         self.lease = lease
+        self._was_cancelled = False
         self._tenure = self._begin_tenure()
         self._told = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The class and the arguments from which Airflow makes the trigger again."""
+        """Return the class and the arguments from which Airflow makes the trigger again."""
         own = {field: getattr(self, field) for field in _ARGUMENTS}
         return f"{type(self).__module__}.{type(self).__name__}", {**msgspec.structs.asdict(self.ref), **own}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Wait for the job, and send what became of it."""
+        """Wait for the job, and send how it ended."""
         try:
             with storable_errors(self.log):
                 async with self._hook() as hook:
                     event = await self._watch(hook)
+            if event.status == "timeout" and airflow_versions.TIMEOUT_SPANS_DEFERRALS:
+                await self._end_job(None)
+            await self._let_the_scheduler_see_the_deferral()
         except asyncio.CancelledError:
             if self.trigger_id is None:  # no triggerer, but `airflow dags test`: nobody will go on with it
                 await self._end_job(None)
+            self._was_cancelled = True
             raise
-        await self._let_the_scheduler_see_the_deferral()
         yield TriggerEvent(event.payload())  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
         """Delete or suspend the job, if it has not finished, the task no longer waits for it, and nobody else does."""
+        await self._end_job(self.task_instance)
+
+    async def cleanup(self) -> None:
+        """Before Airflow 3.3, which calls no `on_kill`: as that, where the trigger was cancelled and has not ended."""
+        if _IS_TOLD_OF_KILLS or not self._was_cancelled:
+            return
+        ran_out = self.deadline is not None and time.time() >= self.deadline
+        if ran_out and not airflow_versions.TIMEOUT_SPANS_DEFERRALS:
+            return  # its worker has been resumed to end the job
         await self._end_job(self.task_instance)
 
     async def _end_job(self, ti: Any) -> None:
@@ -225,6 +243,8 @@ class MXNetJobTrigger(BaseTrigger):
                 if found is None and job is not None:
                     await self._keep(hook, job)
                 pods = await self._pods(hook) if found is not None and _is_over(found) else []
+                if job is not None and found is not None and _is_over(found):
+                    job = await self._with_whole_result(hook, job, pods)
             except Exception as e:
                 status = _given_up(e, outage)
                 if status is not None:
@@ -264,6 +284,26 @@ class MXNetJobTrigger(BaseTrigger):
                 raise
             self.log.warning("Could not read the job's pods, and what became of each: %s", message(e))
             return []
+
+    async def _with_whole_result(
+        self, hook: "MXNetJobAsyncHook", job: dict[str, Any], pods: Sequence[replicas.Pod]
+    ) -> dict[str, Any]:
+        there = result_in_log(job, pods, self.result_of)
+        if there is None:
+            return job
+        try:
+            if there.pod is not None:
+                lines = await _read(
+                    hook.read_log(there.pod, self.ref.namespace, since=None, tail_lines=there.wanted.tail_lines)
+                )
+                if (completed := there.completed(job, lines)) is not None:
+                    return completed
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
+                raise
+            self.log.warning("The log of %s, which has the job's result, could not be read: %s", there.pod, message(e))
+        self.log.warning("%s The task returns none.", there.wanted.loss)
+        return job
 
     def _logs(self, hook: "MXNetJobAsyncHook", metrics: Metrics) -> ReplicaLogPoller:
         now, deferred_at = time.time(), self.deferred_at
@@ -305,6 +345,15 @@ class MXNetJobTrigger(BaseTrigger):
             summary=summary(job, pods, result_of=self.result_of) if job is not None and over else None,
             metrics=metrics.history(),
         )
+
+
+async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
+    splitter = LineSplitter()
+    lines: list[bytes] = []
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            lines += splitter.feed(chunk)
+    return [*lines, splitter.rest]
 
 
 def _is_over(found: Verdict) -> bool:

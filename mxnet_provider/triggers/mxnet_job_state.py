@@ -8,13 +8,13 @@ import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_provider.api_errors import is_transient, message, refusal
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.sensor_state import Sight, settled
+from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.outage import Outage
 from mxnet_provider.pace import until_next_look, with_jitter
-from mxnet_provider.sight import Sight, settled
-from mxnet_provider.state_log import StateLog
 from mxnet_provider.triggers.connection import connected, storable_errors
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         target_states: States that are waited for.
         fail_states: States in which there is nothing to wait for.
         missing_ok: Whether a job that is not there is waited for too.
-        poll_interval: Seconds between two looks at a job that just runs, give or take a fifth.
+        poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
         api_outage_tolerance: For how many seconds the API server may be away.
         api_version: The job's apiVersion.
         kind: The job's kind, for messages.
@@ -76,7 +76,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         self._told = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The class and the arguments from which Airflow makes the trigger again."""
+        """Return the class and the arguments from which Airflow makes the trigger again."""
         own = {field: getattr(self, field) for field in (*_OWN, *_CONNECTION)}
         ref = {key: value for key, value in msgspec.structs.asdict(self.ref).items() if key != "uid"}
         return f"{type(self).__module__}.{type(self).__name__}", {**ref, **own}

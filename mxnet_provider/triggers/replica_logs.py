@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.api.log_lines import LineSplitter, LogCursor
-from mxnet_provider import replicas
-from mxnet_provider.api_errors import message
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.log_budget import LogBudget, notice
-from mxnet_provider.metrics import Metrics
+from mxnet_operator.api.long_result import is_part
+from mxnet_provider.hooks.api_errors import message
+from mxnet_provider.job import replicas
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.log_budget import LogBudget, notice
+from mxnet_provider.job.metrics import Metrics
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _POLL_BYTES: Final = 8 * 1024 * 1024
-"""So much that is new is read at one look; the rest at the next ones."""
+"""So much that is new is read in one poll; the rest in the next ones."""
 _DRAIN_SECONDS: Final = 60.0
 _TAIL_SECONDS: Final = 10.0
 _TAIL_LINES: Final = 1000
@@ -155,6 +156,8 @@ class ReplicaLogPoller:
         """Take a line's figures, and show it if the task's log has room for it."""
         if label == self._chosen[0]:
             self._metrics.read(text)
+        if is_part(text):
+            return
         if not self._shown_until or self._cursors[label].moment >= self._shown_until:
             await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
 
@@ -187,7 +190,7 @@ class ReplicaLogPoller:
 
 
 async def _lines(chunks: AsyncGenerator[bytes, None], *, to_the_end: bool) -> AsyncGenerator[bytes, None]:
-    """The lines of a log; the last one only where it will not grow any more, else it may be half a line."""
+    """Yield the lines of a log; the last one only where it will not grow any more, else it may be half a line."""
     splitter = LineSplitter()
     async with aclosing(chunks):
         async for chunk in chunks:

@@ -1,10 +1,9 @@
-"""What became of a job's replicas, read from its pods: pure functions on what the API server returned."""
+"""The ends of a job's replicas, read from its pods: pure functions on what the API server returned."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.storable import json_or_text
 from mxnet_operator.views.pods import terminated_of
 
 Pod = Mapping[str, Any]
@@ -16,7 +15,7 @@ _ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.
 
 
 def label(pod: Pod) -> str:
-    """A replica's short name, such as `worker-0`."""
+    """Return a replica's short name, such as `worker-0`."""
     labels = pod["metadata"].get("labels") or {}
     return f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}"
 
@@ -27,7 +26,7 @@ def is_owned(pod: Pod, uid: str) -> bool:
 
 
 def container_state(pod: Pod) -> dict[str, Any]:
-    """The `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
+    """Return the `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if status.get("name") == names.CONTAINER:
             return dict(status.get("state") or {})
@@ -48,7 +47,7 @@ def has_ended(pod: Pod) -> bool:
 def has_failed(pod: Pod) -> bool:
     """Whether the replica ended by itself with something else than exit code 0.
 
-    The controller stops those that a failed replica leaves behind by a deadline of one second: they didn't fail.
+    The controller stops the replicas that a failed one leaves behind by a deadline of one second: they didn't fail.
     """
     if (pod.get("status") or {}).get("reason") == "DeadlineExceeded":
         return False
@@ -77,7 +76,7 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
 
 
 def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
-    """The replicas that failed, as small dicts of `pod`, `exit_code` and `reason`."""
+    """Return the replicas that failed, as small dicts of `pod`, `exit_code` and `reason`."""
     return [
         {
             "pod": pod["metadata"]["name"],
@@ -90,14 +89,23 @@ def failures(pods: Iterable[Pod]) -> list[dict[str, Any]]:
     ]
 
 
-def result(pods: Iterable[Pod], result_of: str = RESULT_OF) -> Any:
-    """What a replica wrote to its termination message: the JSON value, else the text, else None."""
+def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: int | Collection[int] | None) -> str:
+    """Say which of the replicas that failed ended with one of these exit codes; empty where none did."""
+    wanted = () if codes is None else (codes,) if isinstance(codes, int) else codes
+    for replica in failed:
+        if replica["exit_code"] in wanted:
+            return f"{replica['pod']} ended with {replica['exit_code']}, which is in skip_on_exit_code"
+    return ""
+
+
+def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
+    """Return what a replica wrote to its termination message."""
     for pod in pods:
         if label(pod) == result_of:
             text = (container_state(pod).get("terminated") or {}).get("message")
             if text:
-                return json_or_text(text)
-    return None
+                return str(text)
+    return ""
 
 
 def _order(pod: Pod) -> tuple[int, int]:

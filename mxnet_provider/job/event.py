@@ -7,8 +7,8 @@ import msgspec
 
 from mxnet_operator.api.storable import storable
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.metrics import History
-from mxnet_provider.verdict import Status
+from mxnet_provider.job.completion import Status
+from mxnet_provider.job.metrics import History
 
 VERSION: Final = 1
 
@@ -36,13 +36,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     metrics: History = msgspec.field(default_factory=dict)
 
     def payload(self) -> dict[str, Any]:
-        """The event as Airflow stores it: only what its database takes."""
+        """Return the event as Airflow stores it: only what its database takes."""
         payload: dict[str, Any] = storable(msgspec.to_builtins(self))
         return payload
 
 
 def read(payload: Mapping[str, Any] | None) -> Event:
-    """The event that a trigger sent; raises MXNetJobError for one that this release doesn't know."""
+    """Return the event that a trigger sent; raises MXNetJobError for one that this release doesn't know."""
     if not isinstance(payload, Mapping) or payload.get("v") != VERSION:
         raise MXNetJobError(f"The trigger sent an event that this release does not know: {payload!r}")
     try:

@@ -1,7 +1,7 @@
 """What an API server's answer must look like for a hook to believe it; the same for both hooks.
 
 Proxies, gateways and login pages answer for a server, with 200 and HTML, `null` or `{}`. Such an answer is an outage to
-whoever asked: it is waited out, and a write may have been carried out.
+the caller: it is waited out, and a write may have been carried out.
 """
 
 import json
@@ -17,7 +17,7 @@ class InvalidAnswerError(ConnectionError):
 
 
 def decoded(body: bytes) -> Any:
-    """The JSON value of a body.
+    """Return the JSON value of a body.
 
     Raises:
         InvalidAnswerError: it is none.
@@ -29,7 +29,7 @@ def decoded(body: bytes) -> Any:
 
 
 def object_of(answer: Any) -> dict[str, Any]:
-    """An object as the API server stores it: with a name and a uid.
+    """Return an object as the API server stores it: with a name and a uid.
 
     Raises:
         InvalidAnswerError: it is something else.
@@ -41,7 +41,7 @@ def object_of(answer: Any) -> dict[str, Any]:
 
 
 def items_of(answer: Any) -> list[dict[str, Any]]:
-    """The objects of a list.
+    """Return the objects of a list.
 
     Raises:
         InvalidAnswerError: it is no list of objects.

@@ -5,14 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.long_result import reference
 from mxnet_operator.api.storable import json_or_text
-from mxnet_provider import replicas
+from mxnet_provider.job import replicas
 
 
 def summary(
     job: Mapping[str, Any], pods: Iterable[replicas.Pod], *, result_of: str | None = replicas.RESULT_OF
 ) -> dict[str, Any]:
-    """What a task returns about its job: small, and JSON.
+    """Return what a task returns about its job: small, and JSON.
 
     The result is the one that the controller has kept in the job's status. A controller from before it did so left it
     in the pods only, as does a job that failed: there it is the message of the replica that `result_of` names. None for
@@ -45,7 +46,8 @@ def counts(job: Mapping[str, Any]) -> str:
 def _result(kept: str | None, pods: Iterable[replicas.Pod], result_of: str | None) -> Any:
     if result_of is None:
         return None
-    return json_or_text(kept) if kept else replicas.result(pods, result_of)
+    text = kept or replicas.result_text(pods, result_of)
+    return json_or_text(text) if text and not reference(text) else None
 
 
 def _seconds_between(started: str | None, completed: str | None) -> float | None:

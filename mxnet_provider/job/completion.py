@@ -38,9 +38,9 @@ def verdict(
     deadline: float | None = None,
     startup_timeout: float | None = None,
 ) -> Verdict | None:
-    """The verdict on a job as it was just read; None while it has to be waited for.
+    """Return the verdict on a job as it was just read; None while it has to be waited for.
 
-    What became of the job comes before every deadline: one that finished while nobody looked has finished.
+    The end of the job comes before every deadline: one that finished while nobody looked has finished.
 
     Args:
         job: The job, None where there is none of its name.

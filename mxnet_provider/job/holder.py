@@ -17,7 +17,7 @@ from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.job_lease import JobLease, LeaseAction, annotations_of
 
 Holds = Callable[[str], bool]
-"""Whether the token that stands in a job, empty for none, is one of those who ask."""
+"""Whether the token that stands in a job, empty for none, is one of the caller's."""
 
 _RENEWALS: Final = 3
 """How often a lease is renewed within its duration."""
@@ -31,22 +31,22 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 def token_of_try(try_number: int, try_id: UUID | str) -> str:
-    """The token of a try: Airflow makes a new id for each, which a deferral keeps, and which sorts by time."""
+    """Return the token of a try: Airflow makes a new id for each, which a deferral keeps, and which sorts by time."""
     return f"{try_number}:{try_id}"
 
 
 def token_of_run(of_try: str, run: str) -> str:
-    """The token of one run of a trigger, of which there may be two at a time, on two triggerers."""
+    """Return the token of one run of a trigger, of which there may be two at a time, on two triggerers."""
     return f"{of_try}:{run}"
 
 
 def standing_in(job: Mapping[str, Any]) -> str:
-    """The token that stands in the job; empty where there is none."""
+    """Return the token that stands in the job; empty where there is none."""
     return str(((job.get("metadata") or {}).get("annotations") or {}).get(names.HOLDER_ANNOTATION) or "")
 
 
 def try_of(token: str) -> str:
-    """The token of the try that a token is of."""
+    """Return the token of the try that a token is of."""
     return ":".join(token.split(":")[:2])
 
 
@@ -62,22 +62,22 @@ def is_newer(token: str, than: str) -> bool:
 
 
 def held_by_try(of_try: str | None) -> Holds:
-    """What a try may end: what it holds itself, or a trigger of it, and jobs in which there is no token."""
+    """Return what a try may end: what it holds itself, or a trigger of it, and jobs in which there is no token."""
     return lambda standing: standing == "" or (of_try is not None and _is_of(standing, of_try))
 
 
 def written_by_try(of_try: str) -> Holds:
-    """What a try may end long after it was killed: what has its own token, and nothing that has none."""
+    """Return what a try may end long after it was killed: what has its own token, and nothing that has none."""
     return lambda standing: _is_of(standing, of_try)
 
 
 def held_exactly_by(*tokens: str | None) -> Holds:
-    """What one run of a trigger may end: what it holds itself, and jobs in which there is no token."""
+    """Return what one run of a trigger may end: what it holds itself, and jobs in which there is no token."""
     return lambda standing: standing == "" or standing in tokens
 
 
 def annotations(token: str, lease: Lease | None, now: datetime) -> dict[str, str]:
-    """The annotations of a job that is held, for its creation."""
+    """Return the annotations of a job that is held, for its creation."""
     if lease is None:
         return {names.HOLDER_ANNOTATION: token}
     renewed = now.isoformat(timespec="milliseconds")
@@ -85,7 +85,7 @@ def annotations(token: str, lease: Lease | None, now: datetime) -> dict[str, str
 
 
 def claim(job: Mapping[str, Any], token: str, lease: Lease | None, now: datetime) -> dict[str, Any]:
-    """The patch that takes the job in hand, or renews its lease, if it has not changed since it was read."""
+    """Return the patch that takes the job in hand, or renews its lease, if it has not changed since it was read."""
     none = dict.fromkeys(
         (names.LEASE_DURATION_ANNOTATION, names.LEASE_ACTION_ANNOTATION, names.LEASE_RENEW_TIME_ANNOTATION)
     )
@@ -129,7 +129,7 @@ class Tenure:
         self._gave_up = False
 
     def due(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The patch to send now to the job as it was just read; None for none."""
+        """Return the patch to send now to the job as it was just read; None for none."""
         standing = standing_in(job)
         if self._gave_up or self.lost_to or not standing:
             return None
@@ -144,7 +144,7 @@ class Tenure:
         return claim(job, self.token, self._lease, self._now())
 
     def written(self) -> None:
-        """The patch was stored."""
+        """Note that the patch was stored."""
         self._renewed = self._clock()
 
     def give_up(self) -> None:

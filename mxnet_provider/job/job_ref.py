@@ -23,7 +23,7 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, job: Mapping[str, Any], plural: str = names.PLURAL) -> "JobRef":
-        """The reference to a job as it was sent to, or returned by, the API server."""
+        """Return the reference to a job as it was sent to, or returned by, the API server."""
         metadata = job["metadata"]
         return cls(
             name=metadata["name"],

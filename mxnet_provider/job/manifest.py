@@ -1,26 +1,25 @@
-"""From what a DAG's author wrote, a manifest or builder arguments, to the MXJob to create."""
+"""From the manifest that a DAG's author wrote to the MXJob to create."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from mxnet_operator.api import forms, names
-from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
 from mxnet_operator.api.validation import unknown_fields
+from mxnet_operator.job.plain import plain
 from mxnet_provider.exceptions import MXNetManifestError
-
-QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 
 
 def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
-    """A manifest as a dict of the caller's own, from a dict or from the text of one YAML or JSON document.
+    """Return a manifest as a dict of the caller's own, from a dict or from the text of one YAML or JSON document.
 
     Raises MXNetManifestError where it holds what JSON can't say, or the text is not one mapping.
     """
     try:
         if not isinstance(manifest, str):
-            return dict(jsonable(manifest))
+            return dict(jsonable(plain(manifest)))
         documents = [document for document, _ in read(manifest)]
     except ManifestError as e:
         raise MXNetManifestError(f"The manifest can't be read: {e}") from e
@@ -33,16 +32,16 @@ def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 def mistakes(manifest: Mapping[str, Any], *, allow_unknown: bool = False) -> list[str]:
-    """What is wrong with a manifest of any form, in the words of its own API; empty if it means a job that can run."""
+    """List what is wrong with a manifest of any API version, in its own words; empty if it means a job that can run."""
     asked = dict(manifest)
     return [error.message for error in (*forms.errors(asked), *(() if allow_unknown else unknown_fields(asked)))]
 
 
 def as_v1(manifest: dict[str, Any], tell: Callable[[str], None], *, allow_unknown: bool = False) -> dict[str, Any]:
-    """The v1 job that a manifest of an older form means; a v1 manifest is returned as it is, with its mistakes.
+    """Convert a manifest of an older API version to v1; a v1 manifest is returned as it is, with its mistakes.
 
-    `tell` is told of each field that is not what was written, and why: the controller, which sees v1 only, can't.
-    Raises MXNetManifestError for mistakes in one of an older form, in the words of that form, which its author knows.
+    `tell` is called for each field that is not what was written, and why: the controller, which sees v1 only, can't.
+    Raises MXNetManifestError for mistakes in one of an older version, in the words of that version.
     """
     metadata = manifest.get("metadata") or {}
     # The operator gives names: one is missing here by right.
@@ -65,47 +64,6 @@ def refuse(found: Sequence[str]) -> None:
     """Raise MXNetManifestError with every mistake that was found, one to a line, if there is any."""
     if found:
         raise MXNetManifestError("The MXJob is invalid:\n" + "\n".join(f"- {mistake}" for mistake in found))
-
-
-def build(
-    *,
-    image: str,
-    command: Sequence[str] | None,
-    args: Sequence[str] | None,
-    env: Mapping[str, str] | None,
-    workers: int | Mapping[str, Any],
-    servers: int | Mapping[str, Any],
-    schedulers: int | Mapping[str, Any],
-    resources: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """An MXTrain job whose replicas all run the same container; `resources` are the workers' alone.
-
-    A type's replicas are a number, or a ReplicaSpec that is taken over, with the common template where it has none.
-    """
-    container: dict[str, Any] = {"name": names.CONTAINER, "image": image}
-    if command:
-        container["command"] = list(command)
-    if args:
-        container["args"] = list(args)
-    if env:
-        container["env"] = [{"name": name, "value": str(value)} for name, value in env.items()]
-    counts = {names.SCHEDULER: schedulers, names.SERVER: servers, names.WORKER: workers}
-    specs = {}
-    for replica_type, count in counts.items():
-        own = copy.deepcopy(container)
-        if resources and replica_type == names.WORKER:
-            own["resources"] = copy.deepcopy(dict(resources))
-        template = {"spec": {"containers": [own]}}
-        if isinstance(count, Mapping):
-            specs[replica_type] = {"replicas": 1, "template": template, **copy.deepcopy(dict(count))}
-        elif count:
-            specs[replica_type] = {"replicas": count, "template": template}
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "metadata": {},
-        "spec": {"jobMode": "MXTrain", "mxReplicaSpecs": specs},
-    }
 
 
 def replica_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
@@ -145,35 +103,22 @@ def set_deadline(manifest: Mapping[str, Any], seconds: int) -> None:
         spec["runPolicy"] = {**policy, "activeDeadlineSeconds": seconds}
 
 
-def enqueue(manifest: dict[str, Any], queue: str) -> None:
-    """Hand the job to a queue of Kueue's, which starts it when there is room."""
-    metadata = metadata_of(manifest)
-    metadata["labels"] = {**(metadata.get("labels") or {}), QUEUE_LABEL: queue}
-    spec = manifest.get("spec")
-    if isinstance(spec, dict):
-        spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": True}
-
-
-def as_tuning(training: Mapping[str, Any], *, servers: int | Mapping[str, Any], key: str) -> dict[str, Any]:
-    """A built training job's container as a tuning job: one tracker, so many servers, one tuner."""
-    worker = training["spec"]["mxReplicaSpecs"][names.WORKER]["template"]
-    server = servers if isinstance(servers, Mapping) else {"replicas": servers}
-    lean = copy.deepcopy(worker)
-    for container in lean["spec"]["containers"]:
-        container.pop("resources", None)
+def as_tuning(servers: Mapping[str, Any], others: Mapping[str, Any], *, key: str) -> dict[str, Any]:
+    """Build the tuning job whose servers are one training job's Workers, and whose tracker and tuner are another's."""
+    worker, lean = (job["spec"]["mxReplicaSpecs"][names.WORKER] for job in (servers, others))
     specs = {
-        names.TUNER_TRACKER: {"replicas": 1, "template": lean},
-        names.TUNER_SERVER: {"template": copy.deepcopy(worker), **copy.deepcopy(dict(server))},
-        names.TUNER: {"replicas": 1, "template": copy.deepcopy(lean)},
+        names.TUNER_TRACKER: {**copy.deepcopy(lean), "replicas": 1},
+        names.TUNER_SERVER: copy.deepcopy(worker),
+        names.TUNER: {**copy.deepcopy(lean), "replicas": 1},
     }
     for spec in specs.values():
         metadata = spec["template"].setdefault("metadata", {})
         metadata.setdefault("annotations", {}).setdefault(names.TUNER_KEY_ANNOTATION, key)
-    return {**training, "spec": {"jobMode": "MXTune", "mxReplicaSpecs": specs}}
+    return {**servers, "spec": {**servers["spec"], "jobMode": "MXTune", "mxReplicaSpecs": specs}}
 
 
 def add_environment(manifest: Mapping[str, Any], variables: Mapping[str, str]) -> None:
-    """Set variables in every `mxnet` container; those that the manifest sets itself win."""
+    """Set variables in every `mxnet` container; variables that the manifest sets itself win."""
     for template in _templates(manifest):
         spec = template.get("spec")
         for container in (spec.get("containers") or ()) if isinstance(spec, dict) else ():
@@ -199,7 +144,7 @@ def _templates(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest's `metadata`, put there where it is missing.
+    """Return the manifest's `metadata`, put there where it is missing.
 
     Raises MXNetManifestError where it is something else than a mapping.
     """

@@ -1,6 +1,6 @@
-"""What an API server's refusal means: whether to ask again, and whom it concerns. The same for both hooks.
+"""What an API server's rejection means: whether to ask again, and whom it concerns. The same for both hooks.
 
-The Kubernetes client is imported only when there is an error to look at: its import takes a second, and whoever parses
+The Kubernetes client is imported only when there is an error to look at: its import takes a second, and who parses
 a DAG imports this.
 """
 
@@ -15,7 +15,7 @@ _FOR_GOOD: Final = frozenset({400, 404, 405, 415, 422})
 
 
 def refusal(e: BaseException) -> "ApiException | None":
-    """The error, if it is an answer of an API server."""
+    """Return the error, if it is an answer of an API server."""
     from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
 
     return e if isinstance(e, ApiException) else None
@@ -39,22 +39,22 @@ def is_transient(e: BaseException) -> bool:
 
 
 def is_permanent(e: "ApiException") -> bool:
-    """Whether the same request will be refused in the same way for ever. A namespace may yet come to be."""
+    """Whether the request will be rejected in that way for ever. A namespace may still be created."""
     return e.status in _FOR_GOOD and reason(e) != "NotFound"
 
 
 def is_quota(e: "ApiException") -> bool:
-    """Whether a quota is used up, which is told apart from a missing right only by its words."""
+    """Whether a quota is used up, which differs from a missing right only by its words."""
     return e.status == 403 and "exceeded quota" in message(e)
 
 
 def reason(e: "ApiException") -> str:
-    """The `reason` of the server's Status, such as `AlreadyExists`."""
+    """Return the `reason` of the server's Status, such as `AlreadyExists`."""
     return str(_status(e).get("reason") or "")
 
 
 def message(e: BaseException) -> str:
-    """What the server said, or else the error's own words."""
+    """Return what the server said, or else the error's own words."""
     if (answer := refusal(e)) is not None:
         return str(_status(answer).get("message") or answer.reason or answer)
     return f"{type(e).__name__}: {e}"

@@ -43,7 +43,7 @@ class LogBudget:
         self._left_out = 0
 
     def take(self, text: str) -> Iterator[str]:
-        """The lines to show now that there is another one."""
+        """Yield the lines to show now that there is another one."""
         if self._held:
             yield from self.release()
         cost = _cost(text)
@@ -89,7 +89,7 @@ def _cost(text: str) -> int:
 
 
 def notice(label: str, pod: str, namespace: str) -> Callable[[int], str]:
-    """What the task's log says where lines of a replica were left out."""
+    """Word what the task's log says where lines of a replica were left out."""
 
     def text(count: int) -> str:
         return (

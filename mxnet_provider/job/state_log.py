@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
 from mxnet_operator.api.waiting import waiting_reasons
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.summary import counts
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.summary import counts
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final
 
-from mxnet_provider.api_errors import is_transient
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.kill import Decide, Ending
+from mxnet_provider.hooks.api_errors import is_transient
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import Decide, Ending
 
 if TYPE_CHECKING:
     from mxnet_provider.hooks.job_client import AsyncJobClient
@@ -24,10 +24,10 @@ async def deliver(
     propagation_policy: str,
     seconds: float,
 ) -> Ending | None:
-    """What ending the job came to; None where the API server did not answer for so many seconds.
+    """Return what ending the job came to; None where the API server did not answer for so many seconds.
 
     Raises:
-        Exception: what is no outage: a refusal, or a connection that leads nowhere.
+        Exception: what is no outage: a rejection, or a connection that leads nowhere.
     """
     pause = FIRST_PAUSE
     try:

@@ -1,4 +1,4 @@
-"""What becomes of a job whose task was ended by a user or by a timeout: pure, the same for workers and triggers."""
+"""The end of a job whose task was ended by a user or by a timeout: pure, the same for workers and triggers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_provider.holder import Holds, standing_in, title_of
+from mxnet_provider.job.holder import Holds, standing_in, title_of
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
@@ -42,7 +42,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 def request(job: Mapping[str, Any] | None, uid: str, action: Action, holds: Holds) -> Request:
-    """What to ask of the API server so that an unfinished job ends with its task.
+    """Return the request by which an unfinished job ends with its task.
 
     Nothing is done to a job that has finished, is being deleted already, is another one of the same name, or is held
     by another: a later try of the task, or another triggerer.
@@ -59,7 +59,7 @@ def request(job: Mapping[str, Any] | None, uid: str, action: Action, holds: Hold
 
 
 def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
-    """What to ask of the API server so that a finished job goes."""
+    """Return what to ask of the API server so that a finished job goes."""
     if job is None or job["metadata"]["uid"] != uid or job["metadata"].get("deletionTimestamp"):
         return Leave()
     if not holds(standing_in(job)):
@@ -78,7 +78,7 @@ def is_suspended(job: Mapping[str, Any]) -> bool:
 
 
 def resumption(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The patch that undoes our suspension."""
+    """Return the patch that undoes our suspension."""
     return _suspension(job, suspend=False)
 
 

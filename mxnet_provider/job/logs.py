@@ -20,7 +20,7 @@ class OpenLog(Protocol):
 
 
 class LogFollower(threading.Thread):
-    """Passes the lines of one replica's log on until its container has ended, or until told to stop.
+    """Passes the lines of one replica's log on until its container has ended, or until `stop`.
 
     No trouble with a log fails a task: after ten broken streams in a row that brought nothing, it warns and
     gives up. `pause` is called when a stream has ended or brings nothing for a while.

@@ -8,7 +8,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_provider import holder, kill
+from mxnet_provider.job import holder, kill
 
 UNKNOWN: Final = "unknown"
 """Airflow knows no such try of a task."""
@@ -37,7 +37,7 @@ def try_id_of(job: Mapping[str, Any]) -> str | None:
 def fate(
     job: Mapping[str, Any], task_state: str | None, now: datetime, *, min_age: timedelta, include_unknown: bool = False
 ) -> Fate:
-    """What becomes of an unfinished job whose task is in this state, or UNKNOWN."""
+    """Decide about an unfinished job whose task is in this state, or UNKNOWN."""
     if try_id_of(job) is None:
         return Fate("leave", "no task holds it: it is detached, or an earlier release made it")
     if names.LEASE_DURATION_ANNOTATION not in (job["metadata"].get("annotations") or {}):

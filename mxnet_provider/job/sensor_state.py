@@ -12,7 +12,7 @@ VERSION: Final = 1
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look at the job came to, where it settles the matter."""
+    """What the job as it was read means for a sensor, where it decides."""
 
     status: Literal["reached", "failed", "missing", "refused", "error"]
     state: str = ""
@@ -21,7 +21,7 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     v: int = VERSION
 
     def payload(self) -> dict[str, Any]:
-        """The sight as a trigger's event: only what Airflow's database takes."""
+        """Return the outcome as a trigger's event: only what Airflow's database takes."""
         payload: dict[str, Any] = storable(msgspec.to_builtins(self))
         return payload
 

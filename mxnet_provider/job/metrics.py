@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from airflow.sdk.observability import stats
+from airflow.providers.common.compat.sdk import Stats
 
 from mxnet_operator.api.metrics import parse_epoch_line
 from mxnet_operator.api.storable import storable
@@ -50,12 +50,12 @@ class Metrics:
         self._send("epoch", metric.epoch)
 
     def history(self) -> History:
-        """The courses of all figures, as JSON."""
+        """Return the courses of all figures, as JSON."""
         return {name: [[epoch, course[epoch]] for epoch in sorted(course)] for name, course in self._values.items()}
 
     def _send(self, name: str, value: float) -> None:
         """As Airflow's own: a name with tags, and for a StatsD that knows no tags one that says whose it is."""
         slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-        stats.gauge(f"mxnet_job.{slug}", value, tags=self._tags)
+        Stats.gauge(f"mxnet_job.{slug}", value, tags=self._tags)
         own = ".".join(self._tags.get(tag, "") for tag in ("dag_id", "task_id"))
-        stats.gauge(f"mxnet_job.{own}.{slug}", value)
+        Stats.gauge(f"mxnet_job.{own}.{slug}", value)

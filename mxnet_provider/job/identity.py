@@ -8,17 +8,20 @@ has the token is ours, at whatever moment the try before ended.
 import hashlib
 import re
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED, job_state
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.kill import is_suspended_by_airflow
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import is_suspended_by_airflow
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
 TOKEN_LABEL: Final = "mxjob.kubeflow.org/airflow-token"  # noqa: S105
 """The random token of one intent; it alone says "this job is mine"."""
@@ -52,7 +55,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(stored: Any) -> Record | None:
-    """The record that the store holds; None for none. Raises MXNetJobError for one that can't be read."""
+    """Return the record that the store holds; None for none. Raises MXNetJobError for one that can't be read."""
     if stored is None:
         return None
     try:
@@ -74,7 +77,7 @@ def decide(
     *,
     reuse_succeeded: bool,
 ) -> Decision:
-    """What a try begins with: pure.
+    """Return what a try begins with: pure.
 
     Args:
         record: What an earlier try has left in the store.
@@ -115,11 +118,11 @@ def is_ours(job: Mapping[str, Any], record: Record) -> bool:
 
 
 def new_token() -> str:
-    """A token that no other job has."""
+    """Return a token that no other job has."""
     return secrets.token_hex(16)
 
 
-def labels(ti: RuntimeTaskInstanceProtocol, token: str) -> dict[str, str]:
+def labels(ti: "RuntimeTaskInstanceProtocol", token: str) -> dict[str, str]:
     """Labels for the job, under the keys of Airflow's KubernetesPodOperator, so that its selectors work here."""
     return {
         **_task_labels(ti),
@@ -129,20 +132,36 @@ def labels(ti: RuntimeTaskInstanceProtocol, token: str) -> dict[str, str]:
     }
 
 
-def selector(ti: RuntimeTaskInstanceProtocol) -> str:
-    """Finds the jobs of this task instance and generation, where there is no state store to tell."""
-    wanted = {**_task_labels(ti), GENERATION_LABEL: str(generation(ti))}
-    return ",".join(f"{key}={value}" for key, value in wanted.items())
+def selector(ti: "RuntimeTaskInstanceProtocol") -> str:
+    """Find the jobs of this task instance, of all its generations, where there is no state store to ask."""
+    return ",".join(f"{key}={value}" for key, value in _task_labels(ti).items())
 
 
-def newest(jobs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def generation_of(job: Mapping[str, Any]) -> int:
+    """Return the generation of the task that created the job; one above all others where it says none."""
+    found = _label(job, GENERATION_LABEL)
+    return int(found) if found.isdecimal() else sys.maxsize
+
+
+def token_of(job: Mapping[str, Any]) -> str:
+    """Return the token with which the job was created; empty for none."""
+    return _label(job, TOKEN_LABEL)
+
+
+def try_that_made(job: Mapping[str, Any]) -> str:
+    """Return the number of the try that created the job, for messages."""
+    return _label(job, "try_number") or "?"
+
+
+def newest(jobs: Sequence[Mapping[str, Any]], *, reuse_succeeded: bool) -> Mapping[str, Any] | None:
     """Of several jobs the one to reattach to: one that has not failed and stays, the youngest, then by name."""
-    usable = [j for j in jobs if not j["metadata"].get("deletionTimestamp") and job_state(j) != FAILED]
+    useless = {FAILED} if reuse_succeeded else {FAILED, SUCCEEDED}
+    usable = [j for j in jobs if not j["metadata"].get("deletionTimestamp") and job_state(j) not in useless]
     return max(usable, key=lambda j: (j["metadata"]["creationTimestamp"], j["metadata"]["name"]), default=None)
 
 
-def generation(ti: RuntimeTaskInstanceProtocol) -> int:
-    """What tells a task that was cleared from one that retries."""
+def generation(ti: "RuntimeTaskInstanceProtocol") -> int:
+    """Return what tells a task that was cleared from one that retries."""
     return int(ti.max_tries)
 
 
@@ -158,13 +177,13 @@ def job_name(base: str, replicas: Mapping[str, int], token: str) -> str:
 
 
 def base_name(task_id: str) -> str:
-    """A task's id as the beginning of a DNS-1035 name."""
+    """Return a task's id as the beginning of a DNS-1035 name."""
     slug = re.sub(r"[^a-z0-9]+", "-", task_id.lower()).strip("-")
     return slug if re.match("[a-z]", slug) else f"mxjob-{slug}".rstrip("-")
 
 
 def safe_label(value: str) -> str:
-    """A value as a label's, as Airflow's KubernetesPodOperator makes it: cut and hashed where it is no label already.
+    """Make a label's value of a text as KubernetesPodOperator does: cut and hashed where it is none already.
 
     Its own function can't be imported without the whole Kubernetes client, which would slow down the parsing of DAGs.
     """
@@ -175,7 +194,11 @@ def safe_label(value: str) -> str:
     return safe
 
 
-def _task_labels(ti: RuntimeTaskInstanceProtocol) -> dict[str, str]:
+def _label(job: Mapping[str, Any], name: str) -> str:
+    return str(((job.get("metadata") or {}).get("labels") or {}).get(name) or "")
+
+
+def _task_labels(ti: "RuntimeTaskInstanceProtocol") -> dict[str, str]:
     return {
         "dag_id": safe_label(ti.dag_id),
         "task_id": safe_label(ti.task_id),

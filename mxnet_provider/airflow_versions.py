@@ -1,0 +1,101 @@
+"""Differences between the supported Airflow versions (2.11 to 3.3) that apache-airflow-providers-common-compat lacks.
+
+What only moved is imported from `airflow.providers.common.compat.sdk`, here and everywhere else in the provider.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+import airflow
+from packaging.version import Version
+
+if TYPE_CHECKING:
+    from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
+else:
+    try:
+        from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
+    except ImportError:
+        from airflow.exceptions import TaskDeferralError
+
+        try:
+            from airflow.exceptions import TaskDeferralTimeout
+        except ImportError:  # Airflow 2
+
+            class TaskDeferralTimeout(TaskDeferralError):  # noqa: N818 - Airflow 3's name
+                """Never raised: Airflow 2 has a text for it."""
+
+
+IS_AIRFLOW_2: Final = Version(airflow.__version__).major == 2
+
+TIMEOUT_SPANS_DEFERRALS: Final = IS_AIRFLOW_2
+"""Whether Airflow ends a resumed task whose `execution_timeout` is over before any code of its operator runs."""
+
+DEFERRAL_ERRORS: Final = (TaskDeferralError, TaskDeferralTimeout)
+"""With what Airflow resumes a task whose trigger sent no event; neither class is the other's parent."""
+
+_TIMEOUT_OF_AIRFLOW_2: Final = "Trigger/execution timeout"
+
+
+def is_deferral_timeout(error: Exception) -> bool:
+    """Whether Airflow resumed a task because its trigger took too long."""
+    return isinstance(error, TaskDeferralTimeout) or (IS_AIRFLOW_2 and str(error) == _TIMEOUT_OF_AIRFLOW_2)
+
+
+def id_of_try(ti: Any) -> UUID | str:
+    """Return the id of a try of a task, which a deferral keeps and the next try does not.
+
+    Airflow 3 makes one. Airflow 2 has none: there it follows from the try number, which no two tries share.
+    """
+    own: UUID | str | None = getattr(ti, "id", None)
+    if own is not None:
+        return own
+    return uuid5(NAMESPACE_URL, f"{ti.dag_id}/{ti.run_id}/{ti.task_id}/{ti.map_index}/{ti.try_number}")
+
+
+async def states_of(ti: Any) -> dict[str, Any]:
+    """Read the states of a task instance's run by task id, with `_<map index>` where it is mapped; {} for no such task.
+
+    For a trigger, on the triggerer's event loop.
+    """
+    from asgiref.sync import sync_to_async  # noqa: PLC0415 - Airflow's own way off the loop: its answers come over it
+
+    return await sync_to_async(_from_database if IS_AIRFLOW_2 else _from_supervisor)(ti)
+
+
+def states_in_run(ti: Any, task_id: str) -> list[str | None]:
+    """Read the states of a task of the same run, of each of its map indexes; for a worker."""
+    if not IS_AIRFLOW_2:
+        return list(_run_states(ti, task_id, None).values())
+    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
+    from airflow.utils.session import create_session  # noqa: PLC0415
+
+    with create_session() as session:
+        of_task = session.query(TaskInstance.state).filter_by(dag_id=ti.dag_id, run_id=ti.run_id, task_id=task_id)
+        return [found.state for found in of_task]
+
+
+def _run_states(ti: Any, task_id: str, index: int | None) -> dict[str, Any]:
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance  # noqa: PLC0415 - it takes long to import
+
+    found = RuntimeTaskInstance.get_task_states(
+        dag_id=ti.dag_id, task_ids=[task_id], run_ids=[ti.run_id], map_index=index
+    )
+    return found.get(ti.run_id) or {}
+
+
+def _from_supervisor(ti: Any) -> dict[str, Any]:
+    index = -1 if ti.map_index is None else ti.map_index
+    return _run_states(ti, ti.task_id, index)
+
+
+def _from_database(ti: Any) -> dict[str, Any]:
+    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
+    from airflow.utils.session import create_session  # noqa: PLC0415
+
+    index = -1 if ti.map_index is None else ti.map_index
+    key = {"dag_id": ti.dag_id, "run_id": ti.run_id, "task_id": ti.task_id, "map_index": index}
+    with create_session() as session:
+        found: Any = session.query(TaskInstance.state).filter_by(**key).one_or_none()
+    if found is None:
+        return {}
+    return {ti.task_id if index < 0 else f"{ti.task_id}_{index}": found.state}

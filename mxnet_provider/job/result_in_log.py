@@ -1,0 +1,32 @@
+"""A result that is too long for the job's status, found in the log of the replica that reports it: the pure part."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api.long_result import Reference, reference, text_of, with_result
+from mxnet_provider.job import replicas
+
+
+class ResultInLog(msgspec.Struct, frozen=True):
+    """Which text is the result, and the pod whose log has it; no pod where that is gone."""
+
+    wanted: Reference
+    pod: str | None
+
+    def completed(self, job: Mapping[str, Any], lines: Iterable[bytes]) -> dict[str, Any] | None:
+        """Return the job with the whole result, from the lines of the log; None where they lack a part of it."""
+        text = text_of(self.wanted, (line.decode("utf-8", "replace") for line in lines))
+        return None if text is None else with_result(job, text)
+
+
+def result_in_log(job: Mapping[str, Any], pods: Iterable[replicas.Pod], result_of: str | None) -> ResultInLog | None:
+    """Where the result of a job is that is over; None where it needs no log, or there is none, or nobody wants it."""
+    if result_of is None:
+        return None
+    pods = list(pods)
+    wanted = reference((job.get("status") or {}).get("result") or replicas.result_text(pods, result_of))
+    if wanted is None:
+        return None
+    return ResultInLog(wanted, next((p["metadata"]["name"] for p in pods if replicas.label(p) == result_of), None))

@@ -1,0 +1,245 @@
+"""The arguments by which a DAG's author describes a job, and the MXJob that they mean."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, ClassVar, Final
+
+from mxnet_operator.job import DescriptionError, MXJobDescription, Role, to_manifest
+from mxnet_operator.job.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
+from mxnet_operator.job.plain import plain
+from mxnet_provider.exceptions import MXNetManifestError
+from mxnet_provider.job import manifest as manifests
+from mxnet_provider.operators.manifest_file import ReadsManifestFile
+
+_OF_THE_TASK: Final = frozenset({"name", "namespace"})
+"""Fields from which the operator makes its own name and place for each try's job."""
+_TEMPLATE_MARKS: Final = ("{{", "{%", "{#")
+
+
+class DescribesJob(ReadsManifestFile):
+    """An operator that is given an MXJob: a `manifest`, or the fields of a description, or fields over a manifest.
+
+    The fields are those of `mxnet_operator.job.MXJobDescription`; what is set beside a manifest is merged over it as
+    `kubectl patch` would. Wherever a mapping in Kubernetes' words is taken, a model of `kubernetes.client` is, too.
+    """
+
+    template_fields: Sequence[str] = (
+        "manifest",
+        "image",
+        "command",
+        "args",
+        "env",
+        "env_from",
+        "secrets",
+        "config_maps",
+        "workers",
+        "servers",
+        "schedulers",
+        "gpus_per_worker",
+        "gpu_resource",
+        "container_resources",
+        "volumes",
+        "volume_mounts",
+        "image_pull_policy",
+        "image_pull_secrets",
+        "init_containers",
+        "node_selector",
+        "affinity",
+        "tolerations",
+        "service_account_name",
+        "security_context",
+        "container_security_context",
+        "priority_class_name",
+        "scheduler_name",
+        "runtime_class_name",
+        "pod_labels",
+        "pod_annotations",
+        "restart_policy",
+        "clean_pod_policy",
+        "ttl_seconds_after_finished",
+        "active_deadline_seconds",
+        "progress_deadline_seconds",
+        "backoff_limit",
+        "restart_scope",
+        "success_policy",
+        "run_policy",
+        "name",
+        "namespace",
+        "labels",
+        "annotations",
+        "queue_name",
+    )
+    template_ext: Sequence[str] = (".yaml", ".yml", ".json")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        "manifest": "yaml",
+        **dict.fromkeys(
+            ("command", "args", "env", "container_resources", "volumes", "node_selector", "labels", "annotations"),
+            "json",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        manifest: Mapping[str, Any] | str | None = None,
+        image: str | None = None,
+        command: Sequence[str] | None = None,
+        args: Sequence[str] | None = None,
+        env: Mapping[str, Any] | Sequence[Any] | None = None,
+        env_from: Sequence[Any] | None = None,
+        secrets: Sequence[str] | None = None,
+        config_maps: Sequence[str] | None = None,
+        workers: int | str | Role | Mapping[str, Any] | None = None,
+        servers: int | str | Role | Mapping[str, Any] | None = None,
+        schedulers: int | str | Role | Mapping[str, Any] | None = None,
+        gpus_per_worker: int | str | None = None,
+        gpu_resource: str | None = None,
+        container_resources: Any | None = None,
+        volumes: Sequence[Any] | None = None,
+        volume_mounts: Sequence[Any] | None = None,
+        image_pull_policy: str | None = None,
+        image_pull_secrets: Sequence[Any] | None = None,
+        init_containers: Sequence[Any] | None = None,
+        node_selector: Mapping[str, str] | None = None,
+        affinity: Any | None = None,
+        tolerations: Sequence[Any] | None = None,
+        service_account_name: str | None = None,
+        security_context: Any | None = None,
+        container_security_context: Any | None = None,
+        priority_class_name: str | None = None,
+        scheduler_name: str | None = None,
+        runtime_class_name: str | None = None,
+        pod_labels: Mapping[str, str] | None = None,
+        pod_annotations: Mapping[str, str] | None = None,
+        restart_policy: str | None = None,
+        clean_pod_policy: str | None = None,
+        ttl_seconds_after_finished: timedelta | int | str | None = None,
+        active_deadline_seconds: timedelta | int | str | None = None,
+        progress_deadline_seconds: timedelta | int | str | None = None,
+        backoff_limit: int | str | None = None,
+        restart_scope: str | None = None,
+        success_policy: str | None = None,
+        run_policy: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        queue_name: str | None = None,
+        allow_unknown_fields: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.manifest = manifest
+        self.image = image
+        self.command = command
+        self.args = args
+        self.env = env
+        self.env_from = env_from
+        self.secrets = secrets
+        self.config_maps = config_maps
+        self.workers = workers
+        self.servers = servers
+        self.schedulers = schedulers
+        self.gpus_per_worker = gpus_per_worker
+        self.gpu_resource = gpu_resource
+        self.container_resources = container_resources
+        self.volumes = volumes
+        self.volume_mounts = volume_mounts
+        self.image_pull_policy = image_pull_policy
+        self.image_pull_secrets = image_pull_secrets
+        self.init_containers = init_containers
+        self.node_selector = node_selector
+        self.affinity = affinity
+        self.tolerations = tolerations
+        self.service_account_name = service_account_name
+        self.security_context = security_context
+        self.container_security_context = container_security_context
+        self.priority_class_name = priority_class_name
+        self.scheduler_name = scheduler_name
+        self.runtime_class_name = runtime_class_name
+        self.pod_labels = pod_labels
+        self.pod_annotations = pod_annotations
+        self.restart_policy = restart_policy
+        self.clean_pod_policy = clean_pod_policy
+        self.ttl_seconds_after_finished = ttl_seconds_after_finished
+        self.active_deadline_seconds = active_deadline_seconds
+        self.progress_deadline_seconds = progress_deadline_seconds
+        self.backoff_limit = backoff_limit
+        self.restart_scope = restart_scope
+        self.success_policy = success_policy
+        self.run_policy = run_policy
+        self.name = name
+        self.namespace = namespace
+        self.labels = labels
+        self.annotations = annotations
+        self.queue_name = queue_name
+        self.allow_unknown_fields = allow_unknown_fields
+        for field in FIELDS:  # models and roles as mappings, so that texts within them are rendered
+            setattr(self, field, _as_mapping(getattr(self, field)))
+        if found := problems(self._given_fields(), later=is_rendered_later):
+            raise DescriptionError(found)
+
+    def given_manifest(self) -> dict[str, Any]:
+        """Build the MXJob that the DAG's author gave, by manifest, description or both, as a dict of the caller's own.
+
+        Raises:
+            MXNetManifestError: with every mistake that was found, one to a line.
+        """
+        return self.described(self._description(), self._parsed())
+
+    def described(self, description: MXJobDescription, manifest: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the MXJob of a description, over a manifest if there is one.
+
+        Raises:
+            MXNetManifestError: with every mistake that was found, one to a line.
+        """
+        if manifest is None and description.image is None and not (description.workers or description.servers):
+            raise MXNetManifestError("Give a manifest or an image; neither was given.")
+        try:
+            return to_manifest(description, manifest)
+        except DescriptionError as e:
+            raise _refusal(e) from e
+
+    def _parsed(self) -> dict[str, Any] | None:
+        if self.manifest is None:
+            return None
+        return manifests.as_v1(manifests.parse(self.manifest), self._tell, allow_unknown=self.allow_unknown_fields)
+
+    def _description(self, **instead: Any) -> MXJobDescription:
+        given = {name: number(name, value) for name, value in self._given_fields().items()}
+        try:
+            return MXJobDescription(**{**given, **instead})
+        except DescriptionError as e:
+            raise _refusal(e) from e
+
+    def _given_fields(self) -> dict[str, Any]:
+        given = {field: getattr(self, field) for field in FIELDS if field not in _OF_THE_TASK}
+        return {field: value for field, value in given.items() if value is not None}
+
+    def _tell(self, remark: str) -> None:
+        self.log.info("The manifest as v1: %s", remark)
+
+
+def _as_mapping(value: Any) -> Any:
+    if not isinstance(value, Role):
+        return plain(value) if value.__class__.__module__.partition(".")[0] != "airflow" else value
+    return plain(given_fields(value))
+
+
+def is_rendered_later(value: Any) -> bool:
+    """Whether Airflow fills the value in before the task runs: a template, or a reference to what a task returns."""
+    if isinstance(value, str):
+        return any(mark in value for mark in _TEMPLATE_MARKS)
+    return not isinstance(value, int | float | Mapping | list | tuple | timedelta | None)
+
+
+def number(field: str, value: Any) -> Any:
+    """Return the number that a template has left as text."""
+    is_number = field in COUNTS | SECONDS and isinstance(value, str) and value.strip().isdecimal()
+    return int(value) if is_number else value
+
+
+def _refusal(error: DescriptionError) -> MXNetManifestError:
+    return MXNetManifestError(
+        "The MXJob is invalid:\n" + "\n".join(f"- {problem.message}" for problem in error.problems)
+    )

@@ -1,0 +1,174 @@
+"""The task group that trains once for each trial, and reports which was best."""
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, TaskGroup, XComArg
+
+from mxnet_operator.api.storable import storable
+from mxnet_operator.job import ranking
+from mxnet_operator.job.checks import unknown_names
+from mxnet_operator.job.plain import plain
+from mxnet_operator.job.ranking import Direction
+from mxnet_provider import airflow_versions
+from mxnet_provider.exceptions import MXNetSweepError
+from mxnet_provider.operators.described_job import is_rendered_later
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_OF_THE_GROUP = frozenset({"task_id", "dag", "task_group"})
+
+
+class MXNetSweep(TaskGroup):
+    """Run one MXJob for each trial, and report the trial whose result has the best number.
+
+    The group has two tasks: `trial`, mapped over the trials, and `best`, which compares their results when all have
+    ended. A trial that fails or is skipped doesn't stop the others; `best` fails where no trial reported the number.
+    Where all trials were skipped, so is `best`.
+
+    `best` returns the best trial as `{"index", "trial", "job", "value", "result"}`: which of `trials` it is, that item
+    itself, the job's name, its number, and all that it reported. Its XCom `results` is a list of the trials that
+    succeeded, without a number first, then up to the best. Of equal trials the first given is the better one. The
+    group's `output` refers to the best trial, and `output["results"]` to the list, in arguments of tasks downstream.
+
+    How many run at once is Airflow's to say: a `pool`, or `max_active_tis_per_dagrun`.
+
+    Args:
+        group_id: The group's id, before the ids of its tasks: `sweep.trial` and `sweep.best` of `sweep`.
+        trials: A list with one item for each trial: a mapping of the arguments of `operator_class` that differ, such as
+            `{"args": ["--learning-rate", "0.01"]}`; or what a task before returns as such a list.
+        metric: The number in a trial's result by which trials are compared. (templated)
+        direction: `maximize` or `minimize`: whether the highest or the lowest number is the best. (templated)
+        operator_class: The operator of a trial: `MXNetJobOperator`, or one derived from it.
+        job: The arguments that all trials share, as for `operator_class`.
+
+    Raises:
+        ValueError: an item is no mapping, has an argument that there is not, or one that all trials share; or the
+            direction is neither.
+    """
+
+    def __init__(
+        self,
+        group_id: str,
+        *,
+        trials: Sequence[Mapping[str, Any]] | XComArg,
+        metric: str,
+        direction: Direction | str = "maximize",
+        operator_class: type[MXNetJobOperator] = MXNetJobOperator,
+        **job: Any,
+    ) -> None:
+        if found := list(_mistakes(trials, job, operator_class)):
+            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
+        if not is_rendered_later(direction):
+            ranking.check_direction(direction)
+        super().__init__(group_id=group_id)
+        with self:
+            trial = operator_class.partial(task_id="trial", **job).expand_kwargs(trials)
+            best = MXNetBestTrialOperator(
+                task_id="best",
+                trial_task_id=trial.task_id,
+                trials=trials,
+                metric=metric,
+                direction=direction,
+                trigger_rule="all_done",
+            )
+            trial >> best
+        self.output: XComArg = best.output
+
+
+class MXNetBestTrialOperator(BaseOperator):
+    """Compare the results of a sweep's trials, and return the best: the last task of `MXNetSweep`.
+
+    Args:
+        trial_task_id: The mapped task whose results are compared.
+        trials: What it is mapped over. (templated)
+        metric: The number in a trial's result by which trials are compared. (templated)
+        direction: `maximize` or `minimize`. (templated)
+        kwargs: As for every operator.
+    """
+
+    template_fields: Sequence[str] = ("trials", "metric", "direction")
+    ui_color = "#dcebf3"
+
+    def __init__(
+        self, *, trial_task_id: str, trials: Any, metric: str, direction: Direction | str, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.trial_task_id = trial_task_id
+        self.trials = trials
+        self.metric = metric
+        self.direction = direction
+
+    def execute(self, context: "Context") -> dict[str, Any]:
+        """Return the best trial, and push the list of all that succeeded as `results`.
+
+        Raises:
+            MXNetSweepError: no trial reported the number; with what they did report.
+            AirflowSkipException: all trials were skipped.
+            ValueError: the direction is neither maximize nor minimize.
+        """
+        ranking.check_direction(self.direction)
+        ti: Any = context["ti"]
+        trials = list(self.trials or [])
+        told, indexes = [], {}
+        for index in range(len(trials)):
+            returned = ti.xcom_pull(task_ids=self.trial_task_id, map_indexes=index)
+            if isinstance(returned, Mapping):
+                told.append((str(returned.get("name")), returned.get("result")))
+                indexes[told[-1][0]] = index
+        rows = ranking.ranked(told, self.metric, "minimize" if self.direction == "minimize" else "maximize")
+        table = [
+            storable({"index": indexes[row["job"]], "trial": plain(trials[indexes[row["job"]]]), **row}) for row in rows
+        ]
+        ti.xcom_push(key="results", value=table)
+        for row in table:
+            self.log.info("Trial %d, %s: %s is %s", row["index"], row["job"], self.metric, row["value"])
+        if ranking.best(rows) is None:
+            states = set(airflow_versions.states_in_run(ti, self.trial_task_id))
+            if states <= {"skipped", "removed"}:
+                raise AirflowSkipException("All trials were skipped.")
+            raise MXNetSweepError(ranking.why_none_is_best(rows, self.metric, len(trials)))
+        chosen: dict[str, Any] = table[-1]
+        self.log.info("The best of %d trials is trial %d.", len(trials), chosen["index"])
+        return chosen
+
+
+def _mistakes(trials: Any, job: Mapping[str, Any], operator_class: type) -> Iterator[str]:
+    """Yield every mistake that can be seen where the DAG is parsed."""
+    for taken in sorted(_OF_THE_GROUP & set(job)):
+        yield f"{taken}: is the group's own, leave it out"
+    if isinstance(trials, XComArg):
+        return
+    if isinstance(trials, str) or not isinstance(trials, Sequence):
+        yield f"trials: must be a list with a mapping for each trial, is {trials!r}"
+        return
+    own, of_airflow = _arguments(operator_class)
+    for index, trial in enumerate(trials):
+        where = f"trials[{index}]"
+        if not isinstance(trial, Mapping):
+            yield f"{where}: must be a mapping of arguments such as {{'args': [...]}}, is {trial!r}"
+            continue
+        given = set(map(str, trial))
+        for name in sorted(given & of_airflow):
+            yield f"{where}.{name}: is an argument of every operator: give it for all trials"
+        for name in sorted(given & set(job) - of_airflow):
+            yield f"{where}.{name}: is given for all trials, too: leave it out of one of them"
+        for problem in unknown_names(sorted(given - of_airflow), own, where):
+            yield problem.message
+
+
+def _arguments(operator_class: type) -> tuple[list[str], frozenset[str]]:
+    """Return what an operator adds to the arguments of `BaseOperator`, and those."""
+    bases = BaseOperator.__mro__
+    own = [each for each in operator_class.__mro__ if each not in bases]
+    return [name for each in own for name in _named(each)], frozenset(name for each in bases for name in _named(each))
+
+
+def _named(cls: type) -> list[str]:
+    if "__init__" not in vars(cls) or cls is object:
+        return []
+    parameters = inspect.signature(vars(cls)["__init__"]).parameters.values()
+    return [each.name for each in parameters if each.name != "self" and each.kind is not each.VAR_KEYWORD]
