@@ -1,4 +1,4 @@
-"""`python -m mxnet_argo argo` writes what is generated there: the shipped templates, and the examples as YAML."""
+"""`python -m mxnet_argo argo` writes what is generated there: templates, examples as YAML, Argo CD's ConfigMap."""
 
 import runpy
 import sys
@@ -7,12 +7,13 @@ from pathlib import Path
 from hera.workflows import ClusterWorkflowTemplate, WorkflowTemplate
 
 from mxnet_argo.catalog import CATALOG
+from mxnet_operator.api import names
 
 HEADER = "# Generated from {source} by `make generate`. Don't edit.\n"
 
 
 def files(argo: Path) -> dict[Path, str]:
-    """The text of each generated file, by its path in the repository's folder `argo`."""
+    """Return the text of each generated file, by its path in the repository's folder `argo`."""
     templates = argo / "templates"
     kinds = ((templates, WorkflowTemplate), (templates / "cluster", ClusterWorkflowTemplate))
     generated = {
@@ -20,10 +21,23 @@ def files(argo: Path) -> dict[Path, str]:
         for folder, kind in kinds
         for name, make in CATALOG.items()
     }
+    health = argo / "argocd" / "resource_customizations" / names.GROUP / names.KIND / "health.lua"
+    generated[argo / "argocd" / "argocd-cm.yaml"] = _argocd(health)
     for example in sorted((argo / "examples").glob("*.py")):
         workflow = runpy.run_path(str(example))["workflow"]
         generated[example.with_suffix(".yaml")] = HEADER.format(source=example.name) + workflow.to_yaml()
     return generated
+
+
+def _argocd(health: Path) -> str:
+    """Return the part of Argo CD's ConfigMap that has the health check, as text that stays readable."""
+    source = f"{health.parent.parent.name}/{health.parent.name}/{health.name}"
+    lines = "".join(f"    {line}\n" if line else "\n" for line in health.read_text(encoding="utf-8").splitlines())
+    return (
+        HEADER.format(source=source)
+        + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n"
+        + f"  resource.customizations.health.{names.GROUP}_{names.KIND}: |\n{lines}"
+    )
 
 
 def main() -> None:

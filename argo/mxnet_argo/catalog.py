@@ -7,15 +7,15 @@ can refer to. A ClusterWorkflowTemplate of the same name has the same content.
 from collections.abc import Callable
 from typing import Any, Final
 
-from hera.workflows import DAG, ClusterWorkflowTemplate, Parameter, WorkflowTemplate
+from hera.workflows import DAG, ClusterWorkflowTemplate, Parameter, Suspend, WorkflowTemplate
 
 from mxnet_argo.cleanup import delete_jobs_on_exit
 from mxnet_argo.inputs import as_argument, as_input, parameters
 from mxnet_argo.job import MXJobSpec
-from mxnet_argo.pipelines import sweep, tune_then_train
+from mxnet_argo.pipelines import sweep_templates, tune_then_train
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
-from mxnet_argo.values import data, integer, text
+from mxnet_argo.values import data, integer, resources_with_gpus, servers_or_default, text
 from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
@@ -27,14 +27,29 @@ _COMMAND = Parameter(name="command", description='a JSON list: ["python", "train
 _ARGS = Parameter(name="args", default="[]", description="a JSON list of arguments")
 _ENV = Parameter(name="env", default="[]", description='a JSON list of variables: [{"name": "A", "value": "b"}]')
 _WORKERS = Parameter(name="workers", default="1", description="how many train")
-_SERVERS = Parameter(name="servers", default="1", description="how many keep parameters; 0: workers train on their own")
+_SERVERS = Parameter(
+    name="servers",
+    default="",
+    description="how many keep parameters; empty: as many as workers, but none for one; 0: each trains on its own",
+)
 _RESOURCES = Parameter(name="resources", default="{}", description="of each worker, as JSON, as Kubernetes writes it")
+_GPUS = Parameter(name="gpus-per-worker", default="0", description="GPUs (nvidia.com/gpu) of each worker")
+_VOLUMES = Parameter(name="volumes", default="[]", description="a JSON list of volumes, as Kubernetes writes them")
+_VOLUME_MOUNTS = Parameter(name="volume-mounts", default="[]", description="a JSON list of where they are mounted")
+_NODE_SELECTOR = Parameter(name="node-selector", default="{}", description="labels that nodes must have, as JSON")
+_TOLERATIONS = Parameter(name="tolerations", default="[]", description="a JSON list of tolerations")
+_PULL_SECRETS = Parameter(
+    name="image-pull-secrets", default="[]", description='a JSON list of references: [{"name": "registry"}]'
+)
 _BACKOFF_LIMIT = Parameter(name="backoff-limit", default="6", description="failures after which it is given up")
 _DEADLINE = Parameter(name="deadline", default="86400", description="seconds for which the job may be active")
 _DELETE_WITH_WORKFLOW = Parameter(
     name="delete-with-workflow",
     default="true",
     description="true: the controller deletes unfinished jobs of a workflow that is over or terminated",
+)
+_MANIFEST = Parameter(
+    name="manifest", description="an MXJob as JSON, which kubectl create --dry-run=client -o json -f FILE makes"
 )
 _TUNING = (
     Parameter(name="tune-image", description="the image of tracker, servers and tuner"),
@@ -50,13 +65,14 @@ _RUNNER_IMAGE = Parameter(
     name="runner-image", default="mxnet-operator:0.1.0", description="an image with mxjob: operator/Dockerfile makes it"
 )
 _TRAINING = (
-    *(_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES),
+    *(_IMAGE, _COMMAND, _ARGS, _ENV, _WORKERS, _SERVERS, _RESOURCES, _GPUS),
+    *(_VOLUMES, _VOLUME_MOUNTS, _NODE_SELECTOR, _TOLERATIONS, _PULL_SECRETS),
     *(_BACKOFF_LIMIT, _DEADLINE, _DELETE_WITH_WORKFLOW),
 )
 
 
 def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
-    """A distributed training: a scheduler, servers and workers of one image.
+    """Build a distributed training: a scheduler, servers and workers of one image.
 
     With `variable`, an input of its own, all replicas find that in a variable of its name in capitals, instead of
     those of the input `env`.
@@ -73,12 +89,24 @@ def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
 
 
 def run(name: str = "run") -> MXJobRunner:
-    """The same, followed by our own command line in a pod with rights of its own."""
+    """Build a distributed training, followed by our own command line in a pod with rights of its own."""
     return MXJobRunner(
         name=name,
         image="{{inputs.parameters.runner-image}}",
         inputs=[as_input(each) for each in (*_TRAINING, _RUNNER_IMAGE)],
         spec=_training(data("env")),
+        deadline=integer("deadline"),
+        delete_with_workflow=text("delete-with-workflow"),
+    )
+
+
+def manifest(name: str = "manifest") -> MXJobStep:
+    """Build a job of which an input has the whole manifest."""
+    return MXJobStep(
+        name=name,
+        prefix="mxjob",
+        inputs=[as_input(each) for each in (_MANIFEST, _DEADLINE, _DELETE_WITH_WORKFLOW)],
+        manifest=data("manifest"),
         deadline=integer("deadline"),
         delete_with_workflow=text("delete-with-workflow"),
     )
@@ -91,14 +119,19 @@ def _training(env: Any) -> MXJobSpec:
         args=data("args"),
         env=env,
         workers=integer("workers"),
-        servers=integer("servers"),
-        resources=data("resources"),
-        run_policy={"backoffLimit": integer("backoff-limit")},
+        servers=servers_or_default("servers", "workers"),
+        container_resources=resources_with_gpus("resources", "gpus-per-worker", names.GPU),
+        volumes=data("volumes"),
+        volume_mounts=data("volume-mounts"),
+        node_selector=data("node-selector"),
+        tolerations=data("tolerations"),
+        image_pull_secrets=data("image-pull-secrets"),
+        backoff_limit=integer("backoff-limit"),
     )
 
 
 def tune(name: str = "tune") -> MXJobStep:
-    """A TVM tuning: a tracker, servers that measure, and a tuner whose success ends the job."""
+    """Build a TVM tuning: a tracker, servers that measure, and a tuner whose success ends the job."""
     container = {
         "name": names.CONTAINER,
         "image": text("tune-image"),
@@ -127,7 +160,9 @@ def tune(name: str = "tune") -> MXJobStep:
     )
 
 
-def _workflow(kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep) -> WorkflowTemplate:
+def _workflow(
+    kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep | MXJobRunner | DAG | Suspend
+) -> WorkflowTemplate:
     inputs = parameters(entrypoint.inputs).values()
     workflow = kind(
         name=name,
@@ -151,14 +186,20 @@ def mxjob_runner(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
     return _workflow(kind, "mxjob-runner", run())
 
 
+def mxjob_manifest(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
+    """One job, of either mode, whose manifest is a parameter."""
+    return _workflow(kind, "mxjob-manifest", manifest())
+
+
 def mxjob_sweep(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
-    """A training for each trial, whose settings are JSON in the variable TRIAL; the most accurate is chosen."""
+    """Build a training for each trial, whose settings are JSON in the variable TRIAL; the best by a number wins."""
     step = train(variable=Parameter(name="trial", description="the trial's settings"))
-    return _workflow(kind, "mxjob-sweep", sweep("sweep", step, by="accuracy", trial_inputs="trial"), step)
+    entrypoint, trials, verdict = sweep_templates("sweep", step, by="accuracy", trial_inputs="trial")
+    return _workflow(kind, "mxjob-sweep", entrypoint, step, trials, verdict)
 
 
 def mxjob_tune_then_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
-    """A tuning, and then a training whose replicas find its result in the variable TUNED."""
+    """Build a tuning, and then a training whose replicas find its result in the variable TUNED."""
     steps = tune(), train(variable=Parameter(name="tuned", description="what the tuning found"))
     return _workflow(
         kind, "mxjob-tune-then-train", tune_then_train("tune-then-train", *steps, tuned_input="tuned"), *steps
@@ -168,6 +209,7 @@ def mxjob_tune_then_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
 CATALOG: Final[dict[str, Callable[[Kind], WorkflowTemplate]]] = {
     "mxjob-train": mxjob_train,
     "mxjob-runner": mxjob_runner,
+    "mxjob-manifest": mxjob_manifest,
     "mxjob-sweep": mxjob_sweep,
     "mxjob-tune-then-train": mxjob_tune_then_train,
 }
@@ -176,6 +218,8 @@ CATALOG: Final[dict[str, Callable[[Kind], WorkflowTemplate]]] = {
 __all__ = [
     "CATALOG",
     "SERVICE_ACCOUNT",
+    "manifest",
+    "mxjob_manifest",
     "mxjob_runner",
     "mxjob_sweep",
     "mxjob_train",

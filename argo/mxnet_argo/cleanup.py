@@ -19,7 +19,7 @@ EXIT_HANDLER: Final = "mxjob-cleanup"
 _DELETE: Final = "mxjob-delete"
 _KEEP: Final = "mxjob-keep"
 KEEP_FAILED: Final = "keep-failed-for"
-"""The argument that says how long jobs are kept, where whoever submits a workflow may choose what happens to them."""
+"""The argument that says how long jobs are kept, where the submitter of a workflow may choose what happens to them."""
 
 
 def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> None:
@@ -30,7 +30,7 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
 
     Args:
         workflow: with all its templates.
-        choice: the name of an argument that the workflow gets, `delete` unless whoever submits it says `keep`; and it
+        choice: the name of an argument that the workflow gets, `delete` unless its submitter says `keep`; and it
             gets `keep-failed-for`, how long the exit handler waits before it deletes, in Argo's notation (`30m`).
 
     Raises:
@@ -68,7 +68,7 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
 
 
 def exit_handler(choice: str | None = None) -> list[Steps | Suspend | Resource]:
-    """The templates of the exit handler, `mxjob-cleanup` first, for a workflow with a handler of its own.
+    """Return the templates of the exit handler, `mxjob-cleanup` first, for a workflow with a handler of its own.
 
     `choice` is the argument by which `keep` can be said, if there is one. A workflow that is retried with `-p` has no
     arguments but those and what it was submitted with: so the handler does without them.
@@ -114,7 +114,7 @@ def exit_handler(choice: str | None = None) -> list[Steps | Suspend | Resource]:
 
 
 def _which(*kept: str) -> dict[str, str]:
-    """The argument by which jobs are deleted that are in none of these states."""
+    """Return the argument by which jobs are deleted that are in none of these states."""
     return {"which": ",".join(f"status.state!={state}" for state in kept)}
 
 

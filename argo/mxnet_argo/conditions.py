@@ -7,8 +7,9 @@ lint says nothing (`docs/facts/argo.md`, conditions).
 import re
 from typing import Final
 
-SUCCEEDED: Final = "status.state == Succeeded"
-FAILED: Final = "status.state == Failed"
+OVER: Final = "status.state in (Succeeded,Failed)"
+"""What a step waits for; its outputs then tell one from the other."""
+_EXAMPLE: Final = "status.state == Running"
 
 _SEGMENT = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
@@ -19,17 +20,17 @@ _REQUIREMENT = re.compile(
 
 
 def check_condition(field: str, condition: str) -> None:
-    """Refuse what Argo would refuse too late, or understand otherwise than it reads.
+    """Reject what Argo would reject too late, or understand otherwise than it reads.
 
     Raises:
         ValueError: with what to write instead.
     """
     if not _REQUIREMENT.fullmatch(condition):
         raise ValueError(
-            f"{field}: Argo can't read {condition!r}: write one requirement on a field, as {SUCCEEDED!r}, with ==, !=,"
+            f"{field}: Argo can't read {condition!r}: write one requirement on a field, as {_EXAMPLE!r}, with ==, !=,"
             " in (A,B), notin (A,B), or < and > before a whole number; an item of a list, quotes, spaces in a value and"
             " >= can't be written. Of several requirements the failure condition takes any, so none is taken here"
         )
 
 
-__all__ = ["FAILED", "SUCCEEDED", "check_condition"]
+__all__ = ["OVER", "check_condition"]

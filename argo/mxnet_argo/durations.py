@@ -6,7 +6,7 @@ from mxnet_operator.views.durations import seconds_of
 
 
 def seconds(timeout: str | None) -> int | None:
-    """The seconds of `2h`, `1h30m` or `90s`, rounded up; None where there is no limit, or a tag of Argo's says it.
+    """Return the seconds of `2h`, `1h30m` or `90s`, rounded up; None without a limit, or where a tag of Argo's says it.
 
     Raises:
         ValueError: Argo can't read it, which it finds out only when the workflow is submitted.

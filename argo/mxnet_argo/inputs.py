@@ -9,7 +9,7 @@ from hera.workflows.models import Parameter as ModelParameter
 
 
 def parameters(given: Any) -> dict[str, Parameter]:
-    """Parameters by name, of every form that Hera takes: one or a list of parameters, mappings of values by name."""
+    """Parameters by name, however Hera takes them: one or a list of parameters, mappings of values by name."""
     if isinstance(given, Inputs):
         given = given.parameters
     found: dict[str, Parameter] = {}
@@ -31,17 +31,17 @@ def _with_default(name: str, value: Any, description: str | None = None) -> Para
 
 
 def as_input(parameter: Parameter) -> Parameter:
-    """The same input for another template: Hera changes those that it builds from."""
+    """Copy an input for another template: Hera changes the ones that it builds from."""
     return Parameter(name=parameter.name, description=parameter.description, **_as("default", parameter))
 
 
 def as_argument(parameter: Parameter) -> Parameter:
-    """The argument of a workflow for an input of its entrypoint, with its default as its value."""
+    """Return the argument of a workflow for an input of its entrypoint, with its default as its value."""
     return Parameter(name=parameter.name, description=parameter.description, **_as("value", parameter))
 
 
 def _as(field: str, parameter: Parameter) -> dict[str, Any]:
-    """What is there already, since None would become the text `null`."""
+    """Keep what is there already, since None would become the text `null`."""
     return {field: parameter.default} if isinstance(parameter.default, str) else {}
 
 

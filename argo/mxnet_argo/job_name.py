@@ -22,12 +22,17 @@ def job_name(prefix: str) -> Value:
         ValueError: the prefix is no DNS-1035 label, which the names of Services have to be.
     """
     check_prefix(prefix)
+    return f"{prefix}-" + hashed()
+
+
+def hashed() -> Value:
+    """Return what tells a step's job from every other."""
     what = 'workflow.uid + "/" + node.name + "/" + toJson(workflow.parameters.json)'
-    return f"{prefix}-" + word(f"sprig.trunc({DIGEST}, sprig.sha256sum({what}))")
+    return word(f"sprig.trunc({DIGEST}, sprig.sha256sum({what}))")
 
 
 def check_prefix(prefix: str) -> None:
-    """Refuse what can't begin a job's name; its length is checked with the job."""
+    """Reject what can't begin a job's name; its length is checked with the job."""
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
@@ -36,8 +41,8 @@ def check_prefix(prefix: str) -> None:
 
 
 def example_name(prefix: str) -> str:
-    """A name as long as the real one."""
+    """Return a name as long as the real one."""
     return f"{prefix}-{'0' * DIGEST}"
 
 
-__all__ = ["job_name"]
+__all__ = ["hashed", "job_name"]

@@ -1,10 +1,10 @@
 """An MXJob's manifest as the text of a resource template: YAML, with Argo's tags where values are filled in."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from mxnet_argo.values import Value
+from mxnet_argo.values import Value, literal_json
 from mxnet_operator.api.manifest_text import dump
 
 _TAG = "{{"
@@ -12,7 +12,7 @@ _DOLLAR = "$"
 
 
 def render(manifest: Mapping[str, Any]) -> str:
-    """The manifest as YAML.
+    """Return the manifest as YAML.
 
     Raises:
         ValueError: a literal has `{{` in it, which Argo would take for a tag.
@@ -29,7 +29,7 @@ def render(manifest: Mapping[str, Any]) -> str:
         if isinstance(value, str) and _DOLLAR not in value:
             return value
         token = f"mxnet-argo-value-{len(tags)}-"
-        tags[token] = value.tag if isinstance(value, Value) else _escaped(value)
+        tags[token] = value.tag if isinstance(value, Value) else literal_json(value)
         return token
 
     text = dump(_mapped(manifest, written), width=10_000)
@@ -38,8 +38,10 @@ def render(manifest: Mapping[str, Any]) -> str:
     return text
 
 
-def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str]) -> dict[str, Any]:
-    """The manifest as it would be with these texts for parameters, and examples for what isn't among them.
+def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str], given: Collection[str] = ()) -> dict[str, Any]:
+    """Return the manifest as it would be with these texts for parameters, and examples for what isn't among them.
+
+    `given` are those parameters that somebody has set: of several that a value is made of, these are named.
 
     Raises:
         ValueError: a text isn't what its place takes.
@@ -49,6 +51,11 @@ def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str]) -> dict[str
         if isinstance(value, str):
             return value
         known = [name for name in sorted(value.parameters) if name in samples]
+        if value.text_of is not None:
+            try:
+                return value.kind.parse(value.text_of(samples))
+            except ValueError as error:
+                raise ValueError(f"input {', '.join(blamed(known, given))}: {error}") from error
         if not known:
             return value.kind.parse(value.kind.example)
         try:
@@ -58,6 +65,11 @@ def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str]) -> dict[str
 
     result: dict[str, Any] = json.loads(json.dumps(_mapped(manifest, sample)))
     return result
+
+
+def blamed(parameters: Sequence[str], given: Collection[str]) -> Sequence[str]:
+    """Those of the parameters that somebody has set; all of them where nobody has."""
+    return [name for name in parameters if name in given] or parameters
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -71,11 +83,6 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from leaves(value, f"{path}[{index}]")
     else:
         yield path, node
-
-
-def _escaped(text: str) -> str:
-    """As JSON, without the character by which the kubelet knows a variable in the environment of Argo's pod."""
-    return json.dumps(text, ensure_ascii=False).replace(_DOLLAR, "\\u0024")
 
 
 def _mapped(node: Any, replace: Callable[[Value | str], Any]) -> Any:

@@ -2,98 +2,181 @@
 
 from collections.abc import Sequence
 
-from hera.workflows import DAG, Parameter, Task
+from hera.workflows import DAG, Parameter, Suspend, Task
 from hera.workflows.models import ContinueOn, ValueFrom
 
 from mxnet_argo.inputs import as_input, parameters
+from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
+from mxnet_operator.job.ranking import LONGEST_REASON, Direction, check_direction
 
-_TRIAL = "trial"
+_TRIAL, _TRIALS, _VERDICT = "trial", "trials", "verdict"
+_METRIC, _DIRECTION = "metric", "direction"
 _TUNE, _TRAIN = "tune", "train"
 
 
 def sweep(
     name: str,
-    step: MXJobStep,
+    step: MXJobStep | MXJobRunner,
     *,
     by: str,
     trial_inputs: Sequence[str] | str,
     parallelism: int = 4,
-    highest: bool = True,
+    direction: Direction = "maximize",
 ) -> DAG:
-    """A DAG template that runs the step once for each trial, a few at a time, and tells which was best.
+    """Build a DAG that runs the step once for each trial, a few at a time, and reports which was best.
 
     Its input `trials` is a JSON list with one item for each trial: a mapping with a value for each of `trial_inputs`,
-    or, where that is a single name, whatever that input takes. The step's other inputs are the DAG's, with the same
-    defaults. A trial that fails doesn't stop the others. Its output `best` is JSON: the best trial's job and result, or
-    null where no trial told the number; and `results` has those of all that did, the best one last.
+    or, where that is a single name, whatever that input takes. `by` and `direction` are the defaults of its inputs
+    `metric` and `direction`; the step's other inputs are the DAG's, with the same defaults. A trial that fails doesn't
+    stop the others.
+
+    Its output `results` is a JSON list of the trials that succeeded, `{"job", "value", "result"}` each: `result` is
+    what the trial reported, parsed where it is JSON, and `value` the number in it, or null. Those without a number come
+    first, then the others up to the best. The output `best` is the last of them. Where no trial reported a number, the
+    DAG fails and says so; the table is then in the output `results` of its task `trials`.
+
+    Within `with workflow`, or a template that the workflow has: the DAG refers to two more templates, `NAME-trials` and
+    `NAME-verdict`, which Hera adds there.
 
     Args:
         name: the template's name.
         step: the job of one trial; its script writes a JSON object to /dev/termination-log.
-        by: the number in that object by which trials are compared.
+        by: the number in that object by which trials are compared, whatever characters its key has.
         trial_inputs: the step's inputs that differ from trial to trial.
         parallelism: how many trials run at once.
-        highest: whether a higher number is better.
+        direction: whether the highest or the lowest number is the best.
 
     Raises:
-        ValueError: a trial's input is not one of the step's, or `by` is no plain name.
+        ValueError: a trial's input is not one of the step's, the step has an input of the name of one of the sweep's,
+            or the direction is neither.
     """
+    return sweep_templates(name, step, by=by, trial_inputs=trial_inputs, parallelism=parallelism, direction=direction)[
+        0
+    ]
+
+
+def sweep_templates(
+    name: str,
+    step: MXJobStep | MXJobRunner,
+    *,
+    by: str,
+    trial_inputs: Sequence[str] | str,
+    parallelism: int = 4,
+    direction: Direction = "maximize",
+) -> tuple[DAG, DAG, Suspend]:
+    """Build the templates of `sweep`: its DAG, that of the trials, and the one that fails where none is the best."""
     inputs = parameters(step.inputs)
     items = (
         {trial_inputs: "{{item}}"} if isinstance(trial_inputs, str) else {k: f"{{{{item.{k}}}}}" for k in trial_inputs}
     )
     if unknown := [each for each in items if each not in inputs]:
         raise ValueError(f"{name}: {step.name} has no input {', '.join(unknown)}; it has {', '.join(inputs)}")
-    if not by.isidentifier():
-        raise ValueError(f"{name}: {by!r} can't be looked up in a result: letters, digits and _ make a name")
-    best, results = (_ranked(by, "asc" if highest else "desc", of_all) for of_all in ("last", ""))
+    try:
+        check_direction(direction)
+    except ValueError as e:
+        raise ValueError(f"{name}: {e}") from e
+    own = [
+        Parameter(name=_TRIALS, description="a JSON list with one item for each trial"),
+        Parameter(name=_METRIC, default=by, description="the number of a result by which trials are compared"),
+        Parameter(
+            name=_DIRECTION,
+            default=direction,
+            description="maximize or minimize: which number is best",
+        ),
+    ]
+    if taken := [str(each.name) for each in own if each.name in inputs and each.name not in items]:
+        raise ValueError(f"{name}: {step.name} has an input {taken[0]}, which is the sweep's: give it another name")
+    own += [as_input(each) for key, each in inputs.items() if key not in items]
+    verdict = Suspend(name=f"{name}-{_VERDICT}", inputs=[Parameter(name=_VERDICT)], duration=_given(_VERDICT))
     with DAG(
-        name=name,
-        inputs=[
-            Parameter(name="trials", description="a JSON list with one item for each trial"),
-            *(as_input(each) for key, each in inputs.items() if key not in items),
-        ],
+        name=f"{name}-{_TRIALS}",
+        inputs=[as_input(each) for each in own],
         outputs=[
-            Parameter(name="best", value_from=ValueFrom(expression=best)),
-            Parameter(name="results", value_from=ValueFrom(expression=results)),
+            Parameter(name=output, value_from=ValueFrom(expression=expression))
+            for output, expression in ranked().items()
         ],
         fail_fast=False,
         parallelism=parallelism,
-    ) as dag:
+    ) as trials:
         Task(
             name=_TRIAL,
             template=step.name,
-            with_param="{{inputs.parameters.trials}}",
-            arguments={key: items.get(key, f"{{{{inputs.parameters.{key}}}}}") for key in inputs},
+            with_param=_given(_TRIALS),
+            arguments={key: items.get(key, _given(key)) for key in inputs},
             continue_on=ContinueOn(failed=True, error=True),
         )
-    return dag
+    found = f"{{{{tasks.{_TRIALS}.outputs.parameters."
+    with DAG(
+        name=name,
+        inputs=own,
+        outputs=[
+            Parameter(name=output, value_from=ValueFrom(parameter=f"{found}{output}}}}}"))
+            for output in ("best", "results")
+        ],
+    ) as dag:
+        all_of_them = Task(
+            name=_TRIALS, template=trials.name, arguments={str(each.name): _given(str(each.name)) for each in own}
+        )
+        all_of_them >> Task(name=_VERDICT, template=verdict.name, arguments={_VERDICT: f"{found}{_VERDICT}}}}}"})
+    return dag, trials, verdict
 
 
-def _ranked(by: str, order: str, chosen: str) -> str:
-    """Argo's expression for the jobs and results of the trials that told the number, or for the one `chosen` of them.
+def _given(parameter: str) -> str:
+    return f"{{{{inputs.parameters.{parameter}}}}}"
+
+
+def ranked() -> dict[str, str]:
+    """Argo's expressions for the outputs of the trials: `best`, `results`, and `verdict`, 0 or why there is no best.
+
+    The rule is that of `mxnet_operator.job.ranking`, in the language of Argo's expressions.
 
     Argo gathers each output of the trials that succeeded in a JSON list: of what the texts say where all of them are
-    JSON, else of the texts; where none succeeded the outputs are no map. A trial that diverged writes NaN, which is
-    Python's and not JSON's: what can't be read, or has no number there, is no trial to choose.
+    JSON objects or lists, else of the texts; where none succeeded the outputs are no map, and where there was no trial
+    they are nil. A trial that diverged writes NaN, which is Python's and not JSON's.
     """
     result = "type(told[#]) == 'string' ? (sprig.fromJson(told[#]) ?? told[#]) : told[#]"
+    is_number = "type(#.result) == 'map' && type(#.result[metric]) in ['float', 'int']"
     # The outer braces are those of a predicate; two without a space would be a tag of Argo's.
-    trials = f"map(0..len(jobs) - 1, {{ {{'job': jobs[#], 'result': {result}}} }})"
-    is_number = f"type(#.result) == 'map' && type(#.result?.{by}) in ['float', 'int']"
-    ranked = f"sortBy(filter({trials}, {is_number}), #.result.{by}, '{order}')"
-    # By way of JSON: Argo compiles with the types of what is there, and a text has no member to ask for.
-    outputs = f"let outputs = fromJSON(toJson(tasks.{_TRIAL}.outputs.parameters));"
-    lists = " ".join(
-        f"let {name} = type(outputs) == 'map' ? fromJSON(outputs.{output}) : [];"
-        for name, output in (("jobs", "job"), ("told", "result"))
+    valued = f"{{ {{'job': #.job, 'value': {is_number} ? #.result[metric] : nil, 'result': #.result}} }}"
+    rows = " ".join(
+        (
+            # By way of JSON: Argo compiles with the types of what is there, and a text has no member to ask for.
+            f"let outputs = fromJSON(toJson(tasks.{_TRIAL}.outputs.parameters));",
+            "let ended = type(outputs) == 'map' && type(outputs.job) == 'string';",
+            "let jobs = ended ? fromJSON(outputs.job) : [];",
+            "let told = ended ? fromJSON(outputs.result) : [];",
+            f"let metric = inputs.parameters.{_METRIC};",
+            f"let direction = inputs.parameters.{_DIRECTION};",
+            f"let found = map(0..len(jobs) - 1, {{ {{'job': jobs[#], 'result': {result}}} }});",
+            f"let rows = map(found, {valued});",
+            "let order = direction == 'minimize' ? 'desc' : 'asc';",
+            "let numbers = sortBy(filter(rows, #.value != nil), #.value, order);",
+        )
     )
-    return f"{outputs} {lists} len(jobs) == 0 ? '{'null' if chosen else '[]'}' : toJson({chosen}({ranked}))"
+    why = " ".join(
+        (
+            "let said = join(map(filter(rows, #.value == nil), #.job + ': ' + toJson(#.result)), '; ');",
+            f"let trials = len(fromJSON(inputs.parameters.{_TRIALS}));",
+            "let missing = 'no trial reported a number ' + toJson(metric) + ': ' + string(len(jobs)) + ' of ' +",
+            "string(trials) + ' succeeded' + (said == '' ? '' : ', and reported ' + said);",
+            "let wrong = 'direction is ' + toJson(direction) + ': it is maximize or minimize';",
+            "let why = direction in ['maximize', 'minimize'] ? missing : wrong;",
+        )
+    )
+    readable = f"sprig.trunc({LONGEST_REASON}, sprig.replace('{{' + '{{', '{{ {{', why))"
+    is_best = "len(numbers) > 0 && direction in ['maximize', 'minimize']"
+    return {
+        "best": f"{rows} {is_best} ? toJson(last(numbers)) : 'null'",
+        "results": f"{rows} len(rows) == 0 ? '[]' : toJson(concat(filter(rows, #.value == nil), numbers))",
+        "verdict": f"{rows} {why} {is_best} ? '0' : {readable}",
+    }
 
 
-def tune_then_train(name: str, tune: MXJobStep, train: MXJobStep, *, tuned_input: str) -> DAG:
-    """A DAG template that tunes, and then trains with what the tuning found.
+def tune_then_train(
+    name: str, tune: MXJobStep | MXJobRunner, train: MXJobStep | MXJobRunner, *, tuned_input: str
+) -> DAG:
+    """Build a DAG that tunes, and then trains with what the tuning found.
 
     Both steps' inputs are the DAG's, but for `tuned_input`, the input of `train` that gets the tuning's result.
 
@@ -124,4 +207,4 @@ def tune_then_train(name: str, tune: MXJobStep, train: MXJobStep, *, tuned_input
     return dag
 
 
-__all__ = ["sweep", "tune_then_train"]
+__all__ = ["Direction", "ranked", "sweep", "sweep_templates", "tune_then_train"]

@@ -71,11 +71,11 @@ def mxjob_ref(
     cluster_scope: bool = False,
     **options: Any,
 ) -> Task | Step:
-    """A task (or step) that runs the entry template of a shipped WorkflowTemplate.
+    """Return a task (or step) that runs the entry template of a shipped WorkflowTemplate.
 
     Args:
         name: the task's name.
-        template: `mxjob-train`, `mxjob-runner`, `mxjob-sweep` or `mxjob-tune-then-train`.
+        template: `mxjob-train`, `mxjob-runner`, `mxjob-manifest`, `mxjob-sweep` or `mxjob-tune-then-train`.
         arguments: by input; what isn't text becomes JSON. Argo's tags (`{{inputs.parameters.x}}`) are text.
         kind: a task of a DAG, or a step of Steps.
         cluster_scope: refer to the ClusterWorkflowTemplate of that name.

@@ -6,7 +6,7 @@ from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrStrin
 
 
 def refuse_retry_strategy(template: str, given: object) -> None:
-    """Refuse a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
+    """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
 
     Raises:
         ValueError: with what tries a training again.

@@ -9,6 +9,7 @@ from hera.workflows.models import Capabilities, Inputs, SeccompProfile, Security
 
 from mxnet_argo.inputs import as_list
 from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
+from mxnet_argo.placement import refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.step import OUTPUTS, own_outputs
 from mxnet_argo.template_job import TemplateJob
@@ -18,7 +19,7 @@ RUNNER_ACCOUNT: Final = "mxjob-runner"
 """What the pods of runners run as, which read pods and workflows besides: argo/templates/rbac.yaml makes it."""
 FINAL_CODES: Final = (1, 2, 3, 4, 124)
 """The exit codes of `mxjob run` after which another attempt would end the same way: the job Failed, isn't valid, is
-refused, was deleted by somebody, or the step's time is over. Whatever else ends a runner, the next finds the job."""
+rejected, was deleted by somebody, or the step's time is over. Whatever else ends a runner, the next finds the job."""
 FINAL_MESSAGES: Final = "exceeded its deadline|longer than the specified deadline"
 """What Argo, or the kubelet, says of a step whose time is over before the runner can."""
 
@@ -40,24 +41,25 @@ class MXJobRunner(Container):
     Args:
         image: with `mxjob` on its PATH: that of operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
         spec: image, command, numbers of replicas and the like.
-        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
+        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged
+            over it. Or `data(...)` of an input, as a step's.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
             activeDeadlineSeconds that stands. None: a day.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             runner has as long again. None: no limit.
-        delete_with_workflow: as a step's: for what no runner hears of, between two attempts. It does, unless False.
+        delete_with_workflow: as a step's: for what no runner notices, between two attempts. It does, unless False.
         allow_unknown_fields: as a step's; `mxjob run` is asked for the same.
         options: further ones of `mxjob run`: `["--replica", "server-0"]`.
         service_account_name: an account with the rights of `mxjob-runner` in argo/templates/rbac.yaml, which it is by
             default, whatever the workflow runs as.
 
     Raises:
-        ValueError: what Argo or the API server would refuse only once the workflow runs.
+        ValueError: what Argo or the API server would reject only once the workflow runs.
     """
 
     spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | None = None
+    manifest: Mapping[str, Any] | Value | None = None
     prefix: str | None = None
     deadline: int | Value | None = None
     delete_with_workflow: bool | Value | None = None
@@ -94,16 +96,18 @@ class MXJobRunner(Container):
 
     def _manifest(self) -> str:
         job = TemplateJob.of(self)
-        return job.text(job.given())
+        whole = job.whole()
+        return job.text(job.given()) if whole is None else whole
 
     def _build_inputs(self) -> Inputs:
-        """The template's inputs, and the manifest as a file."""
+        """Return the template's inputs, and the manifest as a file."""
         inputs = super()._build_inputs() or Inputs()
         file = RawArtifact(name="mxjob", path=_MANIFEST, data=self._manifest(), archive=NoneArchiveStrategy())
         inputs.artifacts = [*(inputs.artifacts or []), file._build_artifact()]
         return inputs
 
     def _refuse_what_breaks_the_step(self) -> None:
+        refuse_placement(self)
         if not self.image:
             raise ValueError(f"{self.name}: image: give one with mxjob in it, which operator/Dockerfile makes")
         if self.command is not None or self.args is not None:
@@ -116,12 +120,12 @@ class MXJobRunner(Container):
 
 
 def _output(name: str) -> Parameter:
-    """A runner that was killed has left none: then there is nothing to tell, and no error of Argo's about it."""
+    """Tell of nothing where a killed runner has left nothing, without an error of Argo's about it."""
     return Parameter(name=name, value_from=ValueFrom(path=f"{_OUTPUTS}/{name}", default=""))
 
 
 def _restricted() -> SecurityContext:
-    """What Pod Security's level `restricted` asks for."""
+    """Return what Pod Security's level `restricted` asks for."""
     return SecurityContext(
         allow_privilege_escalation=False,
         capabilities=Capabilities(drop=["ALL"]),

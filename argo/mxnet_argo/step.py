@@ -1,5 +1,6 @@
 """A workflow step that is one MXJob: applied under a name of its own, waited for, and never doubled or orphaned."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,43 +8,61 @@ from typing import Any, Final
 from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
-from mxnet_argo.conditions import FAILED, SUCCEEDED, check_condition
+from mxnet_argo.conditions import OVER, check_condition
 from mxnet_argo.inputs import as_list, parameters
 from mxnet_argo.job import MXJobSpec
+from mxnet_argo.placement import refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
 from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
 
 FINAL_MESSAGES: Final = (
-    "failure condition|has been deleted|failed to parse|error parsing|exceeded its deadline"
-    "|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
+    "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
+    "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
 )
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
 deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name."""
 
+_TOLD: Final = '[.status.conditions[]? | select(.type == "Failed") | .message] | last // "it tells no reason"'
 OUTPUTS: Final = {
-    "job": ".metadata.name",
+    # Argo's own words for a condition that isn't met have nothing of the job in them; those of a filter's error do.
+    "job": f'if .status.state == "Failed" then error("MXJob \\(.metadata.name) failed: \\({_TOLD})") else'
+    " .metadata.name end",
     "state": ".status.state",
     "message": '[.status.conditions[]? | select(.type == "Succeeded") | .message] | last // ""',
     "result": '.status.result // ""',
 }
-"""The step's output parameters: jq filters of the finished job. Argo reads them after a success only."""
+"""The step's output parameters: jq filters of the finished job, in order. The first fails where the job has failed, so
+that the step fails with the job's own words as its message (docs/decisions/0073)."""
+
+_RESTART_IF_KILLED: Final = {
+    "containers": [
+        {
+            "name": "main",
+            "restartPolicy": "Never",
+            "restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [137]}}],
+        }
+    ]
+}
+"""The patch of a poller's pod by which the kubelet restarts it after a SIGKILL, and after nothing else."""
 
 
 @dataclass(kw_only=True)
 class MXJobStep(Resource):
     """A template whose step applies an MXJob, waits until it is over, and reports how it ended.
 
-    Give `spec` for a job in a few words, or `manifest` for a whole MXJob as a mapping; in both, values may be those of
-    `mxnet_argo.values` (`text("image")`, `integer("workers")`), which Argo fills in from `inputs`. The job's name is
-    `prefix` (the template's name, if there is none) and a hash of the run and the step.
+    Give `spec` for a job in a few words, or `manifest` for a whole MXJob as a mapping, or both; in both, values may be
+    those of `mxnet_argo.values` (`text("image")`, `integer("workers")`), which Argo fills in from `inputs`. The job's
+    name is `prefix` (the template's name, if there is none) and a hash of the run and the step.
 
-    If whoever polls for it is killed, the next attempt finds the same job. A job that failed is not tried again here:
-    that is what its own `backoffLimit` is for. The job is deleted with its workflow.
+    If the poller is killed, the next attempt finds the same job. A job that failed is not tried again here:
+    that is what its own `backoffLimit` is for. The step's message then says which replica failed, its exit code and its
+    last lines. The job is deleted with its workflow.
 
     Args:
         spec: image, command, numbers of replicas and the like.
-        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`.
+        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged
+            over it. Or `data(...)` of an input that has a whole one as JSON, with a name that begins the job's.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
             activeDeadlineSeconds that stands. None: a day.
@@ -54,20 +73,24 @@ class MXJobStep(Resource):
             "true".
         allow_unknown_fields: whether the manifest may have fields that this release doesn't know, of a newer
             Kubernetes say. If not, they are named before anything is submitted.
+        restart_killed_poller: have the kubelet restart a poller that is killed (exit code 137), in its pod: for Argo 4
+            on Kubernetes 1.35 or newer where nobody installs our controller's component for Argo. Older ones drop the
+            rule, or reject the pod (before 1.33).
 
     Raises:
-        ValueError: what Argo or the API server would refuse only once the workflow runs.
+        ValueError: what Argo or the API server would reject only once the workflow runs.
     """
 
     action: str = "apply"
     spec: MXJobSpec | None = None
-    manifest: Mapping[str, Any] | None = None  # type: ignore[assignment]
+    manifest: Mapping[str, Any] | Value | None = None  # type: ignore[assignment]
     prefix: str | None = None
     deadline: int | Value | None = None
     delete_with_workflow: bool | Value | None = None
     allow_unknown_fields: bool = False
-    success_condition: str | None = SUCCEEDED
-    failure_condition: str | None = FAILED
+    restart_killed_poller: bool | None = None
+    success_condition: str | None = OVER
+    failure_condition: str | None = None
 
     def __post_init__(self) -> None:
         """Check what is given; the manifest is built with the template, from what the fields say then."""
@@ -76,19 +99,27 @@ class MXJobStep(Resource):
         refuse_retry_strategy(str(self.name), self.retry_strategy)
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
         self.outputs = [*own_outputs(str(self.name), self.outputs), *_outputs()]
+        if self.restart_killed_poller:
+            if self.pod_spec_patch is not None:
+                raise ValueError(f"{self.name}: restart_killed_poller is a pod_spec_patch: give one of them")
+            self.pod_spec_patch = json.dumps(_RESTART_IF_KILLED)
 
     def _build_manifest(self) -> str:
         self._refuse_what_breaks_the_step()
         job = TemplateJob.of(self)
+        if (whole := job.whole()) is not None:
+            return whole
         given = job.given()
         if "suspend" in given["spec"]["runPolicy"]:
             raise ValueError(
-                f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
-                " again, and would undo what a queue, or somebody, has done with it since"
+                f"{self.name}: spec.runPolicy.suspend (which queue_name sets): leave it out: a poller that is replaced"
+                " applies the manifest again, and would undo what a queue, or somebody, has done with it since; an"
+                " MXJobRunner doesn't"
             )
         return job.text(given)
 
     def _refuse_what_breaks_the_step(self) -> None:
+        refuse_placement(self)
         if self.action != "apply":
             raise ValueError(f"{self.name}: the action is apply: create would fail, or make a second job, on a retry")
         if self.manifest_from is not None:
@@ -101,11 +132,12 @@ class MXJobStep(Resource):
                 " timeout (the step's)"
             )
         check_condition("success_condition", self.success_condition or "")
-        check_condition("failure_condition", self.failure_condition or "")
+        if self.failure_condition is not None:
+            check_condition("failure_condition", self.failure_condition)
 
 
 def own_outputs(template: str, given: Any) -> list[Any]:
-    """The outputs that a template is given besides ours.
+    """Return the outputs that a template is given besides ours.
 
     Raises:
         ValueError: one has the name of one of ours.

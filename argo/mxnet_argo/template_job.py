@@ -1,34 +1,39 @@
 """The manifest of the job that a template makes, checked as far as it can be before a workflow is submitted."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mxnet_argo.durations import seconds
 from mxnet_argo.inputs import parameters
 from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
-from mxnet_argo.manifest import leaves, render, sampled
-from mxnet_argo.values import Value
+from mxnet_argo.manifest import blamed, leaves, render, sampled
+from mxnet_argo.values import Value, parsed, word
+from mxnet_argo.whole_job import AS_JSON, whole_job
 from mxnet_operator.api import names
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
 from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
+from mxnet_operator.job import to_manifest
+from mxnet_operator.job.plain import plain
 
 DEADLINE: Final = 24 * 3600
 """Seconds for which a job may be active, where nothing is said."""
 SHORTEST_TTL: Final = 300
 """Seconds that a finished job must stay, for a poller that was restarted to read how it ended."""
+_TAKEN: Final = ("labels", "annotations")
+"""What a whole manifest's metadata is taken of it for, besides its name."""
 _LOAD: Final = "mxnet_operator.api.manifest_text.load() reads one as kubectl does"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateJob:
-    """What a template is told about its job.
+    """What a template knows of its job.
 
     Args:
         template: the template's name.
-        spec: the job in a few words, or None.
-        manifest: the whole job, or None.
+        spec: the job in a few words, or what is merged over the manifest, or None.
+        manifest: the whole job, or None; or `data(...)` of an input that has it.
         prefix: what its name begins with; None: the template's name.
         deadline: seconds for which it may be active, where the manifest doesn't say.
         timeout: of the template; a job that may be active for longer than that is of no use to it.
@@ -49,7 +54,7 @@ class TemplateJob:
 
     @classmethod
     def of(cls, template: Any) -> "TemplateJob":
-        """What an `MXJobStep` or `MXJobRunner` says of its job, by fields of the same names."""
+        """Return what an `MXJobStep` or `MXJobRunner` says of its job, by fields of the same names."""
         return cls(
             template=template.name or "",
             spec=template.spec,
@@ -63,10 +68,10 @@ class TemplateJob:
         )
 
     def given(self) -> dict[str, Any]:
-        """The manifest without what ties it to its workflow.
+        """Return the manifest without what ties it to its workflow.
 
         Raises:
-            ValueError, TypeError: what Argo or the API server would refuse only once the workflow runs.
+            ValueError, TypeError: what Argo or the API server would reject only once the workflow runs.
         """
         check_prefix(self._prefix)
         given = self._given()
@@ -86,10 +91,60 @@ class TemplateJob:
         Raises:
             ValueError: an argument isn't what its place takes, with its name.
         """
+        if isinstance(self.manifest, Value):
+            self._check_whole(self.manifest, arguments)
+            return
         self._sample(self.given(), arguments)
 
+    def whole(self) -> str | None:
+        """Return the manifest as YAML with Argo's tags in it, where an input has all of it; else None.
+
+        Raises:
+            ValueError: there is a spec beside it, or an input isn't declared.
+        """
+        if not isinstance(self.manifest, Value):
+            return None
+        check_prefix(self._prefix)
+        if self.spec is not None:
+            raise ValueError(f"{self.template}: spec: an input has the whole manifest, which nothing is merged over")
+        asked = self.delete_with_workflow
+        if not isinstance(asked, Value):
+            asked = word('"true"' if asked else '"false"')
+        deadline = self._deadline()
+        values = [each for each in (self.manifest, asked, deadline) if isinstance(each, Value)]
+        used = {name for each in values for name in each.parameters}
+        if missing := sorted(used - set(parameters(self.inputs))):
+            raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
+        return whole_job(self.manifest, prefix=self._prefix, deadline=deadline, asked=asked)
+
+    def _check_whole(self, manifest: Value, arguments: Mapping[str, str]) -> None:
+        (name,) = manifest.parameters
+        text = arguments.get(name)
+        if text is None or "{{" in text:
+            return
+        try:
+            given = parsed(text)
+        except ValueError as error:
+            raise ValueError(f"{self.template}: input {name}: {error}; {AS_JSON} makes it") from error
+        is_mapping = isinstance(given, Mapping) and isinstance(given.get("metadata", {}), Mapping)
+        if not is_mapping or not isinstance(given.get("spec"), Mapping):
+            raise ValueError(f"{self.template}: input {name}: it is no MXJob")
+        metadata = given.get("metadata", {})
+        if "namespace" in metadata:
+            raise ValueError(f"{self.template}: input {name}: metadata.namespace: leave it out: it is the workflow's")
+        if "suspend" in (given["spec"].get("runPolicy") or {}):
+            raise ValueError(
+                f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would suspend the"
+                " job again"
+            )
+        job = {**{key: given[key] for key in ("apiVersion", "kind") if key in given}, "spec": given["spec"]}
+        taken = {key: each for key, each in metadata.items() if key in _TAKEN}
+        others = {key: each for key, each in arguments.items() if key != name}
+        checked = replace(self, manifest={**job, "metadata": taken})
+        checked._sample(checked.given(), others)
+
     def text(self, given: Mapping[str, Any]) -> str:
-        """The whole manifest as YAML with Argo's tags in it."""
+        """Return the whole manifest as YAML with Argo's tags in it."""
         return render(job_manifest(given, job_name(self._prefix)))
 
     def _deadline(self) -> int | Value:
@@ -104,24 +159,37 @@ class TemplateJob:
         return self.prefix or self.template
 
     def _given(self) -> dict[str, Any]:
-        if (self.spec is None) == (self.manifest is None):
-            raise ValueError(f"{self.template}: give either spec or manifest")
-        if self.spec is not None:
-            return {"spec": self.spec.to_dict()}
+        if self.spec is None and self.manifest is None:
+            raise ValueError(f"{self.template}: give spec or manifest")
+        base = None if self.manifest is None else self._given_manifest()
+        if self.spec is None:
+            return base or {}
+        try:
+            given = to_manifest(self.spec, base)
+        except ValueError as error:
+            raise ValueError(f"{self.template}: {error}") from error
+        self._refuse_place(given)
+        return given
+
+    def _given_manifest(self) -> dict[str, Any]:
         if not isinstance(self.manifest, Mapping):
             raise TypeError(f"{self.template}: manifest is a mapping, not text; {_LOAD}")
         try:
-            copied: dict[str, Any] = jsonable(self.manifest, keep=(Value,))
+            copied: dict[str, Any] = jsonable(plain(self.manifest), keep=(Value,))
         except ManifestError as error:
             raise ValueError(f"{self.template}: {error}; {_LOAD}") from error
-        metadata = copied.get("metadata") or {}
+        self._refuse_place(copied)
+        return copied
+
+    def _refuse_place(self, given: Mapping[str, Any]) -> None:
+        """Reject a name and a namespace of the author's."""
+        metadata = given.get("metadata") or {}
         for field in ("name", "generateName", "namespace"):
             if field in metadata:
                 raise ValueError(
                     f"{self.template}: metadata.{field}: leave it out. The job is named by the run and the step, so"
                     " that a retry finds it, and is in the workflow's namespace, so that it goes with the workflow"
                 )
-        return copied
 
     def _check(self, given: Mapping[str, Any]) -> None:
         declared = parameters(self.inputs)
@@ -137,12 +205,12 @@ class TemplateJob:
             )
 
     def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """The job as it would be with these arguments, the inputs' defaults, and examples for what has neither."""
+        """Return the job with these arguments, the inputs' defaults, and examples for what has neither."""
         declared = parameters(self.inputs)
         defaults = {name: each.default for name, each in declared.items() if isinstance(each.default, str)}
         texts = {name: text for name, text in {**defaults, **arguments}.items() if "{{" not in text}
         try:
-            filled = sampled(given, texts)
+            filled = sampled(given, texts, arguments)
             metadata = dict(filled.get("metadata") or {})
             labels = metadata.pop("labels", None)
             sample = job_manifest({**filled, "metadata": metadata}, example_name(self._prefix))
@@ -154,14 +222,18 @@ class TemplateJob:
         if not self.allow_unknown_fields:
             problems += unknown_fields(sample)
         if problems:
-            by = {path: sorted(leaf.parameters) for path, leaf in leaves(given) if isinstance(leaf, Value)}
+            by = {
+                path: blamed(sorted(leaf.parameters), arguments)
+                for path, leaf in leaves(given)
+                if isinstance(leaf, Value)
+            }
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
         return sample
 
 
-def _named(problem: FieldError, inputs: Mapping[str, list[str]]) -> str:
-    """A mistake, with the input that the value comes from."""
-    of = next((names for path, names in inputs.items() if problem.path.startswith(path) and names), [])
+def _named(problem: FieldError, inputs: Mapping[str, Sequence[str]]) -> str:
+    """Return a mistake, with the input that the value comes from."""
+    of = next((names for path, names in inputs.items() if problem.path.startswith(path) and names), ())
     return f"input {', '.join(of)}: {problem.message}" if of else problem.message
 
 

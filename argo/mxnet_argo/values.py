@@ -2,26 +2,31 @@
 
 `{{inputs.parameters.x}}` pastes text: a quote, a newline or a brace in it changes the manifest. `{{=toJson(...)}}` and
 `{{=asInt(...)}}` can't (`docs/facts/argo.md`, substitution): these are the only tags that the manifests here contain.
-What they have become is read twice more. Argo would replace a tag within a parameter by text; and `$(NAME)` and `$$`
-mean something to the kubelet, since Argo keeps the manifest in a variable of its pod. So no value has `{{` or `$`.
+What they have become is read three times more. Argo would replace a tag within a parameter by text; `$(NAME)` and `$$`
+mean something to the kubelet, since Argo keeps the manifest in a variable of its pod; and YAML rejects or folds control
+characters that JSON has as they are. So no value has `{{`, `$` or one of those.
 """
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from mxnet_operator.job import Placeholder
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
 
 
 @dataclass(frozen=True)
-class Value:
+class Value(Placeholder):
     """An Argo expression, and what kind of value it gives; text can be joined to other text with `+`."""
 
     expression: str
     kind: "Kind"
+    text_of: Callable[[Mapping[str, str]], str] | None = field(default=None, compare=False)
+    """The text that the expression gives of several parameters' texts; None: it is that of the one it reads."""
 
     @property
     def tag(self) -> str:
@@ -33,12 +38,20 @@ class Value:
         """The input parameters that it reads."""
         return frozenset(plain or quoted for plain, quoted in _REFERENCE.findall(self.expression))
 
+    def one_if_any(self) -> "Value":
+        """1 where this number is not 0."""
+        return Value(self.expression, _ONE_IF_ANY, self.text_of)
+
+    def none_if_one(self) -> "Value":
+        """0 where this number is 1, else the number."""
+        return Value(self.expression, _NONE_IF_ONE, self.text_of)
+
     def __add__(self, other: "str | Value") -> "Value":
-        """This text, and then that."""
+        """Append a text to this one."""
         return _joined(self, other)
 
     def __radd__(self, other: str) -> "Value":
-        """That text, and then this."""
+        """Put a text before this one."""
         return _joined(other, self)
 
 
@@ -64,7 +77,12 @@ def _parse_number(text: str) -> float:
     return float(text)
 
 
-def _parse_json(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """Read JSON as an input takes it.
+
+    Raises:
+        ValueError: it is none, or null.
+    """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -78,23 +96,36 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is Python's, not JSON's")
 
 
-def _json(expression: str) -> str:
-    """The value as JSON, with the second of two braces, and each `$`, written as escapes, which only text can have."""
+def as_json(expression: str) -> str:
+    """Return the expression of a value as JSON, by YAML's escapes.
+
+    The second of two braces, each `$` and each character that YAML doesn't take are escapes, which only text can have.
+    """
     braces = rf'sprig.replace("{{" + "{{", "{{\\u007b", toJson({expression}))'
-    return rf'sprig.replace("$", "\\u0024", {braces})'
+    dollars = rf'sprig.replace("$", "\\u0024", {braces})'
+    return rf"""join(map(split({dollars}, ""), # matches '{_NOT_YAML}' ? trim(sprig.quote(#), '"') : #))"""
+
+
+def literal_json(text: str) -> str:
+    """Return a text that no expression gives as JSON, with the escapes of `as_json`; it has no two braces."""
+    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _if_matching(expression: str, pattern: str, then: str) -> str:
     """`then` where the text is such a number, else the text itself: the API server names the field that has it."""
-    return f"({expression}) matches '{pattern}' ? ({then}) : ({_json(expression)})"
+    return f"({expression}) matches '{pattern}' ? ({then}) : ({as_json(expression)})"
 
+
+# what Go's JSON leaves as it is: DEL, C1 controls (U+0085 is a line break), byte order mark, noncharacters
+_NOT_YAML: Final = r"[\\x7f-\\x9f\\x{feff}\\x{fffe}\\x{ffff}]"
+_SPECIAL: Final = re.compile("[$\x7f-\x9f\ufeff\ufffe\uffff]")  # these, as Python has them, and the dollar
 
 # Argo retries a step whose tag it can't evaluate, or drops the value (sprig.fromJson gives nil). So what can't be read
 # stays text, which the CRD's types reject at once, with the field's path.
 _WHOLE: Final = "^[+-]?[0-9]{1,18}$"
 _DECIMAL: Final = "^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
 
-_TEXT = Kind("text", _json, str, "x")
+_TEXT = Kind("text", as_json, str, "x")
 _WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
 _INTEGER = Kind("integer", lambda x: _if_matching(x, _WHOLE, f"asInt({x})"), _parse_integer, "1")
 _NUMBER = Kind("number", lambda x: _if_matching(x, _DECIMAL, f"asFloat({x})"), _parse_number, "1")
@@ -104,44 +135,71 @@ _ONE_IF_ANY = Kind(
     lambda text: min(_parse_integer(text), 1),
     "1",
 )
-_DATA = Kind("JSON", lambda x: _json(f"sprig.fromJson({x}) ?? {x}"), _parse_json, '["x"]')
+_NONE_IF_ONE = Kind(
+    "integer",
+    lambda x: _if_matching(x, _WHOLE, f"asInt({x}) == 1 ? 0 : asInt({x})"),
+    lambda text: 0 if _parse_integer(text) == 1 else _parse_integer(text),
+    "1",
+)
+_DATA = Kind("JSON", lambda x: as_json(f"sprig.fromJson({x}) ?? {x}"), parsed, '["x"]')
 
 
 def text(parameter: str) -> Value:
-    """The text of an input parameter, whatever characters it has."""
+    """Return the text of an input parameter, whatever characters it has."""
     return Value(_reference(parameter), _TEXT)
 
 
 def integer(parameter: str) -> Value:
-    """An input parameter that is a whole number."""
+    """Return an input parameter that is a whole number."""
     return Value(_reference(parameter), _INTEGER)
 
 
 def number(parameter: str) -> Value:
-    """An input parameter that is a number."""
+    """Return an input parameter that is a number."""
     return Value(_reference(parameter), _NUMBER)
 
 
 def data(parameter: str) -> Value:
-    """An input parameter that is JSON: a list of arguments, a mapping."""
+    """Return an input parameter that is JSON: a list of arguments, a mapping."""
     return Value(_reference(parameter), _DATA)
 
 
 def expression(source: str) -> Value:
-    """The text that an Argo expression gives: `expression("workflow.name")`."""
+    """Return the text that an Argo expression gives: `expression("workflow.name")`."""
     return Value(source, _TEXT)
 
 
+def servers_or_default(servers: str, workers: str) -> Value:
+    """Return an input parameter that is a number of servers; where it is empty, what a description takes by default."""
+    given, count = _reference(servers), _reference(workers)
+
+    def text_of(samples: Mapping[str, str]) -> str:
+        return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers, "1"))
+
+    return Value(f'({given} != "" ? {given} : {count} == "1" ? "0" : {count})', _INTEGER, text_of)
+
+
+def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
+    """Return an input parameter that is JSON, a container's resources, with another one's limit of GPUs."""
+    given, count = _reference(resources), _reference(gpus)
+    limit = f'sprig.dict("limits", sprig.dict("{resource}", {count}))'
+    merged = f"toJson(sprig.merge(sprig.fromJson({given}), {limit}))"
+
+    def text_of(samples: Mapping[str, str]) -> str:
+        text, number = samples.get(resources, "{}"), samples.get(gpus, "0")
+        asked = parsed(text)
+        if number == "0" or not isinstance(asked, dict):
+            return text
+        limits = asked.get("limits") or {}
+        return json.dumps({**asked, "limits": {resource: number, **limits}} if isinstance(limits, dict) else asked)
+
+    readable = f'sprig.hasPrefix("{{", sprig.trim({given})) and sprig.fromJson({given}) != nil'
+    return Value(f'({count} != "0" and {readable} ? {merged} : {given})', _DATA, text_of)
+
+
 def word(source: str) -> Value:
-    """The text that an Argo expression gives which has no braces: a name, a uid, a hash."""
+    """Return the text that an Argo expression gives which has no braces: a name, a uid, a hash."""
     return Value(source, _WORD)
-
-
-def one_if_any(count: int | Value) -> int | Value:
-    """1 where a count is not 0: whoever has servers needs a scheduler."""
-    if isinstance(count, Value):
-        return Value(count.expression, _ONE_IF_ANY)
-    return min(count, 1)
 
 
 def _reference(parameter: str) -> str:
@@ -155,7 +213,7 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
     sides = []
     for side in (left, right):
         if isinstance(side, str):
-            sides.append(json.dumps(side))
+            sides.append(json.dumps(side, ensure_ascii=False))  # Argo's expressions know no surrogate pairs
         elif side.kind in (_TEXT, _WORD):
             sides.append(side.expression)
         else:
@@ -164,4 +222,16 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
     return Value(" + ".join(sides), _WORD if words else _TEXT)
 
 
-__all__ = ["Kind", "Value", "data", "expression", "integer", "number", "one_if_any", "text", "word"]
+__all__ = [
+    "Kind",
+    "Value",
+    "as_json",
+    "data",
+    "expression",
+    "integer",
+    "literal_json",
+    "number",
+    "parsed",
+    "text",
+    "word",
+]

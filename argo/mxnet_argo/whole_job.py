@@ -1,0 +1,92 @@
+"""A job whose whole manifest is an input of its template: JSON, of which Argo takes what is the author's to say.
+
+What `TemplateJob` rejects when a workflow is built is known only once it runs: so it becomes the job's name, which the
+API server rejects in a message that has it. `sprig.fail` would do for Argo, which then tries ten times.
+"""
+
+from typing import Final
+
+from mxnet_argo.job import WORKFLOW_UID_LABEL
+from mxnet_argo.job_name import hashed
+from mxnet_argo.manifest import render
+from mxnet_argo.values import Kind, Value, as_json, word
+from mxnet_operator.api import names
+from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
+
+AS_JSON: Final = "kubectl create --dry-run=client -o json -f FILE"
+"""What makes JSON of a manifest that is written as YAML."""
+
+
+def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Value) -> str:
+    """Return the manifest as YAML with Argo's tags in it.
+
+    Args:
+        manifest: the input that has it, by `data()`.
+        prefix: what the name begins with, where the manifest has none.
+        deadline: seconds for which it may be active, where the manifest doesn't say.
+        asked: whether the controller deletes it with its workflow, "true".
+    """
+    text = manifest.expression
+    seconds = f"{deadline}"
+    if isinstance(deadline, Value):
+        as_it_is = deadline.expression
+        seconds = f"({as_it_is} matches '^[0-9]{{1,18}}$' ? asInt({as_it_is}) : {as_it_is})"
+    given = (
+        f"let given = sprig.fromJson({text}); let job = type(given) == 'map' ? given : sprig.dict();"
+        " let meta = type(job.metadata) == 'map' ? job.metadata : sprig.dict();"
+    )
+    judged = " ".join(
+        (
+            given,
+            "let spec = type(job.spec) == 'map' ? job.spec : sprig.dict();",
+            "let policy = type(spec.runPolicy) == 'map' ? spec.runPolicy : sprig.dict();",
+            "let wrong = type(job.spec) != 'map'",
+            f"? 'the manifest is no MXJob as JSON, which {AS_JSON} makes'",
+            ": any([job.metadata, meta.labels, meta.annotations, spec.runPolicy], type(#) not in ['map', 'nil'])",
+            "|| type(meta.name ?? '') != 'string' || type(job.apiVersion ?? '') != 'string'",
+            "? 'metadata, labels, annotations and runPolicy of the manifest are mappings, name and apiVersion text'",
+            f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
+            ": (meta.namespace ?? workflow.namespace) != workflow.namespace",
+            "? 'the namespace is that of the workflow, leave it out of the manifest'",
+            ": (policy.suspend ?? false) != false ? 'leave runPolicy.suspend out of the manifest, a new poller would"
+            " suspend the job again' : '';",
+        )
+    )
+
+    def value(lets: str, expression: str) -> Value:
+        return Value(expression, Kind("JSON", lambda each: f"{lets} {as_json(each)}", str, "x"))
+
+    def merged(own: str, of_meta: str) -> Value:
+        return value(given, f"sprig.merge(sprig.dict({own}), type({of_meta}) == 'map' ? {of_meta} : sprig.dict())")
+
+    begins = f"(type(meta.name) == 'string' ? meta.name : '{prefix}')"
+    limited = f"sprig.dict('runPolicy', sprig.merge(policy, sprig.dict('activeDeadlineSeconds', {seconds})))"
+    return render(
+        {
+            "apiVersion": value(given, f"type(job.apiVersion) == 'string' ? job.apiVersion : '{names.API_VERSION}'"),
+            "kind": names.KIND,
+            "metadata": {
+                "name": value(judged, f"wrong == '' ? {begins} + '-' + {hashed().expression} : wrong"),
+                "namespace": word("workflow.namespace"),
+                "labels": merged(
+                    f"'{WORKFLOW_LABEL}', workflow.name, '{WORKFLOW_UID_LABEL}', workflow.uid", "meta.labels"
+                ),
+                "annotations": merged(
+                    f"'{names.DELETE_WITH_WORKFLOW_ANNOTATION}', {asked.expression}", "meta.annotations"
+                ),
+                "ownerReferences": [
+                    {
+                        "apiVersion": "argoproj.io/v1alpha1",
+                        "kind": "Workflow",
+                        "name": word("workflow.name"),
+                        "uid": word("workflow.uid"),
+                        "controller": True,
+                    }
+                ],
+            },
+            "spec": value(judged, f"wrong == '' ? sprig.merge({limited}, spec) : sprig.dict()"),
+        }
+    )
+
+
+__all__ = ["AS_JSON", "whole_job"]
