@@ -133,6 +133,17 @@ def resnet(num_layers):
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(body, num_hidden=10, name="fc1"), name="softmax")
 
 
+def devices(options):
+    """The GPUs that were asked for; where this MXNet can't use any, the CPU, and it says so."""
+    if not options.gpus:
+        return mx.cpu()
+    if not mx.context.num_gpus():
+        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        logging.warning("This MXNet sees no GPU (CUDA_VISIBLE_DEVICES=%s): --gpus %s is the CPU", seen, options.gpus)
+        return mx.cpu()
+    return [mx.gpu(int(number)) for number in options.gpus.split(",")]
+
+
 def fit(options):
     """Train and test as MXNet's common/fit.py does; returns the last accuracy on the test images."""
     kv = mx.kvstore.create(options.kv_store)
@@ -142,8 +153,7 @@ def fit(options):
     train, test, steps = iterators(options, kv.rank, kv.num_workers)
     falls = [steps * int(epoch) for epoch in options.lr_step_epochs.split(",") if epoch]
     schedule = mx.lr_scheduler.MultiFactorScheduler(falls, factor=options.lr_factor, base_lr=options.lr)
-    devices = [mx.gpu(int(number)) for number in options.gpus.split(",")] if options.gpus else mx.cpu()
-    model = mx.mod.Module(resnet(options.num_layers), context=devices)
+    model = mx.mod.Module(resnet(options.num_layers), context=devices(options))
     saving = mx.callback.do_checkpoint(options.model_prefix) if options.model_prefix and kv.rank == 0 else None
     model.fit(
         train,
