@@ -12,6 +12,8 @@ pytest_plugins = [
     "images_fixtures",
     "cluster_fixtures",
     "control_plane_fixtures",
+    "real_node_fixtures",
     "fresh_seeds",
+    "guards",
     "left_patches",
 ]

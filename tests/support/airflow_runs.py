@@ -5,7 +5,7 @@ import urllib.parse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
-from airflow_patience import eventually
+from waiting import eventually
 
 if TYPE_CHECKING:
     from airflow_server import AirflowServer
@@ -23,7 +23,7 @@ class Run:
 
     @property
     def path(self) -> str:
-        return f"/api/v2/dags/{self.dag_id}/dagRuns/{urllib.parse.quote(self.run_id)}"
+        return f"{self.server.api}/dags/{self.dag_id}/dagRuns/{urllib.parse.quote(self.run_id)}"
 
     @property
     def selector(self) -> str:
@@ -109,21 +109,13 @@ class Task:
         eventually(lambda: self.run.server.noticed(key) >= times)
 
     def set_state(self, state: str) -> None:
-        self._ask("PATCH", self.path, {"new_state": state})
+        self._ask("PATCH", self.path, {**self.run.server.change, "new_state": state})
 
     def clear(self) -> None:
-        body = {
-            "dry_run": False,
-            "dag_run_id": self.run.run_id,
-            "task_ids": [self.task_id if self.map_index < 0 else [self.task_id, self.map_index]],
-            "only_failed": False,
-            "only_running": False,
-            "reset_dag_runs": True,
-        }
-        self._ask("POST", f"/api/v2/dags/{self.run.dag_id}/clearTaskInstances", body)
+        self.run.server.clear(self)
 
     def xcom(self, key: str = "return_value") -> Any:
-        query = {"map_index": self.map_index, "deserialize": "true"}
+        query = {"map_index": self.map_index, **self.run.server.xcom_query}
         return self._ask("GET", f"{self._of_all}/xcomEntries/{key}", **query)["value"]
 
     def links(self) -> dict[str, str]:

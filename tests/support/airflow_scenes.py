@@ -8,23 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_patience import eventually
 from airflow_server import AirflowServer, airflow_server
 from airflow_sites import Site, kubernetes_site, local_site
 from airflow_together import Together
 from api_gateway import Gateway, Handler, gateway_to
 from postgres import Postgres
+from waiting import eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 
 _ROOT = Path(__file__).resolve().parents[2]
-_DAGS = (_ROOT / "tests" / "airflow" / "lifecycle_dags", _ROOT / "dags" / "sweep_digits.py")
+DAGS = (_ROOT / "tests" / "airflow" / "lifecycle_dags", _ROOT / "dags" / "sweep_digits.py")
 MODES = ("deferred", "waiting")
 TOKEN = "a-secret-that-nobody-may-see"
 TRIGGER = "aiohttp"
 """In the user agent of what triggers ask, and of nothing that workers ask."""
-_AT_ONCE = 6
+AT_ONCE = 6
+"""How many scenes run at once."""
 _numbers = itertools.count()
 
 
@@ -146,7 +147,7 @@ def live_airflow(
     home = tmp_path_factory.mktemp("airflow-live")
     dags = home / "dags"
     dags.mkdir()
-    for path in _DAGS:
+    for path in DAGS:
         (dags / path.name).symlink_to(path)
     with airflow_server(home, dags, postgres.airflow(), AIRFLOW__MXNET__JOB_URL_TEMPLATE=job_pages) as server:
         server.connect("kubernetes_default", local_cluster.kubeconfig, "default")
@@ -180,7 +181,7 @@ def together(
 ) -> Iterator[Together]:
     """The tests that are begun together."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    items = [item for item in items if "live" in item.fixturenames and not item.get_closest_marker("alone")]
+    items = [item for item in items if "together" in item.fixturenames and not item.get_closest_marker("alone")]
     sites: dict[str, Site] = {}
     for name in {_site_of(item) for item in items}:
         with contextlib.suppress(pytest.skip.Exception):  # the tests themselves say it
@@ -189,7 +190,7 @@ def together(
     def live_for(item: pytest.Function) -> contextlib.closing[Live]:
         return contextlib.closing(Live(live_airflow, sites[_site_of(item)], tmp_path_factory.mktemp("scenes")))
 
-    with Together([item for item in items if _site_of(item) in sites], live_for, _AT_ONCE) as together:
+    with Together([item for item in items if _site_of(item) in sites], live_for, AT_ONCE) as together:
         yield together
 
 

@@ -1,5 +1,6 @@
 """A whole Airflow for tests: its parts as processes, with a PostgreSQL database of their own."""
 
+import base64
 import contextlib
 import json
 import os
@@ -12,14 +13,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from airflow_patience import eventually
-from airflow_runs import Run
+from airflow_runs import Run, Task
 from postgres import Database
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.local.control_plane.programs import held_port
 
@@ -28,15 +28,35 @@ PARTS = {
     "scheduler": ("scheduler", "--skip-serve-logs"),  # the API server reads logs from this machine's files
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
-"""With the command of each."""
+"""With the command of each; Airflow 3's."""
 SCENES = int(os.environ.get("MXJOB_FENCING_SCENES", "1"))
 """How many tasks meet each scene of test_airflow_fencing at a time."""
 
 
 class AirflowServer:
-    """A running Airflow, spoken to through its REST API as its own web page does."""
+    """A running Airflow, spoken to through its REST API as its own web page does.
 
-    def __init__(self, home: Path, dags: Path, database: Database, **environment: str) -> None:
+    Args:
+        home: Its folder, AIRFLOW_HOME.
+        dags: The folder with its DAGs.
+        database: Its database, migrated.
+        python: The Python that has Airflow.
+        environment: Of its processes.
+    """
+
+    parts: ClassVar[Mapping[str, Sequence[str]]] = PARTS
+    api: ClassVar[str] = "/api/v2"
+    health: ClassVar[str] = "/api/v2/monitor/health"
+    xcom_query: ClassVar[Mapping[str, str]] = {"deserialize": "true"}
+    """What makes the API show an XCom as JSON and not as a text."""
+    change: ClassVar[Mapping[str, Any]] = {}
+    """What the API is to be told beside a task's new state."""
+    _new_run: ClassVar[Mapping[str, Any]] = {"logical_date": None}
+
+    def __init__(
+        self, home: Path, dags: Path, database: Database, python: str = sys.executable, **environment: str
+    ) -> None:
+        self.python = python
         self.home = home
         self.database = database
         self._held = held_port()
@@ -47,6 +67,8 @@ class AirflowServer:
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            # Else each part that finds no airflow.cfg yet makes one, with a key of its own.
+            "AIRFLOW__CORE__FERNET_KEY": base64.urlsafe_b64encode(b"for tests, and 32 bytes in size.").decode(),
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": str(max(16, 2 * SCENES)),  # a task and its retry at a time
@@ -88,7 +110,7 @@ class AirflowServer:
         port = ("--port", str(self.port)) if part == "api-server" else ()
         with (self.home / f"{part}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "airflow", *PARTS[part], *port],
+                [self.python, "-m", "airflow", *self.parts[part], *port],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -130,7 +152,7 @@ class AirflowServer:
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run an `airflow` command that must end with this code; what it printed."""
         done = subprocess.run(
-            [sys.executable, "-m", "airflow", *arguments],
+            [self.python, "-m", "airflow", *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -164,12 +186,19 @@ class AirflowServer:
             for part, process in self._processes.items():
                 assert process.poll() is None, (self.home / f"{part}.log").read_text()[-3000:]
             try:
-                found = self.ask("GET", "/api/v2/monitor/health")
+                found = self.ask("GET", self.health)
             except OSError:
                 return False
             return all(found[part]["status"] == "healthy" for part in ("scheduler", "triggerer"))
 
         eventually(healthy)
+        self._log_in()
+
+    def know_dags(self) -> None:
+        """Read the DAGs, which don't change, once."""
+        self.run("dag-processor", "--num-runs", "1")
+
+    def _log_in(self) -> None:
         self._token = self.ask("GET", "/auth/token")["access_token"]
 
     def noticed(self, key: str) -> int:
@@ -181,20 +210,35 @@ class AirflowServer:
         extra = json.dumps({"kube_config_path": str(kubeconfig), "namespace": namespace})
         self.ask(
             "POST",
-            "/api/v2/connections",
+            f"{self.api}/connections",
             {"connection_id": connection_id, "conn_type": "kubernetes", "extra": extra},
         )
 
+    def clear(self, task: Task) -> None:
+        """Clear a task instance, as a user does."""
+        body = {
+            "dry_run": False,
+            "dag_run_id": task.run.run_id,
+            "task_ids": [task.task_id if task.map_index < 0 else [task.task_id, task.map_index]],
+            "only_failed": False,
+            "only_running": False,
+            "reset_dag_runs": True,
+        }
+        self.ask("POST", f"{self.api}/dags/{task.run.dag_id}/clearTaskInstances", body)
+
     def trigger(self, dag_id: str, **conf: Any) -> Run:
         """Start a run of a DAG."""
-        body = {"logical_date": None, "conf": conf}
-        return Run(self, dag_id, self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"])
+        body = {**self._new_run, "conf": conf}
+        return Run(self, dag_id, self.ask("POST", f"{self.api}/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
 
 class Noticed:
     """What the scheduler's log says of its executor's events, read once however many ask."""
 
-    _EVENT = re.compile(rb"Received executor event with state success for task instance TaskInstanceKey\((.*?)\)")
+    # KubernetesExecutor says how the task stands, the others that their process ended well.
+    _EVENT = re.compile(
+        rb"Received executor event with state (?:success|deferred) for task instance TaskInstanceKey\((.*?)\)"
+    )
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -212,13 +256,21 @@ class Noticed:
 
 
 @contextlib.contextmanager
-def airflow_server(home: Path, dags: Path, database: Database, **environment: str) -> Iterator[AirflowServer]:
+def airflow_server(
+    home: Path,
+    dags: Path,
+    database: Database,
+    *,
+    of: type[AirflowServer] = AirflowServer,
+    python: str = sys.executable,
+    **environment: str,
+) -> Iterator[AirflowServer]:
     """A running Airflow whose DAGs are known, and may run; every process of it is gone when the context ends."""
-    server = AirflowServer(home, dags, database, **environment)
+    server = of(home, dags, database, python, **environment)
     try:
-        for part in PARTS:
+        for part in server.parts:
             server.start(part)
-        server.run("dag-processor", "--num-runs", "1")  # the DAGs don't change
+        server.know_dags()
         server.ready()
         yield server
     finally:

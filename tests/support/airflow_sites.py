@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cluster_fixtures import LocalCluster, eventually
+from cluster_fixtures import LocalCluster
 from control_plane import Server
 from controller_fixtures import PROGRAM
 from fake_nodes import EXIT_CODE, fake_node
 from kubernetes import client, config
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 

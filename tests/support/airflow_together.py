@@ -5,12 +5,13 @@ that it has in its turn; the thread has what `live` is for it, and the values of
 """
 
 import concurrent.futures
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import pytest
-from airflow_patience import given_up
+from waiting import given_up
 
 
 class Together:
@@ -50,7 +51,8 @@ class Together:
 
     def _run(self, item: pytest.Function) -> None:
         callspec = getattr(item, "callspec", None)
-        parameters = {name: value for name, value in (callspec.params if callspec else {}).items() if name != "site"}
+        wanted = inspect.signature(item.obj).parameters.keys() - {"live"}
+        parameters = {name: value for name, value in (callspec.params if callspec else {}).items() if name in wanted}
         with self._live_for(item) as live:
             item.obj(live=live, **parameters)
 

@@ -20,6 +20,7 @@ import aiohttp
 import trustme
 import yaml
 from aiohttp import web
+from served_requests import served_requests
 from waiting import SECONDS
 
 Forward = Callable[[], Awaitable[web.StreamResponse]]
@@ -156,16 +157,11 @@ async def _serve(gateway: Gateway, started: "Future[None]", stop: asyncio.Event)
     async def handle(request: web.Request) -> web.StreamResponse:
         return await _handle(gateway, *sessions.to(gateway.behind), request)
 
-    app = web.Application(client_max_size=16 * 1024 * 1024)
-    app.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_identity(gateway.folder)).start()
-    gateway.port = runner.addresses[0][1]
-    gateway.use_token(next(iter(gateway.tokens)))
-    started.set_result(None)
-    await stop.wait()
-    await runner.cleanup()
+    async with served_requests(handle, _identity(gateway.folder)) as port:
+        gateway.port = port
+        gateway.use_token(next(iter(gateway.tokens)))
+        started.set_result(None)
+        await stop.wait()
     await sessions.close()
 
 

@@ -2,23 +2,25 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, Self
 
 
 class Outage:
     """Passes connections on to the server at `url`, byte by byte; gone, it breaks them all and takes no new ones."""
 
-    def __init__(self, url):
+    def __init__(self, url: str) -> None:
         self._server = url
-        self._tasks = set()
-        self._listening = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._listening: asyncio.Server | None = None
         self._port = 0
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"https://127.0.0.1:{self._port}"
 
     @contextlib.asynccontextmanager
-    async def served(self):
+    async def served(self) -> AsyncIterator[Self]:
         """The front with an address of its own."""
         await self.come_back()
         try:
@@ -26,18 +28,20 @@ class Outage:
         finally:
             await self.go()
 
-    async def come_back(self):
-        self._listening = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
-        self._port = self._listening.sockets[0].getsockname()[1]
+    async def come_back(self) -> None:
+        self._listening = listening = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._port = listening.sockets[0].getsockname()[1]
 
-    async def go(self):
+    async def go(self) -> None:
+        assert self._listening is not None, "it is not served"
         self._listening.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _accept(self, reader, writer):
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
+        assert task is not None, "asyncio serves connections in tasks"
         self._tasks.add(task)
         try:
             address, _, port = self._server.removeprefix("https://").partition(":")
@@ -55,7 +59,7 @@ class Outage:
             self._tasks.discard(task)
 
     @staticmethod
-    async def _copy(reader, writer):
+    async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while chunk := await reader.read(65536):
             writer.write(chunk)
             await writer.drain()

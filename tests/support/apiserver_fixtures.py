@@ -4,9 +4,11 @@ import asyncio
 import json
 import os
 import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import trustme
@@ -22,14 +24,14 @@ TOKEN = "a-token-for-tests"
 class Answer:
     """An HTTP answer: its code, headers and decoded body."""
 
-    def __init__(self, code, headers, text):
+    def __init__(self, code: int, headers: Mapping[str, str], text: str) -> None:
         self.code, self.headers, self.text = code, headers, text
 
     @property
-    def body(self):
+    def body(self) -> Any:
         return json.loads(self.text)
 
-    def ok(self):
+    def ok(self) -> Any:
         """The body of an answer that isn't a refusal."""
         assert self.code < 300, f"{self.code}: {self.text}"
         return self.body
@@ -38,21 +40,21 @@ class Answer:
 class WatchStream:
     """The events of one watch, as they come."""
 
-    def __init__(self, response):
+    def __init__(self, response: Any) -> None:
         self.response = response
 
-    async def next(self):
+    async def next(self) -> Any:
         """The next event; None at the end of the stream."""
         async with asyncio.timeout(SECONDS):
             line = await self.response.content.readline()
         return json.loads(line) if line else None
 
-    async def until(self, holds, found):
+    async def until(self, holds: Callable[[Any], Any], found: dict[str, dict[str, Any]]) -> Any:
         """The objects by name, once `holds` is true of them: `found` to begin with, changed by what is told.
 
-        None at the end of the stream.
+        None at the end of the stream, also where the server says that there is no more to come of this one.
         """
-        while event := await self.next():
+        while (event := await self.next()) and event["type"] != "ERROR":
             name = event["object"]["metadata"]["name"]
             if event["type"] == "DELETED":
                 found.pop(name, None)
@@ -62,7 +64,7 @@ class WatchStream:
                 return found
         return None
 
-    async def take(self, count):
+    async def take(self, count: int) -> list[Any]:
         return [await self.next() for _ in range(count)]
 
 
@@ -74,7 +76,17 @@ class Api:
     base: str
     token: str
 
-    async def ask(self, method, path, body=None, *, content_type="application/json", headers=None, raw=None, **query):
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+        **query: Any,
+    ) -> Answer:
         sent = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"} | (headers or {})
         data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
         if data is not None:
@@ -82,29 +94,58 @@ class Api:
         async with self.session.request(method, self.base + path, data=data, headers=sent, params=query) as response:
             return Answer(response.status, response.headers, await response.text())
 
-    async def get(self, path, **query):
+    async def get(self, path: str, **query: Any) -> Answer:
         return await self.ask("GET", path, **query)
 
-    async def post(self, path, body, **query):
+    async def post(self, path: str, body: Any, **query: Any) -> Answer:
         return await self.ask("POST", path, body, **query)
 
-    async def put(self, path, body, **query):
+    async def put(self, path: str, body: Any, **query: Any) -> Answer:
         return await self.ask("PUT", path, body, **query)
 
-    async def merge(self, path, body, **query):
+    async def merge(self, path: str, body: Any, **query: Any) -> Answer:
         return await self.ask("PATCH", path, body, content_type="application/merge-patch+json", **query)
 
-    async def delete(self, path, body=None, **query):
+    async def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
         return await self.ask("DELETE", path, body, **query)
 
     @asynccontextmanager
-    async def watch(self, path, *, headers=None, **query):
+    async def watch(
+        self, path: str, *, headers: dict[str, str] | None = None, **query: Any
+    ) -> AsyncIterator[WatchStream]:
         sent = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"} | (headers or {})
         asked = {"watch": "true"} | query
         endless = aiohttp.ClientTimeout(total=None)
         async with self.session.get(self.base + path, headers=sent, params=asked, timeout=endless) as response:
             assert response.status == 200, await response.text()
             yield WatchStream(response)
+
+    async def listed(self, path: str, **query: Any) -> tuple[dict[str, dict[str, Any]], str]:
+        """The objects at the path by name, and the version from which on a watch tells what follows."""
+        listed = (await self.get(path, **query)).ok()
+        return {item["metadata"]["name"]: item for item in listed["items"]}, listed["metadata"]["resourceVersion"]
+
+    async def until(self, path: str, holds: Callable[[Any], Any], **query: Any) -> Any:
+        """The objects at the path by name, once `holds` is true of them: of those that are there, to begin with.
+
+        A watch may end at any time, as it does where a CRD is changed: what follows is listed anew.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        try:
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    found, since = await self.listed(path, **query)
+                    if holds(found):
+                        return found
+                    async with self.watch(path, resourceVersion=since, **query) as events:
+                        if await events.until(holds, found) is not None:
+                            return found
+        except TimeoutError:
+            now, _ = await self.listed(path, **query)
+            statuses = {name: each.get("status") for name, each in found.items()}
+            missed = sorted(name for name, each in now.items() if found.get(name) != each)
+            what = f"{path} has {json.dumps(statuses, indent=1)}; the watch has not told of {missed}"
+            raise AssertionError(f"waited in vain for {SECONDS:g} s: {what}") from None
 
 
 @dataclass
@@ -117,13 +158,13 @@ class RunningServer:
     certificate: Path
     kubeconfig: Path
     home: Path
-    api: Api = field(default=None)
+    api: Api
 
-    def kubectl_environment(self):
+    def kubectl_environment(self) -> dict[str, str]:
         return {"HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig), "PATH": os.environ["PATH"], "LC_ALL": "C"}
 
 
-def write_kubeconfig(path, port, token, certificate):
+def write_kubeconfig(path: Path, port: int, token: str, certificate: Path) -> None:
     path.write_text(
         yaml.safe_dump(
             {
@@ -148,7 +189,9 @@ def write_kubeconfig(path, port, token, certificate):
 
 
 @asynccontextmanager
-async def running_server(folder, *, crds=None, log_source=None, **options):
+async def running_server(
+    folder: Path, *, crds: Any = None, log_source: Any = None, **options: Any
+) -> AsyncIterator[RunningServer]:
     """A server on loopback over TLS; its files are in `folder`."""
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -173,12 +216,12 @@ async def running_server(folder, *, crds=None, log_source=None, **options):
 class Kubectl:
     """The real kubectl against one server."""
 
-    def __init__(self, program, running):
+    def __init__(self, program: str, running: Any) -> None:
         self._program = program
         self._environment = running.kubectl_environment()
         self._cache = running.home / "cache"
 
-    async def start(self, *arguments, stdin=None):
+    async def start(self, *arguments: str, stdin: str | None = None) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             self._program,
             "--cache-dir",
@@ -190,7 +233,7 @@ class Kubectl:
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def run(self, *arguments, stdin=None):
+    async def run(self, *arguments: str, stdin: str | None = None) -> tuple[int | None, str, str]:
         """Exit code, stdout and stderr. A manifest given as `stdin` is sent as JSON."""
         process = await self.start(*arguments, stdin=stdin)
         data = json.dumps(stdin).encode() if stdin is not None else None
@@ -198,13 +241,13 @@ class Kubectl:
             out, err = await process.communicate(data)
         return process.returncode, out.decode(), err.decode()
 
-    async def ok(self, *arguments, stdin=None):
+    async def ok(self, *arguments: str, stdin: str | None = None) -> Any:
         """stdout of a kubectl that must succeed."""
         code, out, err = await self.run(*arguments, stdin=stdin)
         assert code == 0, f"kubectl {' '.join(arguments)}: {code}\n{out}\n{err}"
         return out
 
-    async def refused(self, *arguments, stdin=None):
+    async def refused(self, *arguments: str, stdin: str | None = None) -> str:
         """stderr of a kubectl that must fail."""
         code, out, err = await self.run(*arguments, stdin=stdin)
         assert code != 0, f"kubectl {' '.join(arguments)} succeeded:\n{out}"

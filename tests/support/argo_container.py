@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 CLONE_NEWNS, CLONE_NEWPID = 0x20000, 0x20000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
@@ -18,18 +19,18 @@ DEVICES = ("null", "zero", "urandom")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def checked(result, what):
+def checked(result: Any, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def mount(source, target, kind, flags):
+def mount(source: Any, target: Any, kind: str | None, flags: int) -> None:
     encoded = [None if each is None else str(each).encode() for each in (source, target, kind)]
     checked(libc.mount(*encoded, flags, None), f"mount {target}")
 
 
-def bind(source, target, *, read_only=False):
+def bind(source: str | Path, target: Path, *, read_only: bool = False) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if Path(source).is_dir():
         target.mkdir(exist_ok=True)
@@ -40,7 +41,7 @@ def bind(source, target, *, read_only=False):
         mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
 
 
-def make_root(root, mounts, read_only):
+def make_root(root: Path, mounts: list[dict[str, Any]], read_only: bool) -> None:
     checked(libc.unshare(CLONE_NEWNS | CLONE_NEWPID), "unshare")
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", 0)
@@ -55,7 +56,7 @@ def make_root(root, mounts, read_only):
         mount(None, root, None, MS_REMOUNT | MS_RDONLY)
 
 
-def become(root, container):
+def become(root: Path, container: dict[str, Any]) -> None:
     """In the child, process 1 of its namespace: the container itself."""
     mount("proc", root / "proc", "proc", 0)
     os.chroot(root)
@@ -67,7 +68,7 @@ def become(root, container):
     os.execve(container["command"][0], container["command"], container["env"])
 
 
-def main():
+def main() -> None:
     container = json.loads(sys.argv[1])
     root = Path(container["root"])
     root.mkdir(parents=True, exist_ok=True)

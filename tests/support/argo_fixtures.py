@@ -11,12 +11,15 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 import tenacity
 import yaml
+from apiserver_fixtures import Api
 from argo_pods import ARGOEXEC_IMAGE, SCHEDULER_NAME, ArgoPods, why_not
 from control_plane import control_plane
 from control_plane_fixtures import real_api
@@ -41,7 +44,7 @@ TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
 
 
 @pytest.fixture(scope="package")
-def argo_server():
+def argo_server() -> Iterator[Any]:
     """A control plane with Argo's and our CRDs, namespace, accounts, and templates; and the controller of Argo."""
     if reason := why_not():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
@@ -55,20 +58,20 @@ def argo_server():
             yield server
 
 
-def ctl(server, *arguments):
+def ctl(server: Any, *arguments: str) -> None:
     """kubectl as the administrator; it has to succeed."""
     command = [kubectl(), f"--kubeconfig={server.kubeconfig()}", f"--cache-dir={server.folder}/cache", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
 
 
-def argo_crds():
+def argo_crds() -> list[dict[str, Any]]:
     """The full ones, by which the API server checks every field of a workflow."""
     folder = source_of("workflow-controller") / "manifests" / "base" / "crds" / "full"
     return [yaml.load(file.read_text(), yaml.CSafeLoader) for file in sorted(folder.glob("argoproj.io_*.yaml"))]
 
 
-def install_argo(server):
+def install_argo(server: Any) -> None:
     rbac = source_of("workflow-controller") / "manifests" / "namespace-install" / "workflow-controller-rbac"
     config = {
         "metricsConfig": yaml.safe_dump({"enabled": False}),
@@ -89,7 +92,7 @@ def install_argo(server):
     retrying(ctl, server, "apply", "-k", str(TEMPLATES / "cluster"))
 
 
-def may_see_cluster_templates(server):
+def may_see_cluster_templates(server: Any) -> None:
     """Argo's own rule, which a controller of one namespace lacks, and one of a whole cluster has."""
     manifests = source_of("workflow-controller") / "manifests" / "quick-start" / "base"
     made = list(yaml.safe_load_all((manifests / "cluster-workflow-template-rbac.yaml").read_text()))
@@ -101,7 +104,7 @@ def may_see_cluster_templates(server):
 
 
 @contextlib.contextmanager
-def workflow_controller(server, paths):
+def workflow_controller(server: Any, paths: dict[str, str]) -> Iterator[Any]:
     """Argo's controller, with its own account's rights, for one namespace."""
     answer = server.ask("POST", f"{CORE}/serviceaccounts/argo/token", {"spec": {"expirationSeconds": 24 * 3600}})
     environment = {
@@ -111,7 +114,7 @@ def workflow_controller(server, paths):
         # Or a retry after a killed executor is sometimes not noticed for 20 minutes (docs/facts/argo.md, retries).
         "INFORMER_WRITE_BACK": "false",
     }
-    programs = Programs(paths, server.folder, environment)
+    programs = Programs(paths, server.folder, environment, ready_seconds=SECONDS)
     try:
         programs.start(
             "workflow-controller",
@@ -132,31 +135,29 @@ class Argo:
     `jobs_world` is our controller's side: it makes the jobs' pods, and the test says what becomes of those.
     """
 
-    def __init__(self, api, server, pods, jobs_world):
+    def __init__(self, api: Api, server: Any, pods: Any, jobs_world: World) -> None:
         self.api = api
         self.server = server
         self.pods = pods
         self.jobs_world = jobs_world
 
-    def path(self, plural, name=""):
+    def path(self, plural: str, name: str = "") -> str:
         group = "apis/kubeflow.org/v1" if plural == "mxjobs" else "apis/argoproj.io/v1alpha1"
         group = "api/v1" if plural in {"pods", "services", "events"} else group
         return f"/{group}/namespaces/{NAMESPACE}/{plural}{f'/{name}' if name else ''}"
 
-    async def submit(self, workflow):
+    async def submit(self, workflow: Any) -> str:
         """Create a workflow, a Hera object or a manifest; its name."""
         manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
         manifest["metadata"].pop("namespace", None)
-        return (await self.api.post(self.path("workflows"), manifest)).ok()["metadata"]["name"]
+        return str((await self.api.post(self.path("workflows"), manifest)).ok()["metadata"]["name"])
 
-    async def until(self, plural, holds, **query):
+    async def until(self, plural: str, holds: Callable[[Any], Any], **query: Any) -> dict[str, dict[str, Any]]:
         """The objects of a kind by name, once `holds` is true of them."""
-        async with asyncio.timeout(SECONDS), self.api.watch(self.path(plural), **query) as events:
-            found = await events.until(holds, {})
-        assert found is not None, "the watch ended"
+        found: dict[str, dict[str, Any]] = await self.api.until(self.path(plural), holds, **query)
         return found
 
-    async def finished(self, name):
+    async def finished(self, name: str) -> dict[str, Any]:
         """The workflow, once it is over."""
         phases = {"Succeeded", "Failed", "Error"}
         query = {"fieldSelector": f"metadata.name={name}"}
@@ -165,20 +166,20 @@ class Argo:
         )
         return found[name]
 
-    async def jobs(self, workflow, count=1):
+    async def jobs(self, workflow: Any, count: int = 1) -> dict[str, dict[str, Any]]:
         """The jobs of a run, once there are so many, and each has its pods."""
 
-        def there(found):
+        def there(found: dict[str, dict[str, Any]]) -> bool:
             return len(found) == count and all(job.get("status", {}).get("state") for job in found.values())
 
         return await self.until("mxjobs", there, **self._of(workflow))
 
-    async def job(self, workflow):
+    async def job(self, workflow: Any) -> dict[str, Any]:
         """The only job of a run, once its pods exist."""
         (job,) = (await self.jobs(workflow)).values()
         return job
 
-    async def no_jobs(self, workflow):
+    async def no_jobs(self, workflow: Any) -> None:
         """Wait until a run has none left."""
         await self.jobs_world.eventually(
             self.path("mxjobs"),
@@ -187,7 +188,7 @@ class Argo:
             ),
         )
 
-    async def end(self, job, exit_code=0, message=""):
+    async def end(self, job: dict[str, Any], exit_code: int = 0, message: str = "") -> None:
         """Have a job's pods run, and end with this code; Worker 0, or the Tuner, leaves the message."""
         name = job["metadata"]["name"]
         pods = await self.until(
@@ -199,15 +200,19 @@ class Argo:
             await self.jobs_world.move([pod for pod in pods if pod != main], "Succeeded", 0)
         await self.jobs_world.move([main], "Failed" if exit_code else "Succeeded", exit_code, message)
 
-    async def end_each(self, workflow, count, end, at_once=1):
+    async def end_each(
+        self, workflow: Any, count: int, end: Callable[[dict[str, Any]], Awaitable[None]], at_once: int = 1
+    ) -> int:
         """Have `end(job)` end each of so many jobs of a run; how many were unfinished at once, at most.
 
         None ends before as many as `at_once` are there.
         """
-        ending, unfinished, most = {}, set(), 0
+        ending: dict[str, asyncio.Task[None]] = {}
+        unfinished: set[str] = set()
+        most = 0
         all_there = asyncio.Event()
 
-        async def ended(job):
+        async def ended(job: dict[str, Any]) -> None:
             await all_there.wait()
             await end(job)
 
@@ -224,16 +229,16 @@ class Argo:
         await asyncio.gather(*ending.values())
         return most
 
-    async def poller(self, workflow, other_than=""):
+    async def poller(self, workflow: Any, other_than: str = "") -> str:
         """The name of the pod that polls for the job of a workflow."""
 
-        def running(found):
+        def running(found: dict[str, dict[str, Any]]) -> list[str]:
             return [name for name, pod in found.items() if name != other_than and pod["status"]["phase"] == "Running"]
 
         label = {"labelSelector": f"workflows.argoproj.io/workflow={workflow},workflows.argoproj.io/completed=false"}
         return running(await self.until("pods", running, **label))[0]
 
-    async def evict(self, poller):
+    async def evict(self, poller: str) -> str:
         """What `kubectl drain` does with a poller's pod; the name of the pod of the next attempt, once that runs.
 
         It may be the same name, where Argo thinks that it never came to make the first.
@@ -242,7 +247,7 @@ class Argo:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": poller}}
         (await self.api.post(f"{self.path('pods', poller)}/eviction", eviction)).ok()
 
-        def next_one(found):
+        def next_one(found: dict[str, dict[str, Any]]) -> list[str]:
             pods = [pod for pod in found.values() if pod["metadata"]["uid"] != evicted["uid"]]
             return [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
 
@@ -250,18 +255,18 @@ class Argo:
         label = {"labelSelector": f"{of_workflow},workflows.argoproj.io/completed=false"}
         return next_one(await self.until("pods", next_one, **label))[0]
 
-    def kill(self, poller):
+    def kill(self, poller: str) -> None:
         """End a poller as the kernel does that has no memory left: with everything in its container."""
         os.kill(self.pods.process(poller), signal.SIGKILL)
 
-    def kill_command(self, poller):
+    def kill_command(self, poller: str) -> None:
         """The same with the command alone, which argoexec has started and outlives."""
         emissary = self.pods.process(poller)
         children = [path.read_text().split() for path in Path(f"/proc/{emissary}/task").glob("*/children")]
         (command,) = (int(child) for of_thread in children for child in of_thread)
         os.kill(command, signal.SIGKILL)
 
-    async def rerun(self, how, workflow, *parameters, successful=""):
+    async def rerun(self, how: str, workflow: str, *parameters: Any, successful: str = "") -> str:
         """What `argo retry` and `argo resubmit` do, with `-p NAME=VALUE`; the name of the workflow that runs then.
 
         `successful` selects nodes that are run again although they succeeded: `templateName=train`.
@@ -281,12 +286,12 @@ class Argo:
         (await self.api.put(self.path("workflows", workflow), made["workflow"])).ok()
         return workflow
 
-    async def shut_down(self, workflow, how):
+    async def shut_down(self, workflow: Any, how: str) -> None:
         """What `argo stop` and `argo terminate` do, while the step runs."""
         await self.poller(workflow)
         (await self.api.merge(self.path("workflows", workflow), {"spec": {"shutdown": how}})).ok()
 
-    async def account(self, name, job_verbs, *more_rules):
+    async def account(self, name: str, job_verbs: list[str], *more_rules: dict[str, Any]) -> str:
         """A ServiceAccount for workflows that may do this with MXJobs, and report what its steps came to."""
         rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
         rules = [
@@ -303,65 +308,70 @@ class Argo:
         return name
 
     @staticmethod
-    def _of(workflow):
+    def _of(workflow: Any) -> dict[str, Any]:
         return {"labelSelector": f"{WORKFLOW_LABEL}={workflow}"}
 
 
-def replicas(job):
+def replicas(job: dict[str, Any]) -> int:
     """How many pods a job has."""
     return sum(spec.get("replicas", 1) for spec in job["spec"]["mxReplicaSpecs"].values())
 
 
-def node_of(workflow, template):
+def node_of(workflow: Any, template: Any) -> dict[str, Any]:
     """The node of a workflow that ran a template; of a retried one, the attempts' parent."""
     nodes = [node for node in workflow["status"]["nodes"].values() if node.get("templateName") == template]
     retried = [node for node in nodes if node["type"] == "Retry"]
+    found: dict[str, Any]
     (found,) = retried or nodes
     return found
 
 
-def attempts_at(workflow, template):
+def attempts_at(workflow: Any, template: Any) -> list[dict[str, Any]]:
     """The node of each attempt at a step, the first one first."""
     return [workflow["status"]["nodes"][child] for child in node_of(workflow, template)["children"]]
 
 
-def messages_of(workflow, template):
+def messages_of(workflow: Any, template: Any) -> list[str]:
     """What each attempt at a step ended with, the first one first."""
     return [attempt.get("message", "") for attempt in attempts_at(workflow, template)]
 
 
-def outputs_of(node):
+def outputs_of(node: dict[str, Any]) -> dict[str, Any]:
     """A node's output parameters by name."""
     return {each["name"]: each.get("value") for each in node.get("outputs", {}).get("parameters", [])}
 
 
-def uids(jobs):
+def uids(jobs: dict[str, dict[str, Any]]) -> list[str]:
     """Which jobs they are."""
     return [job["metadata"]["uid"] for job in jobs.values()]
 
 
-def one_training(**fields):
+def _retries_soon(step: Any) -> None:
+    step.retry_strategy.backoff.duration = "1s"
+
+
+def one_training(**fields: Any) -> Any:
     """A workflow that is one training of a lone worker, with the exit handler; its retries come soon."""
     with Workflow(generate_name="one-", entrypoint="train", service_account_name="mxjob-workflow") as made:
         step = MXJobStep(**{"name": "train", "spec": MXJobSpec(image="i", command=COMMAND, servers=0), **fields})
-    step.retry_strategy.backoff.duration = "1s"
+    _retries_soon(step)
     delete_jobs_on_exit(made)
     return made
 
 
-def one_runner(*, cleanup=True, **fields):
+def one_runner(*, cleanup: Any = True, **fields: Any) -> Any:
     """The same by a runner; without clean-up nobody else deletes its job."""
     spec = MXJobSpec(image="i", command=COMMAND, servers=0)
     with Workflow(generate_name="runner-", entrypoint="train", service_account_name="mxjob-workflow") as made:
         given = {"name": "train", "image": "mxjob:test", "spec": spec, "delete_with_workflow": cleanup, **fields}
         step = MXJobRunner(**given)
-    step.retry_strategy.backoff.duration = "1s"
+    _retries_soon(step)
     if cleanup:
         delete_jobs_on_exit(made)
     return made
 
 
-def by_template(name, *, cluster=False, **parameters):
+def by_template(name: str, *, cluster: bool = False, **parameters: Any) -> dict[str, Any]:
     """A workflow by a template that `kubectl apply -k` has made, of argo/templates or of its folder `cluster`."""
     given = [{"name": key.replace("_", "-"), "value": value} for key, value in parameters.items()]
     return {
@@ -373,7 +383,7 @@ def by_template(name, *, cluster=False, **parameters):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def argo(argo_server, tmp_path_factory):
+async def argo(argo_server: Any, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
     """Argo at work; workflows, jobs and pods of the module's tests go at its end."""
     argoexec = programs_or_skip(ARGO)["argoexec"]
     credentials = load_credentials(str(argo_server.kubeconfig()))
@@ -381,7 +391,7 @@ async def argo(argo_server, tmp_path_factory):
         real_api(argo_server, None) as api,
         Client(credentials) as client,
         RecordingClient(credentials) as ours,
-        ArgoPods(client, argo_server, argoexec, tmp_path_factory.mktemp("pods")) as pods,
+        ArgoPods(client, argo_server, Path(argoexec), tmp_path_factory.mktemp("pods")) as pods,
     ):
         jobs_world = World(api, ours, argo_server.kubeconfig(), NAMESPACE)
         await jobs_world.start()

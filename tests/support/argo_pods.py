@@ -16,6 +16,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -40,7 +41,7 @@ _PYTHON = ("/usr", "/lib", "/lib64", sys.base_prefix, sys.prefix, str(_PACKAGES)
 _MXJOB = f"#!{sys.executable}\nfrom mxnet_operator.cli.mxjob import main\nmain()\n"
 
 
-def why_not():
+def why_not() -> str:
     """Why this process can't run Argo's pods; empty where it can."""
     if os.geteuid() != 0:
         return "Argo's pods need root here: chroot and namespaces of mounts and process ids"
@@ -50,29 +51,29 @@ def why_not():
     return f"namespaces can't be made here, even as root: {tried.stderr}" if tried.returncode else ""
 
 
-def now():
+def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class ArgoPods:
     """The node, until its context ends; then no process of it is left."""
 
-    def __init__(self, client, server, argoexec, folder):
+    def __init__(self, client: Any, server: Any, argoexec: Path, folder: Path) -> None:
         """`server` is the API server as the pods are to find it; `argoexec` the program that is their image."""
         self._client = client
         self._server = server
         self._argoexec = argoexec
         self._folder = folder
-        self._pods = {}
-        self.servers = {}
+        self._pods: dict[str, _Pod] = {}
+        self.servers: dict[str, str] = {}
         """By the name of a workflow, the URL under which its pods find the API, where it is another."""
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         self._web = web.AppRunner(self._kubelet_api())
         await self._web.setup()
         site = web.TCPSite(self._web, "127.0.0.1", 0, ssl_context=self._server.kubelet_context())
         await site.start()
-        port = site._server.sockets[0].getsockname()[1]
+        port = self._web.addresses[0][1]
         status = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
@@ -84,7 +85,7 @@ class ArgoPods:
         self._own = [asyncio.create_task(each) for each in (self._watch(), keep_lease(self._client, NODE, Timing()))]
         return self
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         tasks = [*self._own, *(pod.task for pod in self._pods.values())]
         for task in tasks:
             task.cancel()
@@ -92,16 +93,16 @@ class ArgoPods:
         await self._web.cleanup()
         await self._client.delete(NODES.path(None, NODE))
 
-    def process(self, pod_name, container="main"):
+    def process(self, pod_name: str, container: str = "main") -> int:
         """The process id of a container's process 1."""
         (found,) = self._folder.glob(f"{pod_name}-*/{container}.pid")
         return int(found.read_text())
 
-    def log(self, pod_name, container="main"):
+    def log(self, pod_name: str, container: str = "main") -> str:
         """What a container has written so far."""
         return "".join(path.read_text() for path in self._folder.glob(f"{pod_name}-*/{container}.log"))
 
-    async def _watch(self):
+    async def _watch(self) -> None:
         query = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
         while True:
             with contextlib.suppress(ApiUnavailable, ApiError):
@@ -110,7 +111,7 @@ class ArgoPods:
                     if event["type"] in {"ADDED", "MODIFIED"}:
                         await self._see(event["object"])
 
-    async def _see(self, manifest):
+    async def _see(self, manifest: dict[str, Any]) -> None:
         if manifest["spec"].get("schedulerName") != SCHEDULER_NAME:
             return
         uid = manifest["metadata"]["uid"]
@@ -122,13 +123,13 @@ class ArgoPods:
         if "deletionTimestamp" in manifest["metadata"]:
             self._pods[uid].deletion.set()
 
-    def _kubelet_api(self):
+    def _kubelet_api(self) -> web.Application:
         app = web.Application()
         app.router.add_route("*", "/exec/{namespace}/{pod}/{container}", self._exec)
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._log)
         return app
 
-    async def _log(self, request):
+    async def _log(self, request: web.Request) -> web.StreamResponse:
         """What a container has written; with `follow`, until its pod is over."""
         (path,) = self._folder.glob(f"{request.match_info['pod']}-*/{request.match_info['container']}.log")
         response = web.StreamResponse()
@@ -142,7 +143,7 @@ class ArgoPods:
                     return response
                 await asyncio.sleep(0.1)
 
-    async def _exec(self, request):
+    async def _exec(self, request: web.Request) -> web.StreamResponse:
         """Runs the command beside the container, as `kubectl exec` would; nobody reads its output."""
         pid = self.process(request.match_info["pod"], request.match_info["container"])
         command = request.query.getall("command")
@@ -158,7 +159,7 @@ class ArgoPods:
 class _Pod:
     """One pod, from its binding to its end; `task` is its life."""
 
-    def __init__(self, manifest, client, url, argoexec, folder):
+    def __init__(self, manifest: dict[str, Any], client: Any, url: str, argoexec: Path, folder: Path) -> None:
         self.deletion = asyncio.Event()
         self._manifest = manifest
         self._client = client
@@ -167,14 +168,14 @@ class _Pod:
         self._folder = folder
         meta = manifest["metadata"]
         self._path = PODS.path(meta["namespace"], meta["name"])
-        self._processes = []
+        self._processes: list[asyncio.subprocess.Process] = []
         self._message = ""
         self._started = now()
-        self._states = {}
+        self._states: dict[str, Any] = {}
         self._reporting = asyncio.Lock()
         self.task = asyncio.create_task(self._live())
 
-    async def _live(self):
+    async def _live(self) -> None:
         meta = self._manifest["metadata"]
         self._folder.mkdir(parents=True)
         try:
@@ -195,7 +196,7 @@ class _Pod:
                     await process.wait()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _run(self):
+    async def _run(self) -> None:
         volumes = await self._volumes()
         for container in self._manifest["spec"].get("initContainers", []):
             if await self._contain(container, volumes, "Pending") != 0:
@@ -205,7 +206,7 @@ class _Pod:
         codes = await asyncio.gather(*together)
         await self._report("Failed" if any(codes) else "Succeeded")
 
-    async def _contain(self, container, volumes, phase):
+    async def _contain(self, container: dict[str, Any], volumes: dict[str, Path], phase: str) -> int:
         """Run one container; its exit code. Deletion and the pod's deadline end it."""
         name, started = container["name"], now()
         log = self._folder / f"{name}.termination"
@@ -239,7 +240,7 @@ class _Pod:
             await self._report(phase)
         return code
 
-    def _image(self, container):
+    def _image(self, container: dict[str, Any]) -> list[dict[str, Any]]:
         """The mounts that stand for a container's image."""
         if container["image"] == ARGOEXEC_IMAGE:
             return [{"source": str(self._argoexec), "target": "/bin/argoexec", "read_only": True}]
@@ -249,7 +250,7 @@ class _Pod:
         mounts = {str(program): "/bin/mxjob", **{folder: folder for folder in _PYTHON}}
         return [{"source": source, "target": target, "read_only": True} for source, target in mounts.items()]
 
-    def _mounts(self, container, volumes):
+    def _mounts(self, container: dict[str, Any], volumes: dict[str, Path]) -> list[dict[str, Any]]:
         mounts = []
         for mount in container.get("volumeMounts", []):
             source = volumes[mount["name"]] / mount.get("subPath", "")
@@ -259,7 +260,7 @@ class _Pod:
             mounts.append({"source": str(source), "target": mount["mountPath"], "read_only": mount.get("readOnly")})
         return sorted(mounts, key=lambda each: each["target"])  # what is within another comes after it
 
-    async def _outlive(self, process):
+    async def _outlive(self, process: asyncio.subprocess.Process) -> int:
         ending = asyncio.create_task(process.wait())
         deleting = asyncio.create_task(self.deletion.wait())
         deadline = self._manifest["spec"].get("activeDeadlineSeconds")
@@ -277,7 +278,7 @@ class _Pod:
         finally:
             deleting.cancel()
 
-    def _environment(self, container):
+    def _environment(self, container: dict[str, Any]) -> dict[str, str]:
         meta = self._manifest["metadata"]
         fields = {"metadata.name": meta["name"], "metadata.uid": meta["uid"], "metadata.namespace": meta["namespace"]}
         address, _, port = self._url.removeprefix("https://").partition(":")
@@ -289,7 +290,7 @@ class _Pod:
             environment[each["name"]] = fields[reference] if reference else expand(each.get("value", ""), environment)
         return environment
 
-    async def _volumes(self):
+    async def _volumes(self) -> dict[str, Path]:
         folders = {}
         for volume in self._manifest["spec"].get("volumes", []):
             folder = folders[volume["name"]] = self._folder / "volumes" / volume["name"]
@@ -300,7 +301,7 @@ class _Pod:
                     (folder / name).write_text(text)
         return folders
 
-    async def _projected(self, source):
+    async def _projected(self, source: Any) -> dict[str, str]:
         meta = self._manifest["metadata"]
         if token := source.get("serviceAccountToken"):
             account = self._manifest["spec"]["serviceAccountName"]
@@ -318,12 +319,12 @@ class _Pod:
             return {item["path"]: found["data"][item["key"]] for item in config_map["items"]}
         return {item["path"]: meta["namespace"] for item in source.get("downwardAPI", {}).get("items", [])}
 
-    async def _report(self, phase):
+    async def _report(self, phase: str) -> None:
         async with self._reporting:
             await self._client.patch(f"{self._path}/status", {"status": self._status(phase)})
 
-    def _status(self, phase):
-        def statuses(containers):
+    def _status(self, phase: str) -> dict[str, Any]:
+        def statuses(containers: list[dict[str, Any]]) -> list[dict[str, Any]]:
             waiting = {"waiting": {"reason": "PodInitializing"}}
             return [
                 {

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from kubernetes.client import Configuration, models
 
@@ -11,11 +12,14 @@ KINDS = {
     "Pod": "V1Pod",
     "Service": "V1Service",
     "ConfigMap": "V1ConfigMap",
+    "Secret": "V1Secret",
+    "PersistentVolumeClaim": "V1PersistentVolumeClaim",
     "Event": "CoreV1Event",
     "Namespace": "V1Namespace",
     "Node": "V1Node",
     "Lease": "V1Lease",
     "Binding": "V1Binding",
+    "PriorityClass": "V1PriorityClass",
     "ObjectMeta": "V1ObjectMeta",
     "PodTemplateSpec": "V1PodTemplateSpec",
 }
@@ -23,10 +27,11 @@ QUANTITIES = {"allocatable", "capacity", "limits", "overhead", "requests"}
 # where the client's types say less than the API does
 SPECIAL = {("str", "divisor"): "quantity", ("str", "sizeLimit"): "quantity"}
 SPECIAL |= {("object", "port"): "int-or-string", ("object", "targetPort"): "int-or-string"}
+BYTES = {("V1ConfigMap", "binary_data"), ("V1Secret", "data")}
 SCALARS = {"str": "str", "datetime": "str", "int": "int", "bool": "bool", "float": "float", "object": "any"}
 
 
-def _compact(model_type, field, waiting):
+def _compact(model_type: str, field: str, waiting: list[str]) -> str:
     if special := SPECIAL.get((model_type, field)):
         return special
     if match := re.fullmatch(r"list\[(.*)\]", model_type):
@@ -39,7 +44,7 @@ def _compact(model_type, field, waiting):
     return _name(model_type)
 
 
-def _is_required(cls, attribute):
+def _is_required(cls: Any, attribute: str) -> bool:
     instance = cls.__new__(cls)
     instance.local_vars_configuration = Configuration()
     try:
@@ -49,13 +54,13 @@ def _is_required(cls, attribute):
     return False
 
 
-def _name(model):
+def _name(model: str) -> str:
     return re.sub(r"^V1(?=[A-Z])|^Core(?=V1)", "", model).removeprefix("V1")
 
 
-def builtin_types():
+def builtin_types() -> dict[str, dict[str, str]]:
     """`{type: {field: type}}` of the built-in resources, reachable types included."""
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     waiting = list(KINDS.values())
     while waiting:
         model = waiting.pop()
@@ -66,11 +71,12 @@ def builtin_types():
         found[name] = {}
         for attribute, model_type in cls.openapi_types.items():
             field = cls.attribute_map[attribute]
-            found[name][field] = _compact(model_type, field, waiting) + "!" * _is_required(cls, attribute)
+            of_field = "{bytes}" if (model, attribute) in BYTES else _compact(model_type, field, waiting)
+            found[name][field] = of_field + "!" * _is_required(cls, attribute)
     return {name: dict(sorted(fields.items())) for name, fields in sorted(found.items())}
 
 
-def render():
+def render() -> str:
     lines = [f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in builtin_types().items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tenacity
+from cluster_objects import ClusterObjects
 from images_fixtures import SHARED_HOME
 from kubectl import kubectl
 from left_overs import folder_prefix
@@ -31,21 +31,18 @@ DIGITS = EXAMPLES / "digits"
 MXJOB = [sys.executable, "-m", "mxnet_operator.cli.mxjob"]
 
 
-class LocalCluster:
+class LocalCluster(ClusterObjects):
     """A home, and the cluster in it while one runs."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.files: ClusterFiles = cluster_files(home)
+        super().__init__(self.files.kubeconfig)
         self.environment = {
             **{name: value for name, value in os.environ.items() if name != "KUBERNETES_SERVICE_HOST"},
             "MXJOB_HOME": str(home),
             "KUBECONFIG": str(self.files.kubeconfig),
         }
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self.files.kubeconfig
 
     @property
     def state(self) -> ClusterState:
@@ -71,24 +68,12 @@ class LocalCluster:
         """Start kubectl with its output in pipes."""
         return self._start([kubectl(), *args], **options)
 
-    def get(self, *args: str) -> Any:
-        """What `kubectl get` finds, decoded; None for one object that isn't there."""
-        done = self.kubectl("get", *args, "-o", "json")
-        if "(NotFound)" in done.stderr:
-            return None
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def create(self, manifest: dict[str, Any]) -> None:
-        done = self.kubectl("create", "-f", "-", stdin=json.dumps(manifest))
-        assert done.returncode == 0, done.stderr
-
-    def wait_for(self, name: str, state: str) -> dict[str, Any]:
-        """Wait until a job's state is this one; returns the job."""
-        condition = f"--for=jsonpath={{.status.state}}={state}"
-        done = self.kubectl("wait", condition, f"mxjob/{name}", f"--timeout={SECONDS}s")
-        job: dict[str, Any] = self.get("mxjob", name)
-        assert done.returncode == 0, (done.stderr, job)
+    def wait_for(self, name: str, state: str, type_: str = "mxjob") -> dict[str, Any]:
+        """Wait until a job's state is this one, or can't be any more; returns the job."""
+        reached = {state, "Succeeded", "Failed"}
+        job = self.wait_until(type_, name, lambda job: job is not None and _state(job) in reached)
+        assert job is not None
+        assert _state(job) == state, json.dumps(job["status"], indent=1)
         return job
 
     def processes(self) -> dict[int, str]:
@@ -132,15 +117,9 @@ class LocalCluster:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, env=self.environment, **pipes)
 
 
-def eventually(check: Callable[[], Any]) -> Any:
-    """Call until it returns something true; fails with its last answer or error in the end."""
-    for attempt in tenacity.Retrying(
-        stop=tenacity.stop_after_delay(SECONDS), wait=tenacity.wait_fixed(0.1), reraise=True
-    ):
-        with attempt:
-            found = check()
-            assert found, f"still {found!r}"
-    return found
+def _state(job: dict[str, Any]) -> str:
+    state: str = job.get("status", {}).get("state", "")
+    return state
 
 
 @contextlib.contextmanager

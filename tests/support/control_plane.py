@@ -11,6 +11,7 @@ from typing import Any
 
 import trustme
 import yaml
+from waiting import SECONDS
 
 from mxnet_operator.local.control_plane import server
 from mxnet_operator.local.control_plane.programs import Programs
@@ -87,20 +88,29 @@ class Server(server.Server):
 
 @contextlib.contextmanager
 def control_plane(
-    paths: Mapping[str, str], folder: Path, crds: Collection[dict[str, Any]], **api_server_flags: object
+    paths: Mapping[str, str],
+    folder: Path,
+    crds: Collection[dict[str, Any]],
+    *,
+    scheduler: Mapping[str, object] | None = None,
+    controller_manager: Mapping[str, object] | None = None,
+    **api_server_flags: Any,
 ) -> Iterator[Server]:
-    """A control plane that serves `crds`, its API server started with these flags too; it ends with the context."""
-    programs = Programs(paths, folder)
+    """A control plane that serves `crds`, its API server started with these flags too; it ends with the context.
+
+    `scheduler` and `controller_manager` are further flags of those programs.
+    """
+    programs = Programs(paths, folder, ready_seconds=SECONDS)
     tokens = {user: secrets.token_urlsafe() for user in USERS}
     users = [server.User(name, tokens[user], groups) for user, (name, groups) in USERS.items()]
     (folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
-    audit = {"audit_policy_file": folder / "audit.yaml", "audit_log_path": folder / "audit.log"}
+    audit: dict[str, Any] = {"audit_policy_file": folder / "audit.yaml", "audit_log_path": folder / "audit.log"}
     try:
         ca = trustme.CA()
         started = server.start_api_server(programs, ca, users, **audit, **api_server_flags)
         result = Server(started.url, started.authority, folder, started.token, tokens, ca, programs)
         server.add_crds(programs, result, crds)
-        server.start_controllers(programs, result)
+        server.start_controllers(programs, result, scheduler=scheduler, **(controller_manager or {}))
         _start_kwok(programs, result)
         yield result
     finally:

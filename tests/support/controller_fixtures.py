@@ -1,14 +1,16 @@
 """A controller at work on an API server, local or real, whose pods a test moves through their phases by hand."""
 
 import asyncio
-import contextlib
 import json
 import os
 import sys
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
-from apiserver_fixtures import running_server
+from apiserver_fixtures import Api, RunningServer, running_server
 from builders import make_mxjob
 from waiting import SECONDS
 
@@ -26,35 +28,35 @@ PROGRAM = [sys.executable, "-m", "mxnet_operator.cli.mxnet_operator"]
 class RecordingClient(Client):
     """A client that notes what it writes."""
 
-    def __init__(self, credentials, **options):
+    def __init__(self, credentials: Any, **options: Any) -> None:
         super().__init__(credentials, **options)
-        self.writes = []
+        self.writes: list[tuple[str, str]] = []
 
-    async def create(self, path, *args, **kwargs):
+    async def create(self, path: str, *args: Any, **kwargs: Any) -> Any:
         self.writes.append(("POST", path))
         return await super().create(path, *args, **kwargs)
 
-    async def patch(self, path, *args, **kwargs):
+    async def patch(self, path: str, *args: Any, **kwargs: Any) -> Any:
         self.writes.append(("PATCH", path))
         return await super().patch(path, *args, **kwargs)
 
-    async def replace(self, path, *args, **kwargs):
+    async def replace(self, path: str, *args: Any, **kwargs: Any) -> Any:
         self.writes.append(("PUT", path))
         return await super().replace(path, *args, **kwargs)
 
-    async def delete(self, path, *args, **kwargs):
+    async def delete(self, path: str, *args: Any, **kwargs: Any) -> Any:
         self.writes.append(("DELETE", path))
         return await super().delete(path, *args, **kwargs)
 
 
-def submitted(builder):
+def submitted(builder: Any) -> dict[str, Any]:
     """A builder's manifest as a user would send it."""
-    manifest = builder.manifest()
+    manifest: dict[str, Any] = builder.manifest()
     del manifest["metadata"]["uid"]
     return manifest
 
 
-def gang(name="digits"):
+def gang(name: str = "digits") -> dict[str, Any]:
     """The manifest of a job of five pods: a scheduler, two servers, two workers."""
     return submitted(make_mxjob(name).gang())
 
@@ -62,62 +64,54 @@ def gang(name="digits"):
 class World:
     """A namespace of an API server, the user's access to it (`api`), and the controller, which can be restarted."""
 
-    def __init__(self, api, client, kubeconfig, namespace="default"):
+    def __init__(self, api: Api, client: RecordingClient, kubeconfig: Path, namespace: str = "default") -> None:
         self.api = api
         self.client = client
         self.kubeconfig = kubeconfig
         self.namespace = namespace
-        self.running = None
-        self.controller = None
-        self._task = None
+        self.running: RunningServer | None = None
+        self.controller: Controller | None = None
+        self._task: asyncio.Task[None] | None = None
 
-    def path(self, path):
+    def path(self, path: str) -> str:
         """One of the paths above, in the namespace of this world."""
         return path.replace("/namespaces/default/", f"/namespaces/{self.namespace}/")
 
     @property
-    def writes(self):
+    def writes(self) -> list[tuple[str, str]]:
         return self.client.writes
 
-    async def start(self, **options):
+    async def start(self, **options: Any) -> None:
         if self.namespace != "default":
             options.setdefault("namespaces", [self.namespace])
-        self.controller = Controller(self.client, **options)
-        self._task = asyncio.create_task(self.controller.run())
+        self.controller = controller = Controller(self.client, **options)
+        self._task = asyncio.create_task(controller.run())
         async with asyncio.timeout(SECONDS):
-            await self.controller.synced.wait()
+            await controller.synced.wait()
 
-    async def stop(self):
+    async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
             (result,) = await asyncio.gather(self._task, return_exceptions=True)
             assert isinstance(result, asyncio.CancelledError), result
             self._task = None
 
-    async def submit(self, manifest, path=JOBS):
+    async def submit(self, manifest: dict[str, Any], path: str = JOBS) -> dict[str, Any]:
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
-        return (await self.api.post(self.path(path), manifest | {"metadata": metadata})).ok()
+        made: dict[str, Any] = (await self.api.post(self.path(path), manifest | {"metadata": metadata})).ok()
+        return made
 
-    async def names(self, path):
+    async def names(self, path: str) -> list[str]:
         return sorted(item["metadata"]["name"] for item in (await self.api.get(self.path(path))).ok()["items"])
 
-    async def eventually(self, path, holds):
+    async def eventually(self, path: str, holds: Callable[[Any], Any]) -> dict[str, dict[str, Any]]:
         """The objects at the path by name, once `holds` is true of them: of those that are there, to begin with."""
-        found, since = await self._listed(path)
-        if holds(found):
-            return found
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
-                if await events.until(holds, found) is not None:
-                    return found
-        now, _ = await self._listed(path)
-        statuses = {name: each.get("status") for name, each in found.items()}
-        missed = sorted(name for name, each in now.items() if found.get(name) != each)
-        raise AssertionError(f"the watch ended with {json.dumps(statuses, indent=1)}; it has not told of {missed}")
+        found: dict[str, dict[str, Any]] = await self.api.until(self.path(path), holds)
+        return found
 
-    async def emptied(self, path):
+    async def emptied(self, path: str) -> None:
         """Wait until nothing is left of what is at the path now."""
-        found, since = await self._listed(path)
+        found, since = await self.api.listed(self.path(path))
         left = set(found)
         async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
             while left:
@@ -125,48 +119,56 @@ class World:
                 if event["type"] == "DELETED":
                     left.discard(event["object"]["metadata"]["name"])
 
-    async def _listed(self, path):
-        """The objects at the path by name, and the version from which on a watch tells what follows."""
-        listed = (await self.api.get(self.path(path))).ok()
-        return {item["metadata"]["name"]: item for item in listed["items"]}, listed["metadata"]["resourceVersion"]
-
-    async def pods(self, count):
+    async def pods(self, count: int) -> dict[str, dict[str, Any]]:
         """The pods, once there are so many: workers last, since with the last of them the others are cleaned up."""
         return dict(sorted((await self.eventually(PODS, lambda pods: len(pods) == count)).items()))
 
-    async def state(self, name, state):
+    async def state(self, name: str, state: dict[str, Any]) -> dict[str, Any]:
         """The job, once its state is this one."""
         jobs = await self.eventually(JOBS, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == state)
         return jobs[name]
 
-    async def event(self, reason, count=1, says=""):
+    async def event(self, reason: str, count: int = 1, says: str = "") -> dict[str, Any]:
         """The Event with this reason whose message contains `says`, once it has been told `count` times."""
 
-        def matching(events):
+        def matching(events: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             told = (e for e in events.values() if e["reason"] == reason and e["count"] >= count)
             return [e for e in told if says in e["message"]]
 
         return matching(await self.eventually(EVENTS, matching))[0]
 
-    async def move(self, pods, phase, exit_code=None, message=""):
-        """Say what a kubelet would: the pods are in this phase, their containers running or ended with the code."""
+    async def move(
+        self,
+        pods: Iterable[str],
+        phase: str,
+        exit_code: int | None = None,
+        message: str = "",
+        *,
+        missing_ok: bool = False,
+    ) -> None:
+        """Say what a kubelet would: the pods are in this phase, their containers running or ended with the code.
+
+        With `missing_ok` some may have gone meanwhile.
+        """
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        state = {"running": {"startedAt": now}}
+        state: dict[str, dict[str, Any]] = {"running": {"startedAt": now}}
         if exit_code is not None:
             ended = {"exitCode": exit_code, "reason": "Error", "message": message, "startedAt": now, "finishedAt": now}
             state = {"terminated": ended}
         container = {"name": "mxnet", "image": "i", "imageID": "", "ready": True, "restartCount": 0, "state": state}
         for name in pods:
             body = {"status": {"phase": phase, "containerStatuses": [container]}}
-            (await self.api.merge(self.path(f"{PODS}/{name}/status"), body)).ok()
+            answer = await self.api.merge(self.path(f"{PODS}/{name}/status"), body)
+            if not (missing_ok and answer.code == 404):
+                answer.ok()
 
-    async def run_to_success(self, pods):
+    async def run_to_success(self, pods: dict[str, dict[str, Any]]) -> None:
         await self.move(pods, "Running")
         await self.move(pods, "Succeeded", exit_code=0)
 
 
 @asynccontextmanager
-async def world(folder, *, start=True, **server_options):
+async def world(folder: Path, *, start: bool = True, **server_options: Any) -> AsyncIterator[World]:
     async with (
         running_server(folder, **server_options) as running,
         RecordingClient(load_credentials(str(running.kubeconfig))) as client,
@@ -184,20 +186,22 @@ async def world(folder, *, start=True, **server_options):
 class Program:
     """`mxnet-operator run` as a process of its own, with free ports; its log is read as it comes."""
 
-    def __init__(self, process):
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.lines = []
+        self.lines: list[dict[str, Any]] = []
 
-    async def says(self, part):
+    async def says(self, part: str) -> str:
         """The line of the log that has this in its message, and all before it; only lines not yet read count."""
+        assert self.process.stderr is not None
         async with asyncio.timeout(SECONDS):
             while line := await self.process.stderr.readline():
                 self.lines.append(json.loads(line))
-                if part in self.lines[-1]["message"]:
-                    return self.lines[-1]["message"]
+                message = str(self.lines[-1]["message"])
+                if part in message:
+                    return message
         raise AssertionError(f"it ended without saying {part!r}: {self.lines}")
 
-    async def end(self):
+    async def end(self) -> int | None:
         """The exit code, once it has ended by itself, and the whole log."""
         async with asyncio.timeout(SECONDS):
             _, rest = await self.process.communicate()
@@ -206,7 +210,7 @@ class Program:
 
 
 @asynccontextmanager
-async def running_program(kubeconfig, *arguments, **environment):
+async def running_program(kubeconfig: Path, *arguments: str, **environment: str) -> AsyncIterator[Program]:
     addresses = ["--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"]
     process = await asyncio.create_subprocess_exec(
         *PROGRAM,

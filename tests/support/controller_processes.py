@@ -10,18 +10,20 @@ import json
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 
 class ControllerProcesses:
     """Starts them; `kill` ends one at once, as the kernel or a power cut would."""
 
-    def __init__(self, process):
+    def __init__(self, process: Any) -> None:
         self._process = process
-        self._alive = set()
+        self._alive: set[int] = set()
         self._lock = asyncio.Lock()
 
-    async def start(self, kubeconfig, namespace):
+    async def start(self, kubeconfig: Path, namespace: str) -> int:
         """The id of a new one."""
         async with self._lock:
             self._process.stdin.write(json.dumps([str(kubeconfig), namespace]).encode() + b"\n")
@@ -29,18 +31,18 @@ class ControllerProcesses:
         self._alive.add(pid)
         return pid
 
-    def kill(self, pid):
+    def kill(self, pid: int) -> None:
         """SIGKILL."""
         self._alive.discard(pid)
         os.kill(pid, signal.SIGKILL)
 
-    def kill_all(self):
+    def kill_all(self) -> None:
         for pid in tuple(self._alive):
             self.kill(pid)
 
 
 @contextlib.asynccontextmanager
-async def controller_processes():
+async def controller_processes() -> AsyncIterator[Any]:
     """No process of theirs is left after the context."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, str(Path(__file__)), stdin=pipe, stdout=pipe)
@@ -49,13 +51,14 @@ async def controller_processes():
         yield processes
     finally:
         processes.kill_all()
-        process.stdin.close()
+        if process.stdin is not None:
+            process.stdin.close()
         await process.wait()
 
 
-def _serve():
-    from mxnet_operator.cli.connection import Target
-    from mxnet_operator.cli.operate import Options, operate
+def _serve() -> None:
+    from mxnet_operator.cli.daemons.controller import Options, run
+    from mxnet_operator.cli.server.connection import Target
     from mxnet_operator.kube.loader import loaders
 
     loaders()
@@ -72,7 +75,7 @@ def _serve():
                 metrics=None,
                 health=None,
             )
-            asyncio.run(operate(options))
+            asyncio.run(run(options))
             os._exit(1)
         print(pid, flush=True)
 

@@ -116,7 +116,7 @@ async def policies_in_force(server: Server, objects: list[dict[str, Any]]) -> No
     """Wait until the API server enforces the admission policies, which is some time after their creation."""
     ask = Administrator(server)
     namespace = "default"
-    probes = {
+    probes: dict[str, dict[str, Any]] = {
         "mxnet-operator-pods": {"kind": "Pod", "spec": {"containers": [{"name": "a", "image": "i"}]}},
         "mxnet-operator-services": {"kind": "Service", "spec": {"ports": [{"port": 80}]}},
         "mxnet-operator-configmaps": {"kind": "ConfigMap"},

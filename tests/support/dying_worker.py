@@ -6,6 +6,7 @@
 import json
 import signal
 import sys
+from typing import Any
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
 from airflow.sdk.bases.operator import ExecutorSafeguard
@@ -27,7 +28,8 @@ def main() -> None:
     )
     signal.signal(signal.SIGTERM, lambda *_: operator.on_kill())
     ExecutorSafeguard.tracker.set(operator)
-    operator.execute({"ti": Try(), "task_state_store": Store()})
+    context: Any = {"ti": Try(), "task_state_store": Store()}
+    operator.execute(context)
 
 
 if __name__ == "__main__":

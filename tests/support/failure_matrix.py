@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster_fixtures import LocalCluster, eventually
+from cluster_fixtures import LocalCluster
 from jobs import gang_job
+from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
 
@@ -100,13 +101,9 @@ def manifest_of(case: Case, name: str, shared: Path) -> dict[str, Any]:
 def play(cluster: LocalCluster, case: Case, name: str, shared: Path) -> Played:
     """Run a job with its fault to the end that the case expects, and until no process of it is left."""
     cluster.create(manifest_of(case, name, shared))
-    state = f"--for=jsonpath={{.status.state}}={case.ends}"
-    with cluster.start_kubectl("wait", state, f"mxjob/{name}", "--timeout=240s") as waiting:
-        struck = strike(cluster, case, name, shared)
-        _, errors = waiting.communicate(timeout=250)
+    struck = strike(cluster, case, name, shared)
+    job = cluster.wait_for(name, case.ends)
     ended = time.time()
-    job = cluster.get("mxjob", name)
-    assert waiting.returncode == 0, (errors, job)
     eventually(lambda: not cluster.processes_of(name))
     silent = time.time()
     times = f"{case.ends} {ended - struck:.1f} s after it, no process {silent - struck:.1f} s after it"
@@ -115,8 +112,8 @@ def play(cluster: LocalCluster, case: Case, name: str, shared: Path) -> Played:
         for index in range(case.workers):
             (container,) = cluster.get("pod", f"{name}-worker-{index}")["status"]["containerStatuses"]
             results.append(json.loads(container["state"]["terminated"]["message"]))
-    about = ("events", "--field-selector", f"involvedObject.name={name},reason=MXJobRestarting")
-    restarting = "\n".join(event["message"] for event in cluster.get(*about)["items"])
+    events = cluster.find("events", fields=f"involvedObject.name={name},reason=MXJobRestarting")
+    restarting = "\n".join(event["message"] for event in events)
     return Played(name, job, results, restarting, times)
 
 
@@ -131,16 +128,14 @@ def strike(cluster: LocalCluster, case: Case, name: str, shared: Path) -> float:
         (shared / "struck").touch()
         struck = time.time()
         if case.fault == DELETED:
-            assert cluster.kubectl("delete", "pod", pod, "--wait=false").returncode == 0
+            cluster.delete("pod", pod, wait=False)
         else:
             os.kill(process, SIGNALS[case.fault])
         return struck
     eventually(lambda: (shared / "struck").exists() and (shared / "struck").read_text())
     if case.deadline_after:
-        phase = f"--for=jsonpath={{.status.phase}}={case.deadline_after}"
-        assert cluster.kubectl("wait", phase, f"pod/{pod}", "--timeout=120s").returncode == 0
+        cluster.wait_until("pod", pod, lambda each: each is not None and each["status"]["phase"] == case.deadline_after)
         assert cluster.get("mxjob", name)["status"]["state"] == "Running", "there would be no need for a deadline"
-        patch = json.dumps({"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}})
-        assert cluster.kubectl("patch", "mxjob", name, "--type=merge", "-p", patch).returncode == 0
+        cluster.patch("mxjob", name, {"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}})
         return time.time()
     return float((shared / "struck").read_text())

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+from apiserver_fixtures import Api
 from waiting import SECONDS
 
 EXIT_CODE = "test.mxjob/exit-code"
@@ -13,7 +16,7 @@ STOPS_FOR = "test.mxjob/stops-for"
 NODES = "/api/v1/nodes"
 
 
-def fake_node(name, **resources):
+def fake_node(name: str, **resources: str) -> dict[str, Any]:
     """The manifest of a node of 8 CPUs with further resources."""
     allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110", **resources}
     return {
@@ -23,7 +26,7 @@ def fake_node(name, **resources):
 
 
 @asynccontextmanager
-async def fake_nodes(api, *manifests):
+async def fake_nodes(api: Api, *manifests: dict[str, Any]) -> AsyncIterator[None]:
     """The nodes, once pods may be placed on them, until the context ends."""
     wanted = {manifest["metadata"]["name"] for manifest in manifests}
     for manifest in manifests:
@@ -42,21 +45,23 @@ async def fake_nodes(api, *manifests):
             await api.delete(f"{NODES}/{manifest['metadata']['name']}")
 
 
-def ending(builder, **exit_codes):
+def ending(builder: Any, **exit_codes: int) -> Any:
     """The job whose pods end, a moment after they started, with these codes by type; the others run on."""
     for replica_type, code in exit_codes.items():
         builder.template_metadata(replica_type, annotations={EXIT_CODE: str(code)})
     return builder
 
 
-def fated(builder, fates, *, runs_for="500ms", stops_for="0s"):
+def fated(builder: Any, fates: Any, *, runs_for: Any = "500ms", stops_for: Any = "0s") -> Any:
     """The job whose pods meet these fates, by type, index and attempt; the others run on.
 
     A fate has an `exitCode`, what the container `says`, how the runtime names its end (`ended`: OOMKilled), and a
     `reason` and `message` of the pod's own (Evicted). One whose pod is `never` `admitted`, or `never` `started`, has
     the latter two. A pod ends so long after it started, and goes so long after it was asked to.
     """
-    by_type = {replica_type: {} for replica_type in builder.manifest()["spec"]["mxReplicaSpecs"]}
+    by_type: dict[str, dict[str, Any]] = {
+        replica_type: {} for replica_type in builder.manifest()["spec"]["mxReplicaSpecs"]
+    }
     for (replica_type, index, attempt), fate in fates.items():
         by_type[replica_type][f"{index}.{attempt}"] = fate
     for replica_type, of_type in by_type.items():

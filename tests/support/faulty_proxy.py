@@ -3,16 +3,19 @@
 import asyncio
 import contextlib
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
 from pathlib import Path
+from typing import Any, Self
 
 import aiohttp
 import yaml
 from aiohttp import web
+from apiserver_fixtures import Api
+from served_requests import passed_on_headers, served_requests
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_HOP_BY_HOP = frozenset({"host", "connection", "transfer-encoding", "content-length", "keep-alive"})
 
 
 class Fault(Enum):
@@ -31,13 +34,13 @@ class FaultyProxy:
     one's is.
     """
 
-    def __init__(self, api, folder):
+    def __init__(self, api: Api, folder: Path) -> None:
         self.api = api
         self.folder = Path(folder)
         self.at, self.fault, self.kill = 0, None, None
-        self.writes = []
+        self.writes: list[str] = []
         """Each write that the server has carried out or refused: its method and path."""
-        self.answers = []
+        self.answers: list[Any] = []
         """What reading was refused with: the path and the code or a watch's ERROR."""
         self.met = ""
         """The write that met the fault."""
@@ -45,35 +48,26 @@ class FaultyProxy:
         self.open = asyncio.Event()
         """Cleared, it holds every new request up."""
         self.open.set()
-        self.kubeconfig = None
-        self._streams = set()
+        self.kubeconfig = self.folder / "unserved.kubeconfig"
+        self._streams: set[Any] = set()
         self._one_at_a_time = asyncio.Lock()
         self._controller = 0
 
     @asynccontextmanager
-    async def served(self):
+    async def served(self) -> AsyncIterator[Self]:
         """The proxy with a free port and a kubeconfig that leads to it."""
-        application = web.Application(client_max_size=2**24)
-        application.router.add_route("*", "/{path:.*}", self._relay)
-        runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = site._server.sockets[0].getsockname()[1]
-        self.kubeconfig = self.folder / f"proxy-{port}.kubeconfig"
-        self._write_kubeconfig(port)
-        try:
+        async with served_requests(self._relay) as port:
+            self.kubeconfig = self.folder / f"proxy-{port}.kubeconfig"
+            self._write_kubeconfig(port)
             yield self
-        finally:
-            await runner.cleanup()
 
-    def cut(self):
+    def cut(self) -> None:
         """Break every connection with a stream; nothing new gets through until `open` is set."""
         self.open.clear()
         for transport in self._streams:
             transport.abort()
 
-    def _write_kubeconfig(self, port):
+    def _write_kubeconfig(self, port: int) -> None:
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -84,7 +78,7 @@ class FaultyProxy:
         }
         self.kubeconfig.write_text(yaml.safe_dump(config))
 
-    async def _relay(self, request):
+    async def _relay(self, request: web.Request) -> web.StreamResponse:
         controller = self._controller
         await self.open.wait()
         if request.method not in WRITES:
@@ -108,14 +102,14 @@ class FaultyProxy:
                 return _broken(request)
             return web.Response(status=answer.status, body=body, headers={"Content-Type": answer.content_type})
 
-    def _is_aimed_at(self, write):
+    def _is_aimed_at(self, write: str) -> bool:
         return not self.hit.is_set() and self.at in (len(self.writes) + 1, kind_of_write(write))
 
-    def _meet(self, write):
+    def _meet(self, write: str) -> None:
         self.met = write
         self.hit.set()
 
-    async def _stream(self, request):
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
         async with self._ask(request, None) as answer:
             if answer.status >= 400:
                 self.answers.append((request.path, answer.status))
@@ -130,20 +124,20 @@ class FaultyProxy:
             self._streams.discard(request.transport)
             return response
 
-    def _ask(self, request, body):
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP}
+    def _ask(self, request: web.Request, body: Any) -> Any:
+        headers = passed_on_headers(request)
         timeout = aiohttp.ClientTimeout(total=None)
         return self.api.session.request(
             request.method, self.api.base + request.path_qs, data=body, headers=headers, timeout=timeout
         )
 
 
-def kind_of_write(write):
+def kind_of_write(write: str) -> str:
     """What was written: the method and the resource."""
-    return f"{write.split()[0]} {write.split('/namespaces/')[1].split('/')[1]}"
+    return f"{write.split(maxsplit=1)[0]} {write.split('/namespaces/')[1].split('/')[1]}"
 
 
-def _broken(request):
+def _broken(request: web.Request) -> web.StreamResponse:
     if request.transport is not None:
         request.transport.abort()
     return web.Response(status=502)

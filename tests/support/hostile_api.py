@@ -126,7 +126,7 @@ class HostileApi:
 
     def _event(self) -> dict[str, Any]:
         told = {"uid": "of-the-job", "kind": "MXJob", "name": JUNK}
-        meta = {"name": "e", "creationTimestamp": "2026-11-21T12:00:01Z"}
+        meta = {"name": "e", "uid": "e", "resourceVersion": "1", "creationTimestamp": "2026-11-21T12:00:01Z"}
         return {"metadata": meta, "involvedObject": told, "type": JUNK, "reason": JUNK, "message": f"{JUNK}\n{JUNK}"}
 
     def _stamped(self) -> bytes:

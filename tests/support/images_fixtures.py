@@ -13,25 +13,26 @@ SHARED_HOME = Path(os.environ.get("MXJOB_HOME") or Path(__file__).parents[2] / "
 
 
 @pytest.fixture(scope="session")
-def image_store():
+def image_store() -> ImageStore:
     """A store whose cache holds MXNet from one test run to the next."""
     return ImageStore(SHARED_HOME)
 
 
 @pytest.fixture(scope="session")
-def mxnet_python(image_store, pytestconfig):
+def mxnet_python(image_store: ImageStore, pytestconfig: pytest.Config) -> Path:
     """The Python of the built-in MXNet image."""
     return _python_of(BASE_IMAGE, image_store, pytestconfig)
 
 
 @pytest.fixture(scope="session")
-def tvm_python(image_store, pytestconfig):
+def tvm_python(image_store: ImageStore, pytestconfig: pytest.Config) -> Path:
     """The Python of the built-in TVM image."""
     return _python_of(TVM_IMAGE, image_store, pytestconfig)
 
 
-def _python_of(image, store, config):
+def _python_of(image: str, store: ImageStore, config: pytest.Config) -> Path:
     resolved = store.resolve(image)
+    assert resolved is not None, f"no image {image} is built in"
     if not store.ready(resolved):
         say(config, f"Building the image {image}: it is downloaded, which takes a minute or two the first time")
     return asyncio.run(store.ensure(resolved)).python

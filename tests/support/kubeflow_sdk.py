@@ -1,30 +1,27 @@
 """The kubeflow-training 1.8.1 SDK in an environment of its own: it needs a Kubernetes client older than ours."""
 
-import functools
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 import pytest
+from kubernetes_programs import MissingProgramError, source_of
+from locked_python import locked_python
 from waiting import SECONDS
 
-from mxnet_operator.local.images.uv_process import clean_environment, uv_program
+from mxnet_operator.local.images.uv_process import clean_environment
 
+SDK_SOURCE = "sdk/python"
 FOLDER = Path(__file__).resolve().parents[1] / "tools" / "kubeflow-training"
-LOCK = FOLDER / "requirements.txt"
 
 
 def life_of_a_job(kubeconfig: Path, *args: str, when_running: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """What the SDK saw of a job from its creation to its deletion; the arguments are life_of_a_job.py's."""
     environment = clean_environment(os.environ) | {"KUBECONFIG": str(kubeconfig)}
-    script = [str(_python()), str(FOLDER / "life_of_a_job.py"), *args]
+    script = [str(locked_python("kubeflow-training")), str(FOLDER / "life_of_a_job.py"), *args]
     with subprocess.Popen(script, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         while (line := process.stdout.readline()) not in ("running\n", ""):
@@ -37,23 +34,23 @@ def life_of_a_job(kubeconfig: Path, *args: str, when_running: Callable[[], None]
     return seen
 
 
-@functools.cache
-def _python() -> Path:
-    """The Python that has the SDK, installed into the user's cache if need be; skips the test where it can't be had."""
-    key = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    folder = Path(platformdirs.user_cache_dir("mxjob")) / "tools" / f"sdk-{key}"
-    python, complete = folder / "bin" / "python", folder / "complete"
-    if not complete.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        for command in (
-            ["venv", "--python", sys.executable, str(folder)],
-            ["pip", "sync", "--python", str(python), "--require-hashes", str(LOCK)],
-        ):
-            done = subprocess.run(
-                [uv_program(), *command], env=clean_environment(os.environ), capture_output=True, text=True, check=False
-            )
-            if done.returncode != 0:
-                why = f"the kubeflow-training SDK could not be installed: {done.stderr[-2000:]}"
-                pytest.fail(why, pytrace=False) if os.environ.get("CI") else pytest.skip(why)
-        complete.touch()
-    return python
+def official_gang_test(kubeconfig: Path, namespace: str, scheduler: str) -> None:
+    """Run training-operator 1.8.1's own test of gang scheduling; `scheduler` is as official_gang.py has it.
+
+    Where its source can't be had, the test is skipped, or fails in CI.
+    """
+    try:
+        source = source_of("training-operator") / SDK_SOURCE
+    except MissingProgramError as error:
+        pytest.fail(str(error), pytrace=False) if os.environ.get("CI") else pytest.skip(str(error))
+    environment = clean_environment(os.environ) | {"KUBECONFIG": str(kubeconfig)}
+    script = [str(locked_python("kubeflow-training")), str(FOLDER / "official_gang.py")]
+    done = subprocess.run(
+        [*script, str(source), namespace, scheduler],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from apiserver_fixtures import running_server
@@ -14,8 +16,9 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import EVENTS, PODS
 from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
-from mxnet_operator.local.kubelet import Kubelet, Timing
+from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
+from mxnet_operator.local.kubelet.timing import Timing
 
 IMAGE = "test/this-python:1"
 IMPATIENT = Timing(
@@ -34,25 +37,26 @@ IMPATIENT = Timing(
 class ThisInterpreterAsImages:
     """Stands for the ImageStore: every image it knows is the Python that runs the tests."""
 
-    def __init__(self, folder=None):
+    def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
         self.start = Start()
+        self.library_path = ""
         self.known = {IMAGE}
-        self.broken = {}
+        self.broken: dict[str, Any] = {}
 
-    def resolve(self, name):
+    def resolve(self, name: str) -> Image | None:
         return Image(name, self.folder, None) if name in self.known else None
 
-    def how_to_add(self, name):
+    def how_to_add(self, name: str) -> str:
         return f"no image {name}; add it"
 
-    def ready(self, image):
+    def ready(self, image: Image) -> bool:
         return image.name not in self.broken
 
-    async def ensure(self, image, progress=None):
+    async def ensure(self, image: Image, progress: Any = None) -> ReadyImage:
         if image.name in self.broken:
             raise ImageError(self.broken[image.name])
-        return ReadyImage(Path(sys.executable), Path(sys.executable).parent, self.folder, self.start)
+        return ReadyImage(Path(sys.executable), Path(sys.executable).parent, self.folder, self.start, self.library_path)
 
 
 @dataclass
@@ -65,18 +69,18 @@ class Node:
     folder: Path
     namespace: str = "default"
 
-    async def create(self, pod):
+    async def create(self, pod: dict[str, Any]) -> Any:
         return await self.client.create(PODS.path(self.namespace), pod)
 
-    async def run(self, name, *command, **spec):
+    async def run(self, name: str, *command: str, **spec: Any) -> Any:
         """Create a pod with one container, and return it when it has ended."""
         await self.create(make_pod(name, *command, **spec))
         return await self.ended(name)
 
-    async def get(self, name):
+    async def get(self, name: str) -> Any:
         return await self.client.get(PODS.path(self.namespace, name))
 
-    async def until(self, name, holds, what):
+    async def until(self, name: str, holds: Callable[[Any], Any], what: str) -> Any:
         """The pod, once `holds(pod)`; it is watched, not polled."""
         last = None
         path, selector = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
@@ -91,15 +95,15 @@ class Node:
             pass
         raise AssertionError(f"pod {name} never {what}: {last and last.get('status')}")
 
-    async def ended(self, name):
+    async def ended(self, name: str) -> Any:
         return await self.until(name, lambda pod: pod["status"]["phase"] in {"Succeeded", "Failed"}, "ended")
 
-    async def running(self, name):
+    async def running(self, name: str) -> Any:
         return await self.until(
             name, lambda pod: any(state(each, "running") for each in statuses(pod)), "had a running container"
         )
 
-    async def gone(self, name):
+    async def gone(self, name: str) -> None:
         """Wait until the API server has the pod no more."""
         path, query = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         found = await self.client.list(path, query)
@@ -110,19 +114,19 @@ class Node:
                     if msgspec.json.decode(line)["type"] == "DELETED":
                         return
 
-    async def delete(self, name, grace=None):
+    async def delete(self, name: str, grace: int | None = None) -> None:
         body = {} if grace is None else {"gracePeriodSeconds": grace}
         await self.client.delete(PODS.path(self.namespace, name), body)
 
-    async def patch(self, name, body):
+    async def patch(self, name: str, body: Any) -> Any:
         return await self.client.patch(PODS.path(self.namespace, name), body)
 
-    async def log(self, name, **query):
+    async def log(self, name: str, **query: Any) -> str:
         return (await self.client.get_bytes(PODS.path(self.namespace, name, "log"), query)).decode(
             errors="surrogateescape"
         )
 
-    async def until_log(self, name, text, **query):
+    async def until_log(self, name: str, text: str, **query: Any) -> str:
         """Follow the log until `text` appears; returns what came so far."""
         seen = b""
         await self.running(name)
@@ -133,7 +137,7 @@ class Node:
                     return seen.decode(errors="surrogateescape")
         raise AssertionError(f"{text!r} never appeared: {seen!r}")
 
-    async def event(self, name, reason):
+    async def event(self, name: str, reason: str) -> Any:
         """The first event about a pod with this reason, once it is there."""
 
         async with asyncio.timeout(SECONDS):
@@ -143,25 +147,33 @@ class Node:
                 return msgspec.json.decode(line)["object"]
         raise AssertionError(f"no event {reason} about {name}")
 
-    def processes(self):
+    def processes(self) -> Any:
         """The live processes that carry this kubelet's mark."""
         return marked(CLUSTER_MARKER, self.kubelet.cluster_id)
 
 
-def statuses(pod):
+def statuses(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return pod["status"].get("containerStatuses") or []
 
 
-def state(status, kind):
+def state(status: dict[str, Any], kind: str) -> Any:
     return status["state"].get(kind)
 
 
-def terminated(pod, container="main"):
+def terminated(pod: dict[str, Any], container: str = "main") -> dict[str, Any]:
     """The final state of a pod's container."""
-    return next(each for each in statuses(pod) if each["name"] == container)["state"]["terminated"]
+    (status,) = [each for each in statuses(pod) if each["name"] == container]
+    return dict(status["state"]["terminated"])
 
 
-def make_pod(name, *command, env=None, container=None, labels=None, **spec):
+def make_pod(
+    name: str,
+    *command: str,
+    env: Any = None,
+    container: dict[str, Any] | None = None,
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
     """A pod with one container `main`; a single word of command is a shell script."""
     argv = ["sh", "-c", command[0]] if len(command) == 1 else list(command)
     variables = [
@@ -181,7 +193,9 @@ def make_pod(name, *command, env=None, container=None, labels=None, **spec):
 
 
 @asynccontextmanager
-async def running_kubelet(server, folder, *, images=None, kubeconfig=None, **options):
+async def running_kubelet(
+    server: Any, folder: Path, *, images: Any = None, kubeconfig: Path | None = None, **options: Any
+) -> AsyncIterator[Node]:
     """A kubelet for a server that runs, which it reaches by another kubeconfig than the test where one is given."""
     images = images or ThisInterpreterAsImages()
     async with (
@@ -199,7 +213,7 @@ async def running_kubelet(server, folder, *, images=None, kubeconfig=None, **opt
 
 
 @asynccontextmanager
-async def running_node(folder, **options):
+async def running_node(folder: Path, **options: Any) -> AsyncIterator[Node]:
     """An API server and a kubelet of its own; its files are in `folder`."""
     async with running_server(folder) as server, running_kubelet(server, folder, **options) as node:
         yield node

@@ -53,21 +53,43 @@ class Module:
 
 KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
 KWOK = Module("kwok")
+COREDNS = Module("coredns")
 _PEER = "github.com/kubeflow/training-operator"
 TRAINING_OPERATOR = Module("training-operator", completed=(_PEER, "pkg/cert/cert.go"))
 _ARGO = "github.com/argoproj/argo-workflows/v3"
 ARGO = Module("argo", completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go"))
+SCHEDULER_PLUGINS = Module(
+    "scheduler-plugins",
+    " ".join(
+        f"-X k8s.io/component-base/version.{key}={value}"
+        for key, value in {"gitVersion": "v1.33.5", "gitMajor": 1, "gitMinor": 33}.items()
+    ),
+)
+KUEUE = Module("kueue")
+# the version that a chart's kubeVersion is compared with where no server is asked
+_HELM = "helm.sh/helm/v3"
+HELM = Module(
+    "helm",
+    f"-X {_HELM}/internal/version.version=v3.22.0"
+    f" -X {_HELM}/pkg/chartutil.k8sVersionMajor=1 -X {_HELM}/pkg/chartutil.k8sVersionMinor=36",
+)
 PACKAGES = {
+    "scheduler-plugins": (SCHEDULER_PLUGINS, "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
     "etcd": (KUBERNETES, "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver"),
     "kube-controller-manager": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-controller-manager"),
     "kube-scheduler": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kubectl": (KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
+    "kubelet": (KUBERNETES, "k8s.io/kubernetes/cmd/kubelet"),
+    "coredns": (COREDNS, "mxnet-operator.test/coredns"),
     "kwok": (KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
     "training-operator": (TRAINING_OPERATOR, f"{_PEER}/cmd/training-operator.v1"),
     "workflow-controller": (ARGO, f"{_ARGO}/cmd/workflow-controller"),
     "argoexec": (ARGO, f"{_ARGO}/cmd/argoexec"),
     "argo-rerun": (ARGO, "./rerun"),
+    "argo-evaluate": (ARGO, "./evaluate"),
+    "kueue": (KUEUE, "sigs.k8s.io/kueue/cmd/kueue"),
+    "helm": (HELM, f"{_HELM}/cmd/helm"),
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
@@ -77,10 +99,10 @@ class MissingProgramError(Exception):
 
 
 @contextlib.contextmanager
-def building() -> Iterator[None]:
-    """Wait until no other process builds, and keep others waiting until the context ends."""
+def building(what: str = "building") -> Iterator[None]:
+    """Wait until no other process builds the same, and keep others waiting until the context ends."""
     tools_cache().mkdir(parents=True, exist_ok=True)
-    with (tools_cache() / "building.lock").open("w") as lock:
+    with (tools_cache() / f"{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -96,7 +118,7 @@ def programs(names: Collection[str]) -> dict[str, str]:
     Raises:
         MissingProgramError: One is nowhere and can't be built.
     """
-    for module in (KUBERNETES, KWOK, TRAINING_OPERATOR, ARGO):
+    for module in dict.fromkeys(module for module, _ in PACKAGES.values()):
         wanted = tuple(name for name in missing(names) if PACKAGES[name][0] is module)
         if wanted and (why_not := _build(module, wanted)):
             raise MissingProgramError(f"{', '.join(wanted)}: {why_not}")

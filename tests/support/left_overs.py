@@ -1,4 +1,4 @@
-"""Nothing of a test run stays behind, however it ended: not a process, not a folder below /tmp.
+"""Nothing of a test run stays behind, however it ended: not a process, not a folder below /tmp, not a cgroup.
 
 All that tests start carries the run's mark in its environment, and a process of its own holds the other end of a pipe:
 when that closes, whatever ended pytest, it ends all that is marked. What it was killed with, the next run sweeps: a
@@ -79,6 +79,16 @@ def end(owner: str, reaper: ModuleType) -> None:
     reaper.kill_marked(MARK, owner)
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}{owner}-*"):
         shutil.rmtree(folder, ignore_errors=True)
+    remove_cgroups(f"{_FOLDER}{owner}-")
+
+
+def remove_cgroups(prefix: str) -> bool:
+    """Remove the cgroups whose names begin so, as far as nothing runs in them; whether all are gone."""
+    for top in Path("/sys/fs/cgroup").glob(f"*/{prefix}*"):
+        for folder, _, _ in os.walk(top, topdown=False):
+            with contextlib.suppress(OSError):
+                Path(folder).rmdir()
+    return not any(Path("/sys/fs/cgroup").glob(f"*/{prefix}*"))
 
 
 def dead_owners() -> set[str]:

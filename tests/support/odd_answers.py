@@ -1,16 +1,25 @@
 """Answers that no Kubernetes API server gives: those of proxies, gateways, login pages and broken connections."""
 
+import asyncio
 import gzip
+from pathlib import Path
 
 from aiohttp import web
+from apiserver_fixtures import Api
 from faulty_proxy import FaultyProxy
+from scripted_api import Turn
 
 HTML = b"<!doctype html><html><body>Sign in to continue</body></html>"
 _JSON = {"Content-Type": "application/json"}
 
 
-def _answer(status, body=b"", **headers):
-    async def act(request):
+def _transport(request: web.Request) -> asyncio.Transport:
+    assert request.transport is not None
+    return request.transport
+
+
+def _answer(status: int, body: bytes = b"", **headers: str) -> Turn:
+    async def act(request: web.Request) -> web.StreamResponse:
         return web.Response(
             status=status, body=body, headers=_JSON | {k.replace("_", "-"): v for k, v in headers.items()}
         )
@@ -18,27 +27,27 @@ def _answer(status, body=b"", **headers):
     return act
 
 
-def _cut_short(body, then):
+def _cut_short(body: bytes, then: str) -> Turn:
     """A body that ends before its announced length: the connection is aborted, or closed in order."""
 
-    async def act(request):
+    async def act(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers=_JSON | {"Content-Length": str(len(body) + 100)})
         await response.prepare(request)
         await response.write(body)
-        getattr(request.transport, then)()
+        getattr(_transport(request), then)()
         return response
 
     return act
 
 
-async def _hang_up(request):
-    request.transport.abort()
+async def _hang_up(request: web.Request) -> web.StreamResponse:
+    _transport(request).abort()
     return web.Response()
 
 
-async def _not_http(request):
-    request.transport.write(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
-    request.transport.close()
+async def _not_http(request: web.Request) -> web.StreamResponse:
+    _transport(request).write(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
+    _transport(request).close()
     return web.Response()
 
 
@@ -90,13 +99,13 @@ ODD = {
 class OddProxy(FaultyProxy):
     """Answers each verb of each resource with something odd `times` times; after that everything is passed on."""
 
-    def __init__(self, api, folder, shift, times=2):
+    def __init__(self, api: Api, folder: Path, shift: int, times: int = 2) -> None:
         super().__init__(api, folder)
         self.shift, self.times = shift, times
-        self.given = {}
+        self.given: dict[str, list[str]] = {}
         """By verb and resource, the odd answers given so far."""
 
-    async def _relay(self, request):
+    async def _relay(self, request: web.Request) -> web.StreamResponse:
         asked = verb_of(request)
         given = self.given.setdefault(asked, [])
         if len(given) < self.times:
@@ -106,7 +115,7 @@ class OddProxy(FaultyProxy):
         return await super()._relay(request)
 
 
-def verb_of(request):
+def verb_of(request: web.Request) -> str:
     """`GET pods`, `GET pod`, `WATCH pods`, `PATCH mxjobs/status`: what is asked of which resource."""
     parts = request.path.strip("/").split("/")[2 if request.path.startswith("/api/") else 3 :]
     named = parts[2:] if parts[:1] == ["namespaces"] and len(parts) > 2 else parts

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from mxnet_operator.api.kinds import FIORAVANZO, MLKUBE, MXJOB, MXNETJOB, Kind, kind_of
+from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
+from mxnet_operator.api.formats.mlkube import KIND as MLKUBE
+from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
+from mxnet_operator.api.kinds import MXJOB, Kind, kind_of
 
 Manifest = dict[str, Any]
 Template = dict[str, Any]

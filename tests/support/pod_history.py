@@ -2,10 +2,12 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
-from controller_fixtures import PODS
+from controller_fixtures import PODS, World
 from waiting import SECONDS
 
 from mxnet_operator.api import names
@@ -14,19 +16,29 @@ from mxnet_operator.api import names
 class PodHistory:
     """Pods in the order in which they were made, from a watch that begins anew wherever it breaks."""
 
-    def __init__(self):
-        self.made = []
+    def __init__(self) -> None:
+        self.made: list[tuple[str, str, int]] = []
         """Each pod's (job, name, attempt)."""
-        self.beside_older = []
+        self.beside_older: list[tuple[str, str, int]] = []
         """Those of `made` that came while the job still had a pod of an earlier attempt."""
-        self._present = {}
-        self._known = set()
+        self._present: dict[str, tuple[str, int]] = {}
+        self._known: set[str] = set()
 
-    def of(self, job):
+    def of(self, job: str) -> Counter[tuple[str, int]]:
         """How many pods the job has had, by name and attempt."""
         return Counter((name, attempt) for each, name, attempt in self.made if each == job)
 
-    def note(self, event, pod):
+    def assert_once_each(self, job: str, allowed: set[tuple[str, int]], needed: set[tuple[str, int]]) -> None:
+        """Raise unless each pod that the job has had was made once, was `allowed` and they were all that it `needed`.
+
+        An attempt needs what failed in it, or all where it ended well: it may fail before its scheduler is made, which
+        comes last, where creating takes longer than a fake node's failure (a slow machine, an API server that crashed).
+        """
+        made = self.of(job)
+        assert set(made.values()) == {1}, made
+        assert needed <= set(made) <= allowed, (made, needed - set(made), set(made) - allowed)
+
+    def note(self, event: str, pod: dict[str, Any]) -> None:
         """Take in one event of a watch."""
         metadata = pod["metadata"]
         labels, uid = metadata["labels"], metadata["uid"]
@@ -42,9 +54,9 @@ class PodHistory:
         else:
             self._present[uid] = (job, attempt)
 
-    async def follow(self, world, begun):
+    async def follow(self, world: World, begun: asyncio.Event) -> None:
         """Watch until cancelled; `begun` is set once nothing is missed any more."""
-        query = {"labelSelector": names.LABEL_JOB_NAME}
+        query: dict[str, Any] = {"labelSelector": names.LABEL_JOB_NAME}
         while True:
             try:
                 listed = (await world.api.get(world.path(PODS), **query)).ok()
@@ -65,7 +77,7 @@ class PodHistory:
 
 
 @asynccontextmanager
-async def pod_history(world):
+async def pod_history(world: World) -> AsyncIterator[PodHistory]:
     """The history of a world's pods from now on."""
     history, begun = PodHistory(), asyncio.Event()
     task = asyncio.create_task(history.follow(world, begun))

@@ -22,8 +22,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from airflow_patience import eventually
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 _ROLE = "airflow"
 _SETTINGS = {
@@ -78,7 +77,7 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         self._root = Database(folder, "postgres")
         self._numbers = itertools.count()
-        self._migrated: Database | None = None
+        self._migrated: dict[str, Database] = {}
 
     def create(self, template: str = "template0") -> Database:
         """Create a database: an empty one, or a copy of another one that nobody uses."""
@@ -87,20 +86,21 @@ class Postgres:
             cursor.execute(f"create database {name} template {template}")
         return Database(self._root.folder, name)
 
-    def airflow(self) -> Database:
+    def airflow(self, python: str = sys.executable) -> Database:
         """Create a database of an Airflow without DAGs; the schema is migrated once and copied, as that takes long."""
-        if self._migrated is None:
-            self._migrated = self.create()
+        if python not in self._migrated:
+            migrated = self.create()
             with tempfile.TemporaryDirectory(prefix="airflow-migration-") as home:
-                _migrate(self._migrated, Path(home))
-        return self.create(self._migrated.name)
+                _migrate(migrated, Path(home), python)
+            self._migrated[python] = migrated
+        return self.create(self._migrated[python].name)
 
 
-def _migrate(database: Database, home: Path) -> None:
+def _migrate(database: Database, home: Path, python: str) -> None:
     own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     environment = {"AIRFLOW_HOME": str(home), "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.url}
     done = subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"],
+        [python, "-m", "airflow", "db", "migrate"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -155,7 +155,17 @@ def _initialised(folder: Path) -> tuple[Path, dict[str, Any]]:
         programs = folder / programs.relative_to(package.parent)
         for path in [folder, *folder.rglob("*")]:
             os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
-    command = [programs / "initdb", "-D", folder / "data", "-U", _ROLE, "-E", "UTF8", "--no-locale", "--no-sync"]
+    command = [
+        str(programs / "initdb"),
+        "-D",
+        str(folder / "data"),
+        "-U",
+        _ROLE,
+        "-E",
+        "UTF8",
+        "--no-locale",
+        "--no-sync",
+    ]
     made = subprocess.run(
         [*command, "--auth", "peer"], capture_output=True, text=True, timeout=SECONDS, cwd="/", check=False, **user
     )

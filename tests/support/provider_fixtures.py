@@ -7,29 +7,27 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import tenacity
+import pytest
 import uuid6
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
 from apiserver_fixtures import RunningServer, running_server
 from kubernetes import client
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
-
-Answer = TypeVar("Answer")
 
 STAMP = "2026-11-21T12:00:00Z"
 
@@ -139,7 +137,7 @@ class Stage:
 
         def execute() -> Any:
             ExecutorSafeguard.tracker.set(operator)
-            context = {"ti": ti, "task_state_store": store}
+            context: Any = {"ti": ti, "task_state_store": store}
             run = functools.partial(operator.execute, context)
             while True:
                 try:
@@ -155,23 +153,25 @@ class Stage:
         """Kill the tasks that a failed test has left waiting."""
         for operator in self._started:
             operator.on_kill()
+            if self.deferrable and operator.job_ref is not None:
+                self.hook.delete_job(operator.job_ref)
 
     def job_of(self, run: TaskRun) -> dict[str, Any]:
         """The job that a task has created, once it has."""
 
-        def look() -> dict[str, Any]:
-            if run.done.done():
-                run.done.result()
-            job = self.hook.get_job(JobRef(name=run.ti.pushed["job_name"], namespace=run.ti.pushed["job_namespace"]))
-            assert job is not None
-            return job
+        def look() -> dict[str, Any] | None:
+            if run.done.done() and (error := run.done.exception()) is not None:
+                pytest.fail(f"the task ended with {error!r}")
+            return self.hook.get_job(JobRef(name=run.ti.pushed["job_name"], namespace=run.ti.pushed["job_namespace"]))
 
-        return eventually(look)
+        job: dict[str, Any] = eventually(look)
+        return job
 
     def jobs(self) -> list[dict[str, Any]]:
-        return self.hook.custom_object_client.list_namespaced_custom_object(
+        found: dict[str, Any] = self.hook.custom_object_client.list_namespaced_custom_object(
             names.GROUP, names.VERSION, "default", names.PLURAL
-        )["items"]
+        )
+        return list(found["items"])
 
     def write_status(self, job: dict[str, Any], state: str, message: str = "", **fields: Any) -> None:
         """Write the job's status as the controller would."""
@@ -277,14 +277,3 @@ class StampedLog:
                 raise ConnectionResetError("as the test says")
             left = None if left is None else left - 1
             yield f"{stamp}.000000001Z ".encode() + line + b"\n"
-
-
-def eventually(look: Callable[[], Answer]) -> Answer:
-    """What a look at the world answers once it no longer raises AssertionError or KeyError."""
-    patiently = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type((AssertionError, KeyError)),
-        wait=tenacity.wait_fixed(0.02),
-        stop=tenacity.stop_after_delay(SECONDS),
-        reraise=True,
-    )
-    return patiently(look)

@@ -2,38 +2,44 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
+from served_requests import served_requests
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import Credentials
 
+Turn = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""How one request is answered."""
 
-def make_object(name, version, namespace="default", **fields):
+
+def make_object(name: str, version: int, namespace: str = "default", **fields: Any) -> dict[str, Any]:
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}", "resourceVersion": str(version)}
     return {"metadata": metadata, **fields}
 
 
-def added(name, version):
+def added(name: str, version: int) -> dict[str, Any]:
     return {"type": "ADDED", "object": make_object(name, version)}
 
 
-def modified(name, version):
+def modified(name: str, version: int) -> dict[str, Any]:
     return {"type": "MODIFIED", "object": make_object(name, version)}
 
 
-def deleted(name, version):
+def deleted(name: str, version: int) -> dict[str, Any]:
     return {"type": "DELETED", "object": make_object(name, version)}
 
 
-def bookmark(version, *, initial_end=False):
+def bookmark(version: int, *, initial_end: bool = False) -> dict[str, Any]:
     annotations = {"annotations": {"k8s.io/initial-events-end": "true"}} if initial_end else {}
     return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version), **annotations}}}
 
 
-def make_status(code, reason, message="refused", **details):
+def make_status(code: int, reason: str, message: str = "refused", **details: Any) -> dict[str, Any]:
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -45,27 +51,34 @@ def make_status(code, reason, message="refused", **details):
     }
 
 
-def in_stream_error(code, reason):
+def in_stream_error(code: int, reason: str) -> dict[str, Any]:
     return {"type": "ERROR", "object": make_status(code, reason)}
 
 
-def answer(body, code=200, headers=None):
+def _abort(request: web.Request) -> None:
+    assert request.transport is not None
+    request.transport.abort()
+
+
+def answer(body: Any, code: int = 200, headers: dict[str, str] | None = None) -> Turn:
     """A whole reply."""
 
-    async def act(request):
+    async def act(request: web.Request) -> web.StreamResponse:
         return web.json_response(body, status=code, headers=headers)
 
     return act
 
 
-def refuse(code, reason, message="refused", headers=None, **details):
+def refuse(
+    code: int, reason: str, message: str = "refused", headers: dict[str, str] | None = None, **details: Any
+) -> Turn:
     return answer(make_status(code, reason, message, **details), code, headers)
 
 
-def stream(*events, then="stay"):
+def stream(*events: dict[str, Any] | bytes, then: str = "stay") -> Turn:
     """A watch with these events; `then` it stays open, ends cleanly, or breaks."""
 
-    async def act(request):
+    async def act(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         for event in events:
@@ -73,17 +86,17 @@ def stream(*events, then="stay"):
         if then == "stay":
             await asyncio.Event().wait()
         elif then == "break":
-            request.transport.abort()
+            _abort(request)
         return response
 
     return act
 
 
-def hang_up():
+def hang_up() -> Turn:
     """A connection that breaks before any reply."""
 
-    async def act(request):
-        request.transport.abort()
+    async def act(request: web.Request) -> web.StreamResponse:
+        _abort(request)
         return web.Response()
 
     return act
@@ -94,23 +107,25 @@ class ScriptedApi:
     """What is to be answered next, and what was asked; past the script's end, requests wait for ever."""
 
     url: str = ""
-    script: list = field(default_factory=list)
-    asked: list = field(default_factory=list)
+    script: list[Turn] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
     """Method, path, query, headers and body of each request."""
 
-    def then(self, *turns):
+    def then(self, *turns: Turn) -> None:
         self.script.extend(turns)
 
-    async def handle(self, request):
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked.append((request.method, request.path, dict(request.query), request.headers, await request.read()))
         if not self.script:
             await asyncio.Event().wait()
         return await self.script.pop(0)(request)
 
-    def queries(self):
+    def queries(self) -> list[Any]:
         return [query for _, _, query, _, _ in self.asked]
 
-    def credentials(self, headers=dict, reload=None):
+    def credentials(
+        self, headers: Callable[[], Mapping[str, str]] = dict, reload: Callable[[], Any] | None = None
+    ) -> Credentials:
         return Credentials(
             server=self.url,
             ssl=None,
@@ -121,20 +136,13 @@ class ScriptedApi:
             reload=reload or (lambda: self.credentials(headers)),
         )
 
-    def client(self):
+    def client(self) -> Client:
         return Client(self.credentials())
 
 
 @asynccontextmanager
-async def scripted_api(*turns):
+async def scripted_api(*turns: Turn) -> AsyncIterator[ScriptedApi]:
     api = ScriptedApi(script=list(turns))
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", api.handle)
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    api.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with served_requests(api.handle) as port:
+        api.url = f"http://127.0.0.1:{port}"
         yield api
-    finally:
-        await runner.cleanup()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SHARED = ("tests/airflow", "tests/argo")
+SHARED = ("tests/airflow", "tests/argo", "tests/node")
 
 
 class SharedFolder(pytest.Package):

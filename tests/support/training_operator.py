@@ -10,6 +10,7 @@ import trustme
 import yaml
 from control_plane import Server
 from kubernetes_programs import programs_or_skip, source_of
+from waiting import SECONDS
 
 from mxnet_operator.local.control_plane.programs import Programs
 
@@ -58,7 +59,7 @@ def training_operator(server: Server) -> Iterator[None]:
     others = [each for each in webhooks["webhooks"] if each["name"] != MXJOB_WEBHOOK]
     server.ask("POST", WEBHOOKS, webhooks | {"webhooks": others})
     paths = programs_or_skip(["training-operator"])
-    programs = Programs(paths, server.folder, {"TMPDIR": str(server.folder)})
+    programs = Programs(paths, server.folder, {"TMPDIR": str(server.folder)}, ready_seconds=SECONDS)
     certificate = trustme.CA().issue_cert("localhost")
     certificates = server.folder / _CERTIFICATES
     certificates.mkdir(parents=True)

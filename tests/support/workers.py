@@ -21,7 +21,7 @@ def scope_of(nodeid: str) -> str:
     return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), nodeid.partition("::")[0])
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """xdist's own `loadfile`, but all files of a shared folder go to one worker, and the longest scope goes first."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:

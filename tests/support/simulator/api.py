@@ -8,6 +8,8 @@ import msgspec
 from simulator.clock import Clock
 
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.controller.children import KINDS, ChildKind
+from mxnet_operator.controller.gangs import child_kinds, coscheduling
 from mxnet_operator.kube.errors import ApiError
 from mxnet_operator.kube.transport import Request as Sent
 from mxnet_operator.local.apiserver import resources
@@ -21,6 +23,10 @@ from mxnet_operator.local.apiserver.store import DeleteOptions, Store
 from mxnet_operator.local.apiserver.verbs import Verbs
 
 NAMESPACE = "default"
+GANGS = coscheduling.backend()
+"""The gang scheduler whose pod groups the server serves: the local API server has none of its own."""
+CHILDREN = (*KINDS, *child_kinds(GANGS))
+"""The table of child kinds of this world; its controllers and its invariants follow it."""
 JOB = "job"
 KEY = f"{NAMESPACE}/{JOB}"
 PODS, SERVICES, NODES = resources.PODS, resources.SERVICES, resources.NODES
@@ -59,6 +65,26 @@ class Api:
     def pod(self, name: str) -> Object | None:
         return self.store.storage.find(PODS.key, (NAMESPACE, name))
 
+    def children(self) -> list[Object]:
+        """The objects of every kind of child but pods."""
+        others = (self.resource_of(row) for row in CHILDREN if row.rule is not None)
+        return [found for resource in others for found in self.store.storage.objects(resource.key)]
+
+    def resource_of(self, row: ChildKind) -> Resource:
+        """Where the server has the objects of a row."""
+        resource = row.resource
+        found = self.store.catalog.find(resource.group, resource.version, resource.plural)
+        assert found is not None, resource
+        return found
+
+    @property
+    def child_keys(self) -> set[object]:
+        """The storage keys of every kind of child."""
+        return {self.resource_of(row).key for row in CHILDREN}
+
+    def groups(self) -> list[Object]:
+        return self.store.storage.objects(self.resource_of(CHILDREN[-1]).key)
+
     def pods(self) -> list[Object]:
         return self.store.storage.objects(PODS.key)
 
@@ -81,6 +107,30 @@ class Api:
 
 @cache
 def _empty_store() -> Store:
-    """What every schedule begins with: the namespaces and the CRD, made once."""
+    """What every schedule begins with: the namespaces and the CRDs, made once."""
     rng = random.Random(1)
-    return Store((custom_resource_definition(),), clock=Clock().wall("server"), rng=rng, first_revision=1)
+    return Store((custom_resource_definition(), _pod_groups()), clock=Clock().wall("server"), rng=rng, first_revision=1)
+
+
+def _pod_groups() -> Object:
+    """The CRD of the gang scheduler's pod groups, without its schema."""
+    resource = GANGS.resources[-1]
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": str(resource)},
+        "spec": {
+            "group": resource.group,
+            "names": {
+                "kind": "PodGroup",
+                "listKind": "PodGroupList",
+                "plural": resource.plural,
+                "singular": "podgroup",
+            },
+            "scope": "Namespaced",
+            "versions": [
+                {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+            ],
+        },
+    }

@@ -4,19 +4,18 @@ import asyncio
 from typing import Any
 
 import msgspec
-from simulator.api import KEY, PODS, SERVICES, Api, Object
+from simulator.api import CHILDREN, KEY, Api, Object
 from simulator.clock import Clock
 from simulator.feed import Feed
 from simulator.lives import owner_of
 from simulator.transport import Fault, SimulatedClient, SimulatedTransport
 
-from mxnet_operator.controller import children as children_kinds
+from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.executor import Executor
-from mxnet_operator.controller.observe import JobRecord, project_job
-from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.projection import JobRecord, project_job
 from mxnet_operator.controller.reconcile import Reconciler
-from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import KubeError
@@ -31,8 +30,8 @@ class Seen(msgspec.Struct, frozen=True):
     job: Object
     pods: dict[str, int]
     """The versions of the job's pods, by uid."""
-    services: int
-    """How many Services of the job."""
+    children: dict[str, int]
+    """How many children of the job that are no pods, by kind."""
     revision: int
     """The server's when it began to look, whatever of that it had heard."""
 
@@ -54,18 +53,18 @@ class Controller:
             self._api, lambda begins: self._acting(self if begins else None), self._note_listed
         )
         jobs: Indexer[JobRecord] = Indexer()
-        children = ChildCaches()
+        children = ChildCaches(CHILDREN)
+        for row in CHILDREN:
+            children.serve(row, served=True)
         store = self._api.store
         self.feeds = {
             "jobs": Feed(store, self._api.jobs, jobs, project_job, self._changed),
-            "pods": Feed(store, PODS, children.pods, children_kinds.PODS.project, self._changed),
-            "services": Feed(
-                store,
-                SERVICES,
-                children.by_resource[kube.SERVICES],
-                children_kinds.SERVICES.project,
-                self._changed,
-            ),
+            **{
+                row.resource.plural: Feed(
+                    store, self._api.resource_of(row), children.by_resource[row.resource], row.project, self._changed
+                )
+                for row in CHILDREN
+            },
         }
         self._jobs, self._children = jobs, children
         client = SimulatedClient(self._transport)
@@ -76,7 +75,7 @@ class Controller:
             jobs,
             children,
             writes,
-            executor=Executor(client, writes),
+            executor=Executor(client, writes, served=lambda: children.served),
             now=self._clock.wall(self.name),
         )
 
@@ -149,14 +148,16 @@ class Controller:
         if record is None:
             self.seen = None
             return
+        assert record.raw is not None, "the simulation has no job too large for the cache"
         job = msgspec.json.decode(record.raw)
         uid = job["metadata"]["uid"]
         pods = {
             pod.uid: int(self._children.pods.version(f"default/{pod.name}") or 0)
             for pod in self._children.children(uid, kube.PODS)
         }
-        services = len(self._children.children(uid, kube.SERVICES))
-        self.seen = Seen(job, pods, services, self._api.store.storage.revision)
+        kinds = [row.resource for row in CHILDREN if row.rule is not None]
+        others = {each.plural: len(self._children.children(uid, each)) for each in kinds}
+        self.seen = Seen(job, pods, others, self._api.store.storage.revision)
 
     @property
     def lost_a_reply(self) -> bool:

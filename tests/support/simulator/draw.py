@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from simulator.api import CHILDREN
 from simulator.kubelet import DISRUPTIONS, NODE_NAMES
 from simulator.schedule import Setup, Step
 from simulator.transport import FAULTS
@@ -15,7 +16,7 @@ STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
 EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
-RESOURCES = ("jobs", "pods", "services")
+RESOURCES = ("jobs", *(row.resource.plural for row in CHILDREN))
 EDITS: tuple[tuple[str, Any], ...] = (
     ("restartScope", "Job"),
     ("restartScope", "Replica"),
@@ -27,6 +28,8 @@ EDITS: tuple[tuple[str, Any], ...] = (
     ("activeDeadlineSeconds", 3600),
     ("progressDeadlineSeconds", 3600),
     ("ttlSecondsAfterFinished", 100),
+    ("schedulingPolicy", {"minAvailable": 1}),
+    ("schedulingPolicy", None),
 )
 """Fields of the runPolicy that a user edits, and to what; None takes one away."""
 LABELS: tuple[tuple[str, str | None], ...] = (

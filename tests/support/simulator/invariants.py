@@ -7,11 +7,13 @@ and what really happened to pods (`lives`), never the operator's own reading of 
 from collections.abc import Callable, Iterator
 
 from simulator import truth
-from simulator.api import PODS, SERVICES
-from simulator.lives import owner_of
+from simulator.api import CHILDREN, PODS, SERVICES, Object
+from simulator.lives import Life, owner_of
 from simulator.schedule import pod_name
 from simulator.truth import conditions, holds, is_over, restarts, status_of
-from simulator.world import World, Write
+from simulator.world import World, Write, is_started
+
+from mxnet_operator.controller.gangs import coscheduling
 
 Invariant = Callable[[World, Write], Iterator[str]]
 
@@ -109,10 +111,31 @@ def nobody_joins_a_running_gang_alone(world: World, write: Write) -> Iterator[st
 def services_come_first(world: World, write: Write) -> Iterator[str]:
     """Names resolve before pods start: no pod without a Service, unless one went since its creator began to look."""
     owner, seen = owner_of(write.change.object), write.by.seen if write.by is not None else None
-    if seen is None or seen.services or any(owner_of(service) == owner for service in world.api.services()):
+    if seen is None or seen.children["services"] or any(owner_of(each) == owner for each in world.api.services()):
         return
-    if world.services_until.get(owner, 0) <= seen.revision:
+    if world.gone_until.get((owner, SERVICES.key), 0) <= seen.revision:
         yield f"{write.change.object['metadata']['name']} was made before the Services"
+
+
+def groups_come_first(world: World, write: Write) -> Iterator[str]:
+    """A pod of a gang says of which group it is, and the group is there.
+
+    Unless the group went, or the job that hadn't begun was edited, since its creator looked.
+    """
+    pod, seen = write.change.object, write.by.seen if write.by is not None else None
+    name = (pod["metadata"].get("labels") or {}).get(coscheduling.LABEL)
+    if seen is None or len(world.setup.labels) < 2 or (not world.restarts_as_gang and not world.setup.tunes):
+        return
+    job = world.job
+    if job is not None and not is_started(job) and int(job["metadata"]["resourceVersion"]) > seen.revision:
+        return
+    if name is None:
+        yield f"{pod['metadata']['name']} of a gang is in no group"
+    owner, key = owner_of(pod), world.api.resource_of(CHILDREN[-1]).key
+    if seen.children["podgroups"] or any(owner_of(group) == owner for group in world.api.groups()):
+        return
+    if world.gone_until.get((owner, key), 0) <= seen.revision:
+        yield f"{pod['metadata']['name']} was made before its group"
 
 
 def only_own_children_are_touched(world: World, write: Write) -> Iterator[str]:
@@ -151,10 +174,15 @@ def only_what_cannot_run_is_deleted_by_force(world: World, write: Write) -> Iter
 
 
 def a_verdict_is_for_ever(world: World, write: Write) -> Iterator[str]:
-    """No condition, count or time of a finished job changes."""
+    """No condition, count or time of a finished job changes, but for what says that its clean-up fails."""
     before, after = write.change.before, write.change.after
-    if before is not None and after is not None and is_over(before) and status_of(before) != status_of(after):
+    if before is not None and after is not None and is_over(before) and _verdict(before) != _verdict(after):
         yield f"the status of a finished job changed: {status_of(before)} -> {status_of(after)}"
+
+
+def _verdict(job: Object) -> Object:
+    told = [each for each in status_of(job).get("conditions") or () if each["type"] != "ReconcileError"]
+    return {**status_of(job), "conditions": told}
 
 
 def there_is_one_verdict(world: World, write: Write) -> Iterator[str]:
@@ -270,7 +298,7 @@ def a_job_fails_for_a_reason(world: World, write: Write) -> Iterator[str]:
 
 
 def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
-    """What is torn down, or fails, has lost a pod: one has ended, is being deleted, or isn't there."""
+    """What is torn down, or fails, has lost a pod: one has ended, is being deleted, isn't there, or has no node."""
     before, after = write.change.before, write.change.after
     if before is None or after is None or truth.asks_to_suspend(before) or truth.may_miss_deadlines(after):
         return
@@ -280,7 +308,14 @@ def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
     lives = truth.attempt_of(world, before)
     are_there = [life for life in lives if life.uid in pods and "deletionTimestamp" not in pods[life.uid]]
     if len(are_there) == sum(world.setup.replicas.values()) and not any(life.end for life in lives):
+        if world.restarts_as_gang and (_is_half_placed(world, are_there) or (write.by is not None and write.by.held)):
+            return  # It gives back what it holds; held: it may have been placed since its pods were asked for.
         yield "an attempt was given up though every pod of it was well"
+
+
+def _is_half_placed(world: World, lives: list[Life]) -> bool:
+    nodes = [pod["spec"].get("nodeName") for life in lives if (pod := world.api.pod(life.name)) is not None]
+    return any(nodes) and not all(nodes)
 
 
 def running_means_that_all_have_started(world: World, write: Write) -> Iterator[str]:
@@ -357,6 +392,7 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     nobody_joins_a_gang_that_has_ended,
     nobody_joins_a_running_gang_alone,
     services_come_first,
+    groups_come_first,
 )
 OF_CHILDREN: tuple[Invariant, ...] = (
     only_own_children_are_touched,
@@ -393,7 +429,7 @@ def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
     change, is_new = write.change, write.change.before is None
     if change.resource == world.api.jobs.key:
         return OF_JOBS if change.before is not None and change.after is not None else ()
-    if write.by is None or change.resource not in (PODS.key, SERVICES.key):
+    if write.by is None or change.resource not in world.api.child_keys:
         return ()
     if not is_new:
         return OF_CHILDREN

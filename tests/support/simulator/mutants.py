@@ -1,4 +1,4 @@
-"""`make mutants`: make each mistake of `mutations` in a copy of the package, and show what catches it.
+"""`make mutants`: make each mistake of `mutations` and `mutations_outside` in a copy, and show what catches it.
 
 Ends with 0 where each is caught by what is declared to: the simulation, or the test that the mistake names.
 """
@@ -15,6 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 from simulator.mutated import UNIT_TESTS, Verdict, judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
+from simulator.mutations_outside import OUTSIDE
 
 
 def main() -> int:
@@ -23,7 +24,7 @@ def main() -> int:
     arguments.add_argument("--schedules", type=int, default=3000, help="how many at most for each mistake")
     arguments.add_argument("--only", default="", help="mistakes with these words in their names")
     asked = arguments.parse_args()
-    mutations = [mutation for mutation in MUTATIONS if asked.only in mutation.name]
+    mutations = [mutation for mutation in (*MUTATIONS, *OUTSIDE) if asked.only in mutation.name]
     stale = [mutation for mutation in mutations if occurrences(mutation) != 1]
     for mutation in stale:
         print(f"{mutation.name}: its text is {occurrences(mutation)} times in {mutation.file}", file=sys.stderr)
@@ -50,12 +51,19 @@ def _judge(mutations: list[Mutation], schedules: int) -> list[Verdict]:
     ):
         task = bar.add_task("mistakes", total=len(mutations))
         running = [
-            pool.submit(judge, mutation, Path(folder, str(number)), schedules)
+            pool.submit(_judged, mutation, Path(folder, str(number)), schedules)
             for number, mutation in enumerate(mutations)
         ]
         for _ in concurrent.futures.as_completed(running):
             bar.advance(task)
         return [each.result() for each in running]
+
+
+def _judged(mutation: Mutation, folder: Path, schedules: int) -> Verdict:
+    """What becomes of a mistake; the simulation knows nothing of what lies outside the controller's core."""
+    if mutation in OUTSIDE:
+        return judge(mutation, folder, 0, unit_tests=False)
+    return judge(mutation, folder, schedules)
 
 
 def _table(verdicts: list[Verdict]) -> Table:

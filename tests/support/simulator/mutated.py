@@ -1,4 +1,4 @@
-"""A copy of the package with one mistake in it, and what the unit tests and the simulation say of that copy."""
+"""A copy of a package with one mistake in it, and what the unit tests and the simulation say of that copy."""
 
 import os
 import re
@@ -11,7 +11,11 @@ import msgspec
 from simulator.mutations import Mutation
 
 ROOT = Path(__file__).parents[3]
-PACKAGE = ROOT / "operator/mxnet_operator"
+PACKAGES = {
+    "mxnet_operator": ROOT / "operator/mxnet_operator",
+    "mxnet_provider": ROOT / "mxnet_provider",
+    "mxnet_argo": ROOT / "argo/mxnet_argo",
+}
 UNIT_TESTS = "tests/unit/plan"
 _FIRST_FAILURE = """
 import logging, sys
@@ -54,20 +58,23 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def occurrences(mutation: Mutation) -> int:
     """How often its old text is in its file: once, if it still applies."""
-    return (PACKAGE / mutation.file).read_text().count(mutation.old)
+    return (PACKAGES[mutation.package] / mutation.file).read_text().count(mutation.old)
 
 
 def judge(mutation: Mutation, folder: Path, schedules: int, *, unit_tests: bool = True) -> Verdict:
-    """Make the mistake in a copy of the package below `folder`, and run what should notice."""
-    copy = folder / "mxnet_operator"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    """Make the mistake in a copy of the package below `folder`, and run what should notice.
+
+    A mistake that makes a test wait in vain is caught when its patience ends, which is shorter here than elsewhere.
+    """
+    copy = folder / mutation.package
+    shutil.copytree(PACKAGES[mutation.package], copy, ignore=shutil.ignore_patterns("__pycache__"))
     file = copy / mutation.file
     file.write_text(file.read_text().replace(mutation.old, mutation.new))
     path = os.pathsep.join((str(folder), str(ROOT / "tests/support")))
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MXJOB_TEST_PATIENCE": "40"}
 
     def run(*arguments: str) -> str:
-        command = [sys.executable, *arguments]
+        command = [sys.executable, "-P", *arguments]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
 
     def first_failure(tests: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 
 class Mutation(msgspec.Struct, frozen=True):
-    """One mistake: in this file below operator/mxnet_operator, the old text becomes the new one."""
+    """One mistake: in this file of a package, the old text becomes the new one."""
 
     name: str
     file: str
@@ -15,6 +15,7 @@ class Mutation(msgspec.Struct, frozen=True):
     new: str
     test: str = ""
     """The test that catches it where random schedules rarely do, as pytest names it; empty: the simulation does."""
+    package: str = "mxnet_operator"
 
 
 MUTATIONS = (
@@ -52,7 +53,7 @@ MUTATIONS = (
     Mutation(
         "forget which pods are still being replaced",
         "plan/attempt.py",
-        "for pod in (*pods, *outgoing(job, observed))}",
+        "for pod in (*pods, *pods_of_earlier_attempts(job, observed))}",
         "for pod in pods}",
     ),
     # What is retried
@@ -96,14 +97,14 @@ MUTATIONS = (
     Mutation(
         "believe the exit 0 of a pod that was taken away",
         "plan/replicas.py",
-        "if pod.was_taken and (",
-        "if pod.was_taken and pod.exit_code != 0 and (",
+        "if pod.was_removed and (",
+        "if pod.was_removed and pod.exit_code != 0 and (",
     ),
     Mutation(
         "believe the exit code of a pod that was deleted by hand",
         "plan/replicas.py",
-        "if pod.was_taken and (",
-        "if pod.was_taken and pod.exit_code is None and (",
+        "if pod.was_removed and (",
+        "if pod.was_removed and pod.exit_code is None and (",
     ),
     Mutation(
         "replace a pod of a gang that has run",
@@ -134,8 +135,8 @@ MUTATIONS = (
     Mutation(
         "success before failure",
         "plan/decide.py",
-        "verdict = judge(job, replicas, len(going))",
-        "verdict = None if has_succeeded(job, replicas) else judge(job, replicas, len(going))",
+        "verdict = judge(job, replicas, len(terminating))",
+        "verdict = None if has_succeeded(job, replicas) else judge(job, replicas, len(terminating))",
     ),
     Mutation(
         "a restarted gang keeps what was done",
@@ -147,7 +148,7 @@ MUTATIONS = (
     Mutation(
         "begin an attempt beside the one before",
         "plan/topology.py",
-        'if going and restart_scope(job) == "Job":',
+        'if terminating and restart_scope(job) == "Job":',
         "if False:",
     ),
     Mutation(
@@ -189,15 +190,27 @@ MUTATIONS = (
     Mutation(
         "keep Services under cleanPodPolicy Running",
         "plan/cleanup.py",
-        'if policy != "None" else ()',
-        'if policy == "All" else ()',
+        'at_the_end=policy == "None"',
+        'at_the_end=policy != "All"',
+    ),
+    Mutation(
+        "keep the pod group of a finished job",
+        "plan/gang.py",
+        "ReleasePodGroup, goes_at_the_end=True)",
+        "ReleasePodGroup)",
+    ),
+    Mutation(
+        "leave the pods of a gang out of their group",
+        "controller/executor.py",
+        "manifest = self._decorated(job, manifest)",
+        "pass",
     ),
     # Suspension
     Mutation(
         "make pods for a suspended job",
         "plan/decide.py",
-        "if job.spec.run_policy.suspend:",
-        "if job.spec.run_policy.suspend and not present.pods:",
+        "if turn.standing is Standing.WAITS:",
+        "if turn.standing is Standing.WAITS and not present.pods:",
     ),
     Mutation("a suspended job keeps its startTime", "plan/suspend.py", "        start_time=None,\n    )", "    )"),
     # Coming back
@@ -217,7 +230,7 @@ MUTATIONS = (
     # Pods that won't go
     Mutation(
         "delete by force without asking after the node",
-        "plan/stuck.py",
+        "plan/terminating_pods.py",
         'if states.get(pod.node_name) in ("Gone", "OutOfService") and not pod.forced)',
         "if not pod.forced)",
     ),
@@ -249,8 +262,16 @@ MUTATIONS = (
     Mutation(
         "believe a cache of pods that lags behind the job",
         "controller/reconcile.py",
-        "if lags_behind(self._children.pods, job) and",
-        "if False and",
+        "(lags_behind(self._children.pods, job) and",
+        "(False and",
+    ),
+    Mutation(
+        "believe a cache of jobs that lags behind the pods",
+        "controller/reconcile.py",
+        "if relies_on_record(decided) and await self._is_outdated(job):",
+        "if False:",
+        test="tests/simulation/test_simulation_regressions.py"
+        "::test_nor_by_a_leader_that_has_not_heard_of_the_record_while_it_has_of_the_pods",
     ),
     # Found by fresh seeds
     Mutation(
@@ -280,7 +301,7 @@ MUTATIONS = (
     ),
     Mutation(
         "follow a restartScope that is edited while the job runs",
-        "plan/elastic.py",
+        "plan/fixed_replicas.py",
         "if scope := job.status.started_scope:",
         'if scope := "":',
     ),
@@ -307,7 +328,7 @@ MUTATIONS = (
     ),
     Mutation(
         "believe the labels of a pod",
-        "controller/observe.py",
+        "controller/projection.py",
         "annotated if len(annotated) == 3 else labelled",
         "labelled",
     ),

@@ -51,6 +51,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         kinds = ("tuner-",) if names.TUNER in self.replicas else ("scheduler-", "worker-")
         return [label for label in self.labels if label.startswith(kinds)]
 
+    @property
+    def tunes(self) -> bool:
+        return names.TUNER in self.replicas
+
     def restarts_as_gang(self, scope: str | None) -> bool:
         """What a restart brings back, by docs/semantics.md, of a job with this restartScope."""
         if scope is not None or names.TUNER in self.replicas:

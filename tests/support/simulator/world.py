@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.api import JOB, NAMESPACE, PODS, SERVICES, Api, Object
+from simulator.api import JOB, NAMESPACE, PODS, Api, Object
 from simulator.clock import Clock
 from simulator.controller import Controller
 from simulator.kubelet import Kubelet
@@ -49,8 +49,8 @@ class World:
         """uids of pods that a status has once named as being replaced."""
         self.counted: set[str] = set()
         """uids of pods whose failure was there when failures were counted."""
-        self.services_until: dict[str, int] = {}
-        """For each job's uid the revision in which a Service of it was last there and went."""
+        self.gone_until: dict[tuple[str, object], int] = {}
+        """For each job's uid and kind of child the revision in which one of it was last there and went."""
         self.told_of: set[str] = set()
         """uids of pods since whose creation a controller has written a status."""
         self.restarts_as_gang = False
@@ -60,7 +60,7 @@ class World:
         self.api.store.storage.observe(self._changed)
         self.create_job()
         self.controllers = {name: Controller(name, self.api, self.clock, self._acts) for name in ("a", "b")}
-        self._users: dict[str, Callable[..., None]] = {
+        self._users: dict[str, Callable[..., object]] = {
             "kubelet": lambda label: self.kubelet.go_on(pod_name(label)),
             "exit": lambda label, *how: self.kubelet.exit(pod_name(label), *how),
             "finish": self._finish,
@@ -85,7 +85,7 @@ class World:
             "create job": self.create_job,
             "squat": self._squat,
             "label": self._label,
-            "collect garbage": lambda: self.api.collector.run() and None,
+            "collect garbage": self.api.collector.run,
             "wait": self._wait,
             "step clock": self._step_clock,
         }
@@ -174,10 +174,10 @@ class World:
         is_new = change.before is None
         if change.resource == PODS.key and is_new:
             self.lives.begin(change.object, ((self.job or {}).get("status") or {}).get("restarts", 0))
-        if change.resource == SERVICES.key and change.after is None:
-            self.services_until[owner_of(change.object)] = change.revision
+        if change.after is None and change.resource in self.api.child_keys:
+            self.gone_until[owner_of(change.object), change.resource] = change.revision
         if change.resource == self.api.jobs.key:
-            if not (_is_started(change.before) and _is_started(change.after)):
+            if not (is_started(change.before) and is_started(change.after)):
                 self.restarts_as_gang = self.setup.restarts_as_gang(self.policy_of(change.object).get("restartScope"))
             self.condemned.update((change.object.get("status") or {}).get("restartingPods") or ())
             if self._actor is not None and not self._actor.lost_a_reply:
@@ -187,7 +187,7 @@ class World:
         self._watcher(self, Write(change, self._actor))
 
 
-def _is_started(job: Object | None) -> bool:
+def is_started(job: Object | None) -> bool:
     """Whether a job has begun and isn't suspended: what it is restarted as stays then."""
     conditions = ((job or {}).get("status") or {}).get("conditions") or ()
     return bool(conditions) and not any((each["type"], each["status"]) == ("Suspended", "True") for each in conditions)

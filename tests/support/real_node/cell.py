@@ -1,0 +1,187 @@
+"""A node that runs for a session of tests, in network, mount and process namespaces of its own."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kubectl import kubectl
+from kubernetes_programs import programs
+from left_overs import folder_prefix, remove_cgroups
+from waiting import SECONDS
+
+from real_node import configuration
+from real_node.debian import unpacked
+from real_node.first_process import NODE, Configuration, cgroups
+from real_node.images import Archive
+
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "coredns")
+_CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
+_FROM_DEBIAN = ("containerd",)
+
+
+class CellError(Exception):
+    """The node didn't start; with what its process 1 said."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A running node; `pid` is its process 1 as this machine counts."""
+
+    folder: Path
+    pid: int
+    cgroup: str
+    archives: Sequence[Archive]
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.folder / "admin.kubeconfig"
+
+    def command(self, *words: object) -> list[str]:
+        """A command line that runs in the node's namespaces, where alone its API server answers."""
+        environment = [f"KUBECONFIG={self.kubeconfig}", f"HOME={self.folder}"]
+        enter = ["nsenter", f"--target={self.pid}", "--mount", "--net", "--pid", f"--wd={Path.cwd()}", "--"]
+        return [*enter, "env", *environment, *map(str, words)]
+
+    def run(self, *words: object, check: bool = True, text: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run a command there; its standard input is the text."""
+        done = subprocess.run(
+            self.command(*words), input=text, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done
+
+    def load(self, more: Sequence[Archive]) -> None:
+        """Give containerd more images."""
+        for archive in more:
+            self.run("ctr", "--namespace=k8s.io", "images", "import", archive.path)
+
+    def kubectl(self, *words: object, text: str | None = None) -> str:
+        """What kubectl prints."""
+        return self.run(kubectl(), *words, text=text).stdout
+
+    def get(self, *words: object) -> dict[str, Any]:
+        """An object, decoded."""
+        found: dict[str, Any] = json.loads(self.kubectl("get", *words, "-o", "json"))
+        return found
+
+    def wait(self, what: str, holds: str, *options: object) -> None:
+        """Wait until `kubectl wait --for` says so."""
+        self.kubectl("wait", what, f"--for={holds}", f"--timeout={SECONDS - 30}s", *options)
+
+    def kill(self, program: str) -> None:
+        """Kill a program of the node; it comes again by itself."""
+        for pid in self.pids(program):
+            os.kill(pid, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def down(self, *names: str) -> Iterator[None]:
+        """Kill programs of the node, which stay away until the context ends."""
+        files = [self.folder / f"{name}.down" for name in names]
+        for file in files:
+            file.touch()
+        try:
+            for name in names:
+                self.kill(name)
+            yield
+        finally:
+            for file in files:
+                file.unlink()
+
+    def pids(self, program: str) -> list[int]:
+        """The processes of a program in the node's namespace, as this machine counts them."""
+        namespace = Path(f"/proc/{self.pid}/ns/pid").stat().st_ino
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (folder / "ns/pid").stat().st_ino == namespace and (folder / "exe").readlink().name == program:
+                    found.append(int(folder.name))
+        return found
+
+    def kill_containers(self) -> None:
+        """Kill all containers of the node, and what containerd has beside each, as a loss of power does."""
+        mine = {int(line) for folder in cgroups(self.cgroup) for line in _members(folder / "kubepods")}
+        for pid in [*self.pids("containerd-shim-runc-v2"), *mine]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def log(self, program: str) -> str:
+        """What a program has written."""
+        return (self.folder / f"{program}.log").read_text(errors="replace")
+
+
+def _members(cgroup: Path) -> list[str]:
+    """The processes below a cgroup, as this machine counts them."""
+    return [line for file in cgroup.rglob("cgroup.procs") for line in file.read_text().split()]
+
+
+def why_not() -> str:
+    """What this machine lacks for a node; nothing where it can run one."""
+    if os.geteuid() != 0:
+        return "a node needs root: namespaces, mounts, cgroups"
+    status = Path("/proc/self/status").read_text().splitlines()
+    effective = int(next(line for line in status if line.startswith("CapEff:")).split()[1], 16)
+    if not (effective >> _CAP_SYS_ADMIN & 1 and effective >> _CAP_NET_ADMIN & 1):
+        return "a node needs CAP_SYS_ADMIN and CAP_NET_ADMIN, which root lacks here"
+    if "overlay" not in Path("/proc/filesystems").read_text():
+        return "a node needs overlayfs"
+    missing = [each for each in ("memory", "cpuset", "pids") if not os.access(f"/sys/fs/cgroup/{each}", os.W_OK)]
+    if missing:
+        return f"a node needs writable cgroups of version 1 (2 has not been tried): no {', '.join(missing)}"
+    return ""
+
+
+@contextlib.contextmanager
+def running(archives: Sequence[Archive]) -> Iterator[Cell]:
+    """A node with these images, until the context ends.
+
+    Raises:
+        MissingProgramError: A program can't be had here.
+        CellError: It didn't come up.
+    """
+    paths = programs(PROGRAMS) | {name: str(unpacked() / "usr" / "bin" / name) for name in _FROM_DEBIAN}
+    with tempfile.TemporaryDirectory(prefix=folder_prefix(), ignore_cleanup_errors=True) as name:
+        folder, cgroup = Path(name), Path(name).name
+        told = Configuration(name, str(unpacked()), cgroup, paths, tuple(str(archive.path) for archive in archives))
+        log = (folder / "first-process.log").open("wb")
+        process = subprocess.Popen(
+            [
+                *("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child=KILL"),
+                *(sys.executable, "-m", "real_node.first_process", json.dumps(dataclasses.asdict(told))),
+            ],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PATH": _path()},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline() != b"ready\n":
+                raise CellError((folder / "first-process.log").read_text())
+            (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            yield Cell(folder, int(first), cgroup, archives)
+        finally:
+            process.kill()
+            process.communicate()
+            log.close()
+            until = time.monotonic() + SECONDS
+            while not remove_cgroups(cgroup):  # the kernel lets go of them a moment after the last process
+                assert time.monotonic() < until, f"the cgroups {cgroup} are still used"
+
+
+def _path() -> str:
+    """Where programs are looked for; a login shell's has sbin, and cron's has not."""
+    return os.pathsep.join(dict.fromkeys([*os.environ["PATH"].split(os.pathsep), "/usr/sbin", "/sbin"]))
+
+
+__all__ = ["NODE", "Cell", "CellError", "configuration", "running", "why_not"]

@@ -1,0 +1,248 @@
+"""The images of a node, without a registry: each from the project's own Dockerfile, on a base of Debian's packages.
+
+They are archives in the user's cache, under a hash of all that goes into them, so that only what has changed is built.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kubernetes_programs import ARGO, MissingProgramError, building, programs
+
+from mxnet_operator.local.control_plane.binaries import tools_cache
+from real_node.configuration import PAUSE_IMAGE
+from real_node.debian import RELEASE, installed, unpacked
+
+ROOT = Path(__file__).resolve().parents[3]
+RECIPES = ROOT / "tests" / "tools" / "node"
+BUILD_SECONDS = 3600
+_IMAGES = ROOT / "operator" / "mxnet_operator" / "local" / "images"
+_PYTHON = f"3.11-slim-{RELEASE}"
+_LEAST_PYTHON = "python3.11,python3-pip,python3.11-venv"
+_KEPT = 4
+"""How many archives of an image stay: other checkouts have their own."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image, its Dockerfile and what that may copy; `parents` must have been built before.
+
+    `program` is one that Go builds of the modules of tests/tools; the context is then the folder of its module.
+    """
+
+    name: str
+    dockerfile: Path
+    context: Path
+    parents: tuple["Image", ...] = ()
+    options: tuple[str, ...] = field(default=(), compare=False)
+    program: str = ""
+
+    @property
+    def archive_name(self) -> str:
+        """How the names of its archives begin."""
+        return self.name.rpartition("/")[2].replace(":", "-")
+
+    @property
+    def ignore_file(self) -> Path:
+        """What says which files of the context reach the builder."""
+        own = self.dockerfile.with_name(f"{self.dockerfile.name}.dockerignore")
+        return own if own.exists() else self.context / ".dockerignore"
+
+    def key(self) -> str:
+        """A hash of all that goes into it."""
+        content = hashlib.sha256("\0".join((self.name, RELEASE, *self.options)).encode())
+        for parent in self.parents:
+            content.update(parent.key().encode())
+        for path in (self.dockerfile, *self._copied()):
+            content.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+        return content.hexdigest()[:16]
+
+    def _copied(self) -> Iterator[Path]:
+        lines = self.ignore_file.read_text().splitlines() if self.ignore_file.exists() else []
+        chosen = [line[1:] for line in lines if line.startswith("!")] or ["."]
+        files = (file for name in chosen for file in _files(self.context / name))
+        return iter(sorted(file for file in files if "__pycache__" not in file.parts))
+
+
+PAUSE = Image(PAUSE_IMAGE, RECIPES / "pause.Dockerfile", RECIPES)
+BUSYBOX = Image("docker.io/library/busybox:1.35", RECIPES / "busybox.Dockerfile", RECIPES)
+PYTHON = Image(f"docker.io/library/python:{_PYTHON}", RECIPES / "python.Dockerfile", RECIPES)
+MXNET = Image("docker.io/mxjob/mxnet:1.9.1", _IMAGES / "mxnet-1.9.1.Dockerfile", _IMAGES, (PYTHON,))
+DIGITS = Image(
+    "docker.io/mxjob/digits:1.0", ROOT / "examples/digits/Dockerfile", ROOT / "examples/digits", (PYTHON, MXNET)
+)
+OPERATOR = Image(
+    "docker.io/library/mxnet-operator:0.1.0",
+    ROOT / "operator" / "Dockerfile",
+    ROOT,
+    (PYTHON,),
+    (f"--build-arg=PYTHON={_PYTHON}",),
+)
+# Not under the names that Argo's own have: those come from a registry, with more in them.
+ARGOEXEC = Image(
+    "docker.io/library/argoexec:test", ARGO.folder / "argoexec.Dockerfile", ARGO.folder, program="argoexec"
+)
+WORKFLOW_CONTROLLER = Image(
+    "docker.io/library/workflow-controller:test",
+    ARGO.folder / "workflow-controller.Dockerfile",
+    ARGO.folder,
+    program="workflow-controller",
+)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A built image as containerd imports it."""
+
+    image: Image
+    path: Path
+
+    @property
+    def digest(self) -> str:
+        """The digest of its configuration, which names the digest of each layer."""
+        name: str = self._read("manifest.json")[0]["Config"]
+        return name.removesuffix(".json")
+
+    def config(self) -> dict[str, Any]:
+        """Its configuration: user, labels, layers."""
+        found: dict[str, Any] = self._read(f"{self.digest}.json")
+        return found
+
+    def _read(self, name: str) -> Any:
+        with tarfile.open(self.path) as archive:
+            file = archive.extractfile(name)
+            assert file is not None
+            return json.load(file)
+
+    @property
+    def mebibytes(self) -> int:
+        """Its size, not compressed."""
+        return self.path.stat().st_size >> 20
+
+
+def archives(images: Sequence[Image]) -> list[Archive]:
+    """The images as archives, built where they are not there yet, in the order given: parents first.
+
+    Raises:
+        MissingProgramError: One can't be built; with the builder's last words.
+    """
+    built = [Archive(image, _path(image)) for image in images]
+    if all(archive.path.exists() for archive in built):
+        return built
+    with building("images"):
+        for archive in built:
+            if not archive.path.exists():
+                build(archive.image)
+                export(archive.image, archive.path)
+                _prune(archive)
+    return built
+
+
+def build(image: Image, *options: str) -> None:
+    """Build an image, its parents before it, in the builder's storage; what is there already gets its name again."""
+    known = f"localhost/{image.key()}"
+    if _has(known) and not options:
+        _run(_buildah("tag", known, image.name))
+        return
+    for parent in image.parents:
+        build(parent)
+    command = ["bud", "--pull-never", "--layers", "--timestamp=0", "--isolation=chroot", f"--tag={image.name}"]
+    command += ["--volume=/etc/ssl/certs:/etc/ssl/certs:ro", f"--file={image.dockerfile}", *image.options, *options]
+    if image.ignore_file.exists():
+        command.append(f"--ignorefile={image.ignore_file}")
+    _run(_buildah(*command, str(_prepared(image))))
+    _run(_buildah("tag", image.name, known))
+
+
+def export(image: Image, path: Path) -> None:
+    """Write a built image into an archive."""
+    unfinished = path.with_suffix(".building")
+    unfinished.unlink(missing_ok=True)
+    # The layers of an OCI archive would be compressed, which costs more than all else.
+    _run(_buildah("push", "--quiet", image.name, f"docker-archive:{unfinished}:{image.name}"))
+    unfinished.rename(path)
+
+
+def _has(name: str) -> bool:
+    return subprocess.run(_buildah("inspect", "--type=image", name), capture_output=True, check=False).returncode == 0
+
+
+def _prepared(image: Image) -> Path:
+    """The folder from which an image is built: its own, or what Debian has for it."""
+    if image.context != RECIPES and not image.program:
+        return image.context
+    context = _folder() / "context" / image.archive_name
+    shutil.rmtree(context, ignore_errors=True)
+    (context / "root" / "bin").mkdir(parents=True)
+    if image is PYTHON:
+        _debootstrap(context / "python.tar")
+    elif image.program:
+        shutil.copy(programs([image.program])[image.program], context / "root" / "bin" / image.program)
+        (context / "root" / "tmp").mkdir()
+        (context / "root" / "tmp").chmod(0o1777)
+    else:
+        shutil.copy(unpacked() / "bin" / "busybox", context / "root" / "bin" / "busybox")
+    return context
+
+
+def _debootstrap(path: Path) -> None:
+    apt = Path("/etc/apt")
+    sources = [*apt.glob("sources.list"), *apt.glob("sources.list.d/*.list"), *apt.glob("sources.list.d/*.sources")]
+    paths = [f"--dpkgopt=path-exclude=/usr/share/{each}/*" for each in ("doc", "man", "locale")]
+    command: list[object] = ["env", "SOURCE_DATE_EPOCH=0", "mmdebstrap", "--quiet", "--variant=minbase", *paths]
+    command += ["--dpkgopt=force-unsafe-io", f"--include={_LEAST_PYTHON}", RELEASE, path, *sources]
+    _run(installed(*command))
+
+
+def _buildah(*arguments: str) -> list[str]:
+    """Buildah's command line; its storage is in the cache."""
+    folder = _folder() / "buildah"
+    folder.mkdir(parents=True, exist_ok=True)
+    storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/storage"\nrunroot = "{folder}/run"\n'
+    files = {
+        "policy.json": '{"default": [{"type": "insecureAcceptAnything"}]}',
+        "registries.conf": 'unqualified-search-registries = ["docker.io"]\nshort-name-mode = "permissive"\n',
+        "storage.conf": storage,
+    }
+    for name, text in files.items():
+        if not (folder / name).exists():
+            (folder / name).write_text(text)
+    verb, *rest = arguments
+    policy = [f"--signature-policy={folder}/policy.json"] if verb in {"bud", "push"} else []
+    environment = ["env", f"CONTAINERS_STORAGE_CONF={folder}/storage.conf"]
+    environment.append(f"CONTAINERS_REGISTRIES_CONF={folder}/registries.conf")
+    return installed(*environment, "buildah", verb, *policy, *rest)
+
+
+def _path(image: Image) -> Path:
+    return _folder() / f"{image.archive_name}-{image.key()}.tar"
+
+
+def _files(path: Path) -> Iterator[Path]:
+    return (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else iter((path,))
+
+
+def _folder() -> Path:
+    folder = tools_cache() / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _prune(archive: Archive) -> None:
+    """Delete the oldest archives of an image."""
+    found = sorted(_folder().glob(f"{archive.image.archive_name}-*.tar"), key=os.path.getmtime, reverse=True)
+    for old in found[_KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    if done.returncode != 0:
+        raise MissingProgramError(f"{' '.join(command[6:])}: {(done.stdout + done.stderr)[-3000:]}")

@@ -1,0 +1,136 @@
+"""The node of a test run, with the controller deployed on it as an administrator would: image and shipped manifests."""
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deployment import MANIFESTS
+from kubectl import kubectl
+from kubernetes_programs import MissingProgramError
+from progress import say
+from real_node.cell import Cell, running, why_not
+from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
+
+IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the images before the first test, not on a test's clock."""
+    markers = [marker for item in session.items for marker in item.iter_markers("node")]
+    if not markers or session.config.option.collectonly or why_not():
+        return
+    say(session.config, "Looking for the images of the node; to build them takes minutes, the first time")
+    further = (image for marker in markers for image in marker.args)
+    try:
+        archives([*IMAGES, *dict.fromkeys(further)])
+    except MissingProgramError as error:  # the tests say it
+        say(session.config, str(error))
+
+
+@contextlib.contextmanager
+def had_or_refused() -> Iterator[None]:
+    """Skips the test where something of it can't be had here, or fails it where CI is set."""
+    try:
+        yield
+    except MissingProgramError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
+
+
+@pytest.fixture(scope="package")
+def bare_node() -> Iterator[Cell]:
+    """A running node."""
+    with had_or_refused():
+        if reason := why_not():
+            raise MissingProgramError(reason)
+        with running(archives(IMAGES)) as cell:
+            yield cell
+
+
+@pytest.fixture(scope="package")
+def node(bare_node: Cell) -> Cell:
+    """The node with the controller, whose Deployment is ready."""
+    bare_node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
+    bare_node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    return bare_node
+
+
+@pytest.fixture(scope="package")
+def new_name() -> Callable[[], str]:
+    """Names for namespaces, each a new one."""
+    numbers = itertools.count(1)
+    return lambda: f"scene-{next(numbers)}"
+
+
+class Scene:
+    """A namespace of a test's own on the node."""
+
+    def __init__(self, node: Cell, namespace: str) -> None:
+        self.node = node
+        self.namespace = namespace
+
+    def kubectl(self, *words: object, text: str | None = None) -> str:
+        """What kubectl prints."""
+        return self.node.kubectl("--namespace", self.namespace, *words, text=text)
+
+    def create(self, manifest: dict[str, Any]) -> None:
+        """Create an object in the namespace."""
+        metadata = {**manifest["metadata"], "namespace": self.namespace}
+        self.kubectl("create", "-f", "-", text=json.dumps({**manifest, "metadata": metadata}))
+
+    def get(self, *words: object) -> dict[str, Any]:
+        """An object, decoded."""
+        return self.node.get("--namespace", self.namespace, *words)
+
+    def wait(self, what: str, holds: str) -> None:
+        """Wait until `kubectl wait --for` says so."""
+        self.node.wait(what, holds, "--namespace", self.namespace)
+
+    def state(self, job: str, state: str) -> dict[str, Any]:
+        """A job's status, once it is in that state."""
+        self.wait(f"mxjob/{job}", f"jsonpath={{.status.state}}={state}")
+        found: dict[str, Any] = self.get("mxjob", job)["status"]
+        return found
+
+    def ended(self, job: str, state: str) -> str:
+        """The message of the condition with which a job has ended."""
+        conditions = self.state(job, state)["conditions"]
+        found: str = next(each["message"] for each in conditions if each["type"] == state)
+        return found
+
+    @contextlib.contextmanager
+    def follow(self, pod: str) -> Iterator[Iterable[str]]:
+        """The lines of a pod's log as they come, until the context ends."""
+        command = self.node.command(kubectl(), "--namespace", self.namespace, "logs", "--follow", pod)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            yield process.stdout
+            process.terminate()
+
+    def pods(self, job: str) -> dict[str, dict[str, Any]]:
+        """A job's pods by their names."""
+        items = self.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
+        return {each["metadata"]["name"]: each for each in items}
+
+
+@pytest.fixture
+def scene(node: Cell, new_name: Callable[[], str]) -> Iterator[Scene]:
+    """A namespace for the test, which goes with all that is in it."""
+    made = Scene(node, new_name())
+    node.kubectl("create", "namespace", made.namespace)
+    node.wait("serviceaccount/default", "create", "--namespace", made.namespace)
+    yield made
+    node.kubectl("delete", "namespace", made.namespace, "--wait=false")
+
+
+@pytest.fixture
+def state(scene: Scene) -> Path:
+    """A folder of the node, which pods may see."""
+    folder = scene.node.folder / scene.namespace
+    folder.mkdir()
+    return folder

@@ -1,0 +1,82 @@
+"""What the local scheduler asks of an API server, without one: a dictionary of pods whose watch lags behind."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from gang_pods import bound
+
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+
+PATH = "/api/v1/namespaces/default/pods/"
+
+
+class StoredPods:
+    """An API server of pods alone: by name, with a watch that shows each change later, and what goes wrong next."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, dict[str, Any]] = {}
+        self.watched: dict[str, dict[str, Any]] = {}
+        self.unseen: list[tuple[str, dict[str, Any] | None]] = []
+        self.faults: list[str] = []
+
+    async def create(self, path: str, binding: Any, **_: Any) -> None:
+        fault = self.faults.pop() if self.faults else ""
+        if fault == "request lost":
+            raise ApiUnavailable("no connection")
+        if fault == "refused":
+            raise ApiError(403, "Forbidden", "no")
+        name = path.removeprefix(PATH).removesuffix("/binding")
+        pod = await self.get(PATH + name)
+        if pod["metadata"]["uid"] != binding["metadata"]["uid"] or pod["spec"].get("nodeName"):
+            raise ApiError(409, "Conflict", "taken")
+        self.write(name, bound(pod))
+        if fault == "answer lost":
+            raise ApiUnavailable("connection reset")
+
+    async def get(self, path: str) -> dict[str, Any]:
+        name = path.removeprefix(PATH)
+        if name not in self.stored:
+            raise ApiError(404, "NotFound", "gone")
+        return self.stored[name]
+
+    async def find(self, path: str) -> dict[str, Any] | None:
+        return self.stored.get(path.removeprefix(PATH))
+
+    async def patch(self, path: str, body: Any, *_: Any) -> None:
+        name = path.removeprefix(PATH).removesuffix("/status")
+        pod = await self.get(PATH + name)
+        if pod["metadata"]["uid"] != body["metadata"]["uid"]:
+            raise ApiError(409, "Conflict", "another")
+        self.write(name, {**pod, "status": {**pod["status"], **body["status"]}})
+
+    def write(self, name: str, pod: dict[str, Any] | None) -> None:
+        """Store a pod, or none; the watch shows it in its turn."""
+        change(self.stored, name, pod)
+        self.unseen.append((name, pod))
+
+    def watch(self, changes: int | None = None) -> None:
+        """Show so many of the changes that are not shown yet, the oldest first; all by default."""
+        shown = self.unseen[:changes]
+        del self.unseen[: len(shown)]
+        for name, pod in shown:
+            change(self.watched, name, pod)
+
+
+def change(pods: dict[str, dict[str, Any]], name: str, pod: dict[str, Any] | None) -> None:
+    if pod is None:
+        del pods[name]
+    else:
+        pods[name] = pod
+
+
+def result(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns that never waits for anything."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waits")
+
+
+class Silent:
+    def record(self, *_: Any) -> None: ...
