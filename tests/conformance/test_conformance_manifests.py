@@ -16,8 +16,8 @@ from manifest_mutations import mutate, seeds
 from mxnet_operator.api import forms
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.validation import decode, without_nulls
-from mxnet_operator.build import build_pod
-from mxnet_operator.plan import Refused
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.plan import RejectedCreation
 
 pytestmark = pytest.mark.kubernetes
 
@@ -78,7 +78,7 @@ async def test_both_servers_judge_mutated_manifests_and_their_pods_alike(servers
             otherwise.append(what)
         if theirs.code >= 300:
             refusal = {"reason": theirs.body["reason"], "message": theirs.body["message"]}
-            assert Refused(kind="Pod", name="p", code=theirs.code, **refusal).is_final, what
+            assert RejectedCreation(kind="Pod", name="p", code=theirs.code, **refusal).is_final, what
             ended += 1
     assert not otherwise, f"seed {seed}: {len(otherwise)}\n" + "\n".join(otherwise)
     rejected = COUNT - sum(answer.code < 300 for _, answer in jobs)

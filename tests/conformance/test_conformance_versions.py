@@ -3,7 +3,8 @@
 import pytest
 from older_jobs import FORMS, kind_of_form, older_job
 
-from mxnet_operator.api.kinds import MXJOB, MXNETJOB
+from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
+from mxnet_operator.api.kinds import MXJOB
 
 OF_KUBEFLOW = [form for form, (api_version, _, _) in FORMS.items() if api_version.startswith("kubeflow.org/")]
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

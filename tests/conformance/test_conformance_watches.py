@@ -1,6 +1,7 @@
 """What every Kubernetes API server does on watches: the fixture `api` may be ours or a real one."""
 
-from apiserver_objects import CONFIG_MAPS, JOBS, config_map, mxjob
+import pytest
+from apiserver_objects import CONFIG_MAPS, JOBS, PODS, config_map, mxjob, pod
 
 
 def said(event):
@@ -133,3 +134,18 @@ async def test_a_watched_table_announces_its_columns_once(api, namespace):
     assert first["object"]["columnDefinitions"][0]["name"] == "Name"
     assert second["object"]["columnDefinitions"] is None
     assert (first["object"]["rows"][0]["cells"][0], second["object"]["rows"][0]["cells"][0]) == ("a", "b")
+
+
+@pytest.mark.parametrize("node", ["n", None], ids=["placed", "unplaced"])
+async def test_a_pod_that_is_deleted_at_once_is_first_marked_as_being_deleted(api, namespace, node):
+    """Airflow's KubernetesExecutor takes a pod that goes without that mark for another scheduler's."""
+    path = PODS.format(namespace)
+    start = (await api.post(path, pod("a", node=node))).ok()["metadata"]["resourceVersion"]
+    async with api.watch(path, resourceVersion=start, fieldSelector="metadata.name=a") as stream:
+        (await api.delete(f"{path}/a", {"gracePeriodSeconds": 0})).ok()
+        events = [await stream.next()]
+        while events[-1]["type"] != "DELETED":
+            events.append(await stream.next())
+    marked = [event["type"] for event in events if event["object"]["metadata"].get("deletionTimestamp")]
+    assert marked == ["MODIFIED", "DELETED"]
+    assert events[-1]["object"]["metadata"]["deletionGracePeriodSeconds"] == 0

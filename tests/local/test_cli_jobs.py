@@ -6,6 +6,7 @@ import signal
 import pytest
 import yaml
 from jobs import worker_job
+from waiting import eventually
 
 SLEEP = "import time; print('asleep', flush=True); time.sleep(1000)"
 
@@ -17,12 +18,13 @@ def cluster(local_cluster):
     good["metadata"]["labels"] = {"team": "a"}
     good["spec"]["mxReplicaSpecs"]["Worker"]["replicas"] = 2
     for job in (good, worker_job("jobs-bad", "print('oh'); raise SystemExit(7)"), worker_job("jobs-asleep", SLEEP)):
+        job["metadata"]["labels"] = {"suite": "cli-jobs", **job["metadata"].get("labels", {})}
         local_cluster.create(job)
     for name, state in (("jobs-good", "Succeeded"), ("jobs-bad", "Failed"), ("jobs-asleep", "Running")):
         local_cluster.wait_for(name, state)
     yield local_cluster
     for name in ("jobs-good", "jobs-bad", "jobs-asleep"):
-        local_cluster.kubectl("delete", "mxjob", name)
+        local_cluster.delete("mxjob", name)
 
 
 def rows(done):
@@ -32,7 +34,7 @@ def rows(done):
 
 
 def test_get_shows_the_state_of_every_job_and_its_replicas(cluster):
-    done = cluster.mxjob("get")
+    done = cluster.mxjob("get", "-l", "suite=cli-jobs")  # a tuning that another test left has columns of its own
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split("\n")[0].split() == [
@@ -71,7 +73,7 @@ def test_get_watches_until_ctrl_c(cluster):
     with cluster.start_mxjob("get", "-w", "jobs-asleep") as watch:
         assert watch.stdout.readline().split()[0] == "NAME"
         assert watch.stdout.readline().split()[:2] == ["jobs-asleep", "Running"]
-        cluster.kubectl("label", "mxjob", "jobs-asleep", "seen=yes")
+        cluster.patch("mxjob", "jobs-asleep", {"metadata": {"labels": {"seen": "yes"}}})
         assert watch.stdout.readline().split()[:2] == ["jobs-asleep", "Running"]
         watch.send_signal(signal.SIGINT)
         assert watch.wait(30) == 130
@@ -93,17 +95,17 @@ def test_describe_tells_of_a_failure_from_the_spec_to_the_last_line(cluster):
     assert sections["Last lines of worker-0, which exited with code 7"].endswith("  oh\n")
 
 
+def waiting(pod):
+    """What the pod's container waits for; empty where there is no pod, or it waits for nothing."""
+    statuses = (pod or {}).get("status", {}).get("containerStatuses", [])
+    return statuses[0]["state"].get("waiting", {}) if statuses else {}
+
+
 def test_describe_says_what_a_replica_waits_for(cluster):
     manifest = worker_job("jobs-unknown-image", "pass")
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "nobody/knows:1"
     cluster.create(manifest)
-    cluster.kubectl("wait", "pod/jobs-unknown-image-worker-0", "--for=create", "--timeout=60s")
-    cluster.kubectl(
-        "wait",
-        "pod/jobs-unknown-image-worker-0",
-        "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}",
-        "--timeout=60s",
-    )
+    cluster.wait_until("pod", "jobs-unknown-image-worker-0", lambda pod: waiting(pod).get("reason"))
 
     (row,) = (line for line in cluster.mxjob("describe", "jobs-unknown-image").stdout.splitlines() if "Pending" in line)
 
@@ -120,7 +122,7 @@ def test_describe_says_what_a_replica_waits_for(cluster):
         (("jobs-bad", "--for", "Running"), 1, "worker-0 exited with code 7"),
         (("jobs-asleep", "--for", "running"), 0, "jobs-asleep: Running (worker 1/1)"),
         (("jobs-asleep", "--timeout", "1s"), 124, "job jobs-asleep: not Succeeded after 1 s"),
-        (("nope",), 1, "no MXJob nope in namespace default\nthe jobs that are there: mxjob get -A"),
+        (("nope",), 1, "no MXJob nope in namespace default\nlist all jobs: mxjob get -A"),
         (("jobs-asleep", "--for", "dinner"), 2, "dinner"),
     ],
 )
@@ -158,7 +160,7 @@ def test_delete_need_not_wait(cluster):
 
     assert (done.returncode, done.stderr) == (0, "job jobs-stuck is being deleted\n")
     assert rows(cluster.mxjob("get", "jobs-stuck"))["jobs-stuck"]["STATE"] == "Terminating"
-    cluster.kubectl("patch", "mxjob", "jobs-stuck", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    cluster.patch("mxjob", "jobs-stuck", {"metadata": {"finalizers": None}})
 
 
 @pytest.mark.parametrize("command", [("get", "nope"), ("describe", "nope"), ("delete", "nope")])
@@ -166,17 +168,13 @@ def test_a_job_that_is_not_there_is_said_so(cluster, command):
     done = cluster.mxjob(*command)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: no MXJob nope in namespace default\nthe jobs that are there: mxjob get -A\n"
+    assert done.stderr == "error: no MXJob nope in namespace default\nlist all jobs: mxjob get -A\n"
 
 
 def test_names_are_completed_for_several_arguments(cluster):
-    done = cluster.mxjob(
-        "delete",
-        environment={
-            "_MXJOB_COMPLETE": "complete_bash",
-            "COMP_WORDS": "mxjob delete jobs-bad jobs-g",
-            "COMP_CWORD": "3",
-        },
-    )
+    typed = {"_MXJOB_COMPLETE": "complete_bash", "COMP_WORDS": "mxjob delete jobs-bad jobs-g", "COMP_CWORD": "3"}
 
-    assert done.stdout.split() == ["jobs-good"]
+    def completed():
+        return cluster.mxjob("delete", environment=typed).stdout.split()
+
+    assert eventually(completed) == ["jobs-good"]  # a shell is left waiting for three seconds, and then has none

@@ -3,8 +3,8 @@
 import signal
 
 import pytest
-from cluster_fixtures import eventually
 from jobs import worker_job
+from waiting import eventually
 
 from mxnet_operator.api import names
 
@@ -56,7 +56,7 @@ def test_ctrl_c_ends_following_and_leaves_the_job(local_cluster):
         assert logs.wait(30) == 130
 
     assert local_cluster.get("mxjob", "logs-asleep")["status"]["state"] == "Running"
-    local_cluster.kubectl("delete", "mxjob", "logs-asleep")
+    local_cluster.delete("mxjob", "logs-asleep")
 
 
 def test_a_replica_without_a_log_yet_says_what_it_waits_for(local_cluster):
@@ -71,7 +71,7 @@ def test_a_replica_without_a_log_yet_says_what_it_waits_for(local_cluster):
 
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("worker-0: ")
-    local_cluster.kubectl("delete", "mxjob", "logs-waiting")
+    local_cluster.delete("mxjob", "logs-waiting")
 
 
 @pytest.mark.parametrize(

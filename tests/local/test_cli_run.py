@@ -13,9 +13,8 @@ import termios
 
 import pytest
 from api_outage import Outage
-from cluster_fixtures import eventually
 from jobs import waits_for, worker_job
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api.conditions import job_state
 
@@ -110,7 +109,7 @@ def test_an_interrupt_leaves_the_job_where_that_is_asked_for(local_cluster, writ
     assert run.returncode == 130
     assert "mxjob logs -f run-kept -n default" in said
     assert job_state(local_cluster.get("mxjob", "run-kept")) == "Running"
-    local_cluster.kubectl("delete", "mxjob", "run-kept")
+    local_cluster.delete("mxjob", "run-kept")
 
 
 def test_a_second_interrupt_leaves_at_once(local_cluster, write):
@@ -124,14 +123,14 @@ def test_a_second_interrupt_leaves_at_once(local_cluster, write):
         assert run.wait(30) == 130
 
     assert local_cluster.get("mxjob", "run-stuck")["metadata"]["deletionTimestamp"]
-    local_cluster.kubectl("patch", "mxjob", "run-stuck", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    local_cluster.patch("mxjob", "run-stuck", {"metadata": {"finalizers": None}})
     eventually(lambda: local_cluster.get("mxjob", "run-stuck") is None)
 
 
 def test_a_job_that_somebody_else_deletes_exits_with_1(local_cluster, write):
     with local_cluster.start_mxjob("run", "-f", write(worker_job("run-deleted", SLEEP))) as run:
         assert run.stdout.readline() == "asleep\n"
-        local_cluster.kubectl("delete", "mxjob", "run-deleted")
+        local_cluster.delete("mxjob", "run-deleted")
         _, said = run.communicate(timeout=SECONDS)
 
     assert run.returncode == 1
@@ -145,7 +144,7 @@ def test_a_name_that_is_taken_is_refused_with_what_to_do(local_cluster, write):
     done = local_cluster.mxjob("run", "-f", write(manifest))
 
     assert done.returncode == 3
-    assert done.stderr.splitlines()[0] == "error: a job run-twice is there already in namespace default"
+    assert done.stderr.splitlines()[0] == "error: job run-twice already exists in namespace default"
     assert "mxjob logs -f run-twice" in done.stderr
 
 
@@ -156,7 +155,7 @@ def test_a_generated_name_runs_again_and_again(local_cluster, write):
     for _ in range(2):
         assert local_cluster.mxjob("run", "-f", write(manifest)).returncode == 0
 
-    names = [job["metadata"]["name"] for job in local_cluster.get("mxjobs")["items"]]
+    names = [job["metadata"]["name"] for job in local_cluster.find("mxjobs")]
     assert len([name for name in names if name.startswith("run-again-")]) == 2
 
 
@@ -173,8 +172,12 @@ def test_a_job_that_takes_too_long_exits_with_124(local_cluster, write):
     [
         (lambda job: job["spec"].pop("jobMode"), (), "stdin:1: spec.jobMode: Required value"),
         (lambda job: None, ("--replica", "server-0"), "the job has no replica server-0\nit has worker-0"),
-        (lambda job: None, ("--timeout", "soon"), "'soon' is no duration"),
-        (lambda job: job["metadata"].update(namespace="a"), ("-n", "b"), "names the namespace a, --namespace b"),
+        (lambda job: None, ("--timeout", "soon"), "'soon' is not a duration"),
+        (
+            lambda job: job["metadata"].update(namespace="a"),
+            ("-n", "b"),
+            "namespace is a, but --namespace is b",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_is_created(local_cluster, change, args, said):
@@ -194,14 +197,14 @@ def test_several_documents_are_refused(local_cluster):
     done = local_cluster.mxjob("run", "-f", "-", stdin=f"{text}\n---\n{text}")
 
     assert done.returncode == 2
-    assert "stdin: 2 documents, but one MXJob is run at a time" in done.stderr
+    assert "stdin: expected one MXJob, found 2 documents" in done.stderr
 
 
 def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster, write):
     done = local_cluster.mxjob("run", "-f", write(worker_job("run-never", "pass")), "-n", "nope")
 
     assert done.returncode == 3
-    assert 'the API server refused: namespaces "nope" not found' in done.stderr
+    assert 'the API server rejected the request: namespaces "nope" not found' in done.stderr
 
 
 def test_a_cluster_that_is_not_running_is_said_so_without_a_traceback(local_cluster, write, tmp_path):

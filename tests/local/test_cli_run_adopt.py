@@ -48,7 +48,7 @@ def test_a_run_that_was_killed_is_started_again_and_finds_its_job_and_its_log(lo
         out, said = second.communicate(timeout=SECONDS)
 
     assert (second.returncode, out) == (0, "ended\n"), said
-    assert said.splitlines()[0] == "MXJob adopt-again is there already and this run's: following it"
+    assert said.splitlines()[0] == "MXJob adopt-again already exists and belongs to this run: following it"
     assert local_cluster.get("mxjob", "adopt-again")["metadata"]["uid"] == uid
 
 
@@ -71,7 +71,10 @@ def test_a_finished_job_of_other_replicas_is_not_taken_for_this_runs(local_clust
     done = local_cluster.mxjob(*run, write(job_of("adopt-other", "print('lr=0.7')")))
 
     assert done.returncode == 3, done.stderr
-    assert "the job adopt-other is finished (Succeeded), and had other replicas than this manifest" in done.stderr
+    assert (
+        "job adopt-other has already finished (Succeeded), with another spec.mxReplicaSpecs than this manifest"
+        in done.stderr
+    )
     assert "mxjob delete adopt-other" in done.stderr
     assert local_cluster.mxjob(*run, write(job_of("adopt-other", "print('lr=0.1')"))).returncode == 0
 
@@ -110,20 +113,20 @@ def check_left_alone(cluster, theirs, ours, said):
     done = cluster.mxjob("run", "-f", ours, "--adopt", RUN)
 
     assert done.returncode == 3
-    assert f"a job {name} is there already, and isn't this run's: {said}" in done.stderr
+    assert f"job {name} already exists and belongs to another run: {said}" in done.stderr
     assert cluster.get("mxjob", name)["metadata"]["uid"] == before
-    cluster.kubectl("delete", "mxjob", name)
+    cluster.delete("mxjob", name)
 
 
 def test_a_job_that_is_being_deleted_is_waited_for_and_made_anew(local_cluster, write):
     old = job_of("adopt-going", SLEEP)
     old["metadata"]["finalizers"] = ["example.com/stay"]
     local_cluster.create(old)
-    local_cluster.kubectl("delete", "mxjob", "adopt-going", "--wait=false")
+    local_cluster.delete("mxjob", "adopt-going", wait=False)
 
     with local_cluster.start_mxjob("run", "-f", write(job_of("adopt-going", "print(1)")), "--adopt", RUN) as run:
         assert "being deleted: waiting until it is gone" in run.stderr.readline()
-        local_cluster.kubectl("patch", "mxjob", "adopt-going", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        local_cluster.patch("mxjob", "adopt-going", {"metadata": {"finalizers": None}})
         out, said = run.communicate(timeout=SECONDS)
 
     assert (run.returncode, out) == (0, "1\n"), said
@@ -136,7 +139,7 @@ def test_a_job_that_is_being_deleted_is_waited_for_and_made_anew(local_cluster, 
         (lambda metadata: metadata.pop("labels"), f"--adopt {RUN}: the manifest doesn't have this label"),
         (
             lambda metadata: metadata.update(generateName=metadata.pop("name")),
-            "--adopt finds a job by its name, and metadata.generateName makes another each time",
+            "--adopt finds a job by its name, but metadata.generateName generates a new name each time",
         ),
     ],
     ids=["no label", "no name"],
@@ -156,7 +159,7 @@ def test_a_job_that_is_deleted_while_it_is_followed_has_an_exit_code_of_its_own(
     out = tmp_path / "out"
     with local_cluster.start_mxjob("run", "-f", manifest, "--adopt", RUN, "--output-dir", str(out)) as run:
         assert run.stdout.readline() == "asleep\n"
-        local_cluster.kubectl("delete", "mxjob", "adopt-deleted")
+        local_cluster.delete("mxjob", "adopt-deleted")
         assert run.wait(SECONDS) == 4
 
     assert files(out)["message"] == "job adopt-deleted was deleted by somebody else before it finished"
@@ -173,7 +176,7 @@ def test_a_server_that_is_away_for_longer_than_the_patience_is_worth_another_att
     )
 
     assert done.returncode == 75
-    assert "the same command follows the job again" in done.stderr
+    assert "run the same command again: it finds the job and follows it" in done.stderr
     assert files(tmp_path / "out")["job"] == "adopt-away"
     assert "can't be reached" in files(tmp_path / "out")["message"]
 
@@ -190,7 +193,7 @@ def test_an_interrupted_run_that_keeps_its_job_is_followed_by_one_that_finds_it(
     assert job_state(local_cluster.get("mxjob", "adopt-kept")) == "Running"
     with local_cluster.start_mxjob("run", "-f", manifest, *options) as run:
         assert run.stdout.readline() == "asleep\n"
-        local_cluster.kubectl("delete", "mxjob", "adopt-kept")
+        local_cluster.delete("mxjob", "adopt-kept")
         assert run.wait(SECONDS) == 4
 
 
@@ -282,4 +285,4 @@ def test_workflow_and_on_interrupt_are_not_given_together(local_cluster, write):
     )
 
     assert done.returncode == 2
-    assert "--workflow says what becomes of the job" in done.stderr
+    assert "--workflow and --on-interrupt can't be combined" in done.stderr

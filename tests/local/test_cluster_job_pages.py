@@ -6,9 +6,8 @@ import urllib.request
 
 import pytest
 from builders import make_mxjob
-from cluster_fixtures import eventually
 from controller_fixtures import submitted
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import json
 import textwrap
 
 import pytest
-from cluster_fixtures import DIGITS_IMAGE, eventually
+from cluster_fixtures import DIGITS_IMAGE
 from jobs import digits_job, gang_job, worker_job
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api.conditions import terminal_message
 
@@ -26,7 +26,7 @@ kv._barrier()
 
 
 def pods_of(cluster, job):
-    return cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
+    return cluster.pods_of(job)
 
 
 def watched_states(watch, job):
@@ -64,9 +64,9 @@ def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_clu
     result = json.loads(container["state"]["terminated"]["message"])
     assert result["epochs"] == 2
     assert 0.8 < result["accuracy"] <= 1
-    services = {service["metadata"]["name"] for service in local_cluster.get("services")["items"]}
+    services = {service["metadata"]["name"] for service in local_cluster.find("services")}
     assert services >= {"digits-mx", "digits-scheduler-0"}
-    events = local_cluster.get("events", "--field-selector", "involvedObject.name=digits")["items"]
+    events = local_cluster.find("events", fields="involvedObject.name=digits")
     assert "MXJobSucceeded" in {event["reason"] for event in events}
 
 

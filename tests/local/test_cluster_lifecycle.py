@@ -13,11 +13,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from cluster_fixtures import LocalCluster, eventually
+from cluster_fixtures import LocalCluster
 from images_fixtures import SHARED_HOME
 from jobs import gang_job, worker_job
 from left_overs import MARK
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.local.images import BASE_IMAGE
 
@@ -94,7 +94,7 @@ def test_a_start_that_fails_shows_the_end_of_the_log(home):
     up = home.mxjob("local", "up", "--detach")
 
     assert up.returncode == 1
-    assert "its log ends so:" in up.stderr
+    assert "the end of its log:" in up.stderr
     assert str(home.files.pods) in up.stderr
     assert home.mxjob("local", "status").returncode == 3
 
@@ -104,7 +104,7 @@ def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clea
     port, pid = home.state.port, home.state.pid
     home.create(worker_job("asleep", SLEEP))
     home.wait_for("asleep", "Running")
-    eventually(lambda: "asleep" in home.kubectl("logs", "asleep-worker-0").stdout)
+    eventually(lambda: "asleep" in home.log("asleep-worker-0"))
     assert any("sleep 1000" in command for command in home.processes().values())
 
     os.kill(pid, signal.SIGKILL)
@@ -113,7 +113,7 @@ def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clea
     assert home.mxjob("local", "status").returncode == 3
     assert home.mxjob("local", "up", "--detach").returncode == 0
     assert home.state.port == port
-    assert home.get("mxjobs", "-A")["items"] == []
+    assert home.find("mxjobs", "") == []
     eventually(lambda: not list(home.files.pods.iterdir()))
 
 
@@ -121,7 +121,7 @@ def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_
     assert home.mxjob("local", "up", "--detach").returncode == 0
     home.create(worker_job("asleep", SLEEP))
     home.wait_for("asleep", "Running")
-    eventually(lambda: "asleep" in home.kubectl("logs", "asleep-worker-0").stdout)
+    eventually(lambda: "asleep" in home.log("asleep-worker-0"))
     left = home.processes_of("asleep")
     others = home.processes().keys() - left.keys()
     for pid in others:  # the cluster and its reaper: stopped first, so that neither sees the other's end
@@ -134,8 +134,8 @@ def test_what_a_cluster_killed_with_its_reaper_leaves_is_shown_and_ended_by_the_
     assert sorted(left) == status(home)["leftOver"] != []
     shown = home.mxjob("local", "status")
     assert shown.returncode == 3
-    assert f"{len(left)} of its jobs' processes still run (pid {min(left)}" in shown.stderr
-    assert "mxjob local up --detach ends them" in shown.stderr
+    assert f"{len(left)} processes of its jobs still run (pid {min(left)}" in shown.stderr
+    assert "stop them with: mxjob local up --detach" in shown.stderr
 
     assert home.mxjob("local", "up", "--detach").returncode == 0
     assert home.processes().keys().isdisjoint(left)
@@ -182,7 +182,7 @@ def test_a_killed_test_run_leaves_neither_a_cluster_nor_its_jobs(pytester, mxnet
 
 def addresses(cluster, job):
     """The address of each pod of a job, by its name."""
-    pods = cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
+    pods = cluster.pods_of(job)
     return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods}
 
 
@@ -204,10 +204,10 @@ def test_two_clusters_run_the_same_job_at_once_and_share_neither_ports_nor_addre
         assert len(set(given.values())) == 4
         assert all(address.startswith(f"{cluster.state.subnet}.") for address in given.values())
         for worker in ("twins-worker-0", "twins-worker-1"):
-            told, *met = cluster.kubectl("logs", worker).stdout.splitlines()[-1].split()
+            told, *met = cluster.log(worker).splitlines()[-1].split()
             assert told == given["twins-scheduler-0"]
             assert met == ["sum", "2.0"]  # of the two workers of this cluster, not of all four
-    local_cluster.kubectl("delete", "mxjob", "twins")
+    local_cluster.delete("mxjob", "twins")
 
 
 def test_only_the_owner_can_read_the_cluster_files(local_cluster):

@@ -5,8 +5,8 @@ import os
 import signal
 
 import pytest
-from cluster_fixtures import eventually
 from jobs import digits_job, gang_job, worker_job
+from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.local.images import BASE_IMAGE
@@ -27,8 +27,7 @@ def with_checkpoints(job, folder):
 
 def events_of(cluster, job):
     return [
-        (event["reason"], event["message"])
-        for event in cluster.get("events", "--field-selector", f"involvedObject.name={job}")["items"]
+        (event["reason"], event["message"]) for event in cluster.find("events", fields=f"involvedObject.name={job}")
     ]
 
 
@@ -64,7 +63,7 @@ def test_a_gang_that_loses_a_member_comes_again_goes_on_from_its_checkpoint_and_
     restarting = [message for reason, message in events_of(local_cluster, name) if reason == "MXJobRestarting"]
     assert len(restarting) == 1
     assert f"{victim} exited with code 137" in restarting[0]
-    pods = local_cluster.get("pods", "-l", f"training.kubeflow.org/job-name={name}")["items"]
+    pods = local_cluster.pods_of(name)
     assert {pod["metadata"]["labels"]["mxjob.kubeflow.org/attempt"] for pod in pods} == {"1"}
     log = local_cluster.mxjob("logs", name).stdout
     assert "Epoch[0] Validation-accuracy" not in log, "it began anew"
@@ -99,20 +98,18 @@ def test_a_suspended_gang_gives_up_its_processes_and_comes_back(local_cluster):
     local_cluster.wait_for(name, "Running")
 
     def suspend(value):
-        patch = json.dumps({"spec": {"runPolicy": {"suspend": value}}})
-        done = local_cluster.kubectl("patch", "mxjob", name, "--type=merge", "-p", patch)
-        assert done.returncode == 0, done.stderr
+        local_cluster.patch("mxjob", name, {"spec": {"runPolicy": {"suspend": value}}})
 
     suspend(True)
     status = local_cluster.wait_for(name, "Suspended")["status"]
     assert "startTime" not in status
-    assert local_cluster.get("pods", "-l", f"training.kubeflow.org/job-name={name}")["items"] == []
+    assert local_cluster.pods_of(name) == []
     assert local_cluster.processes_of(name) == {}
     suspend(False)
     status = local_cluster.wait_for(name, "Running")["status"]
     assert status["startTime"]
     assert "restartsCountTowardsMax" not in status
-    assert local_cluster.kubectl("delete", "mxjob", name).returncode == 0
+    local_cluster.delete("mxjob", name)
 
 
 def test_a_script_that_hangs_ends_at_the_deadline_with_nothing_left_running(local_cluster):
@@ -137,6 +134,5 @@ def test_an_image_that_nobody_knows_ends_at_the_progress_deadline(local_cluster)
 def test_a_finished_job_is_deleted_when_its_time_has_come_and_its_pods_with_it(local_cluster):
     name = "short-lived"
     local_cluster.create(worker_job(name, "print('done')", runPolicy={"ttlSecondsAfterFinished": 1}))
-    deleted = local_cluster.kubectl("wait", "--for=delete", f"mxjob/{name}", "--timeout=60s")
-    assert deleted.returncode == 0, deleted.stderr
-    eventually(lambda: not local_cluster.get("pods", "-l", f"training.kubeflow.org/job-name={name}")["items"])
+    local_cluster.wait_until("mxjob", name, lambda job: job is None)
+    eventually(lambda: not local_cluster.pods_of(name))

@@ -34,7 +34,7 @@ def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_
     told = [re.match(rf"epoch (\d)  {figures}", line) for line in done.stderr.splitlines()]
     epochs = [match.groups() for match in told if match]
     assert [epoch for epoch, _ in epochs] == ["0", "1"]
-    log = cluster.kubectl("logs", f"{name}-worker-0").stdout.splitlines()
+    log = cluster.log(f"{name}-worker-0").splitlines()
     speeds = [speed for line in log if (speed := parse_speed_line(line))]
     assert {(speed.epoch, speed.batch) for speed in speeds} == {(0, 2), (1, 2)}
     assert all(set(speed.metrics) == {"accuracy", "cross-entropy"} for speed in speeds)

@@ -2,8 +2,8 @@
 
 import json
 
-from cluster_fixtures import eventually
 from jobs import gang_job
+from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.local.images import BASE_IMAGE
@@ -19,7 +19,7 @@ def condition(job, condition_type):
 
 
 def warnings(cluster, job, reason):
-    events = cluster.get("events", "--field-selector", f"involvedObject.name={job},reason={reason}")["items"]
+    events = cluster.find("events", fields=f"involvedObject.name={job},reason={reason}")
     return [event["message"] for event in events if event["type"] == "Warning"]
 
 

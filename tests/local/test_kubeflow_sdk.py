@@ -26,5 +26,5 @@ def test_the_sdk_follows_a_training_from_its_creation_to_its_deletion(local_clus
     assert any("successfully completed" in event for event in seen["events"]["mxjob/sdk"])
     assert "Validation-accuracy=" in seen["followed"]["sdk-worker-0"]
     assert seen["labels"] == {"team": "vision"}
-    assert local_cluster.kubectl("wait", "-n", NAMESPACE, "--for=delete", "mxjob/sdk", "--timeout=60s").returncode == 0
-    assert local_cluster.get("pods", "-n", NAMESPACE)["items"] == []
+    local_cluster.wait_until("mxjob", "sdk", lambda job: job is None, NAMESPACE)
+    assert local_cluster.find("pods", NAMESPACE) == []

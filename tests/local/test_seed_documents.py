@@ -8,10 +8,12 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from cluster_fixtures import eventually, new_home
+import yaml
+from cluster_fixtures import new_home
 from seed_jobs import CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, SINGLE, TRAIN, TUNE, image_commands
 from seed_manifests import SEED_001_STORED, manifest
 from tiers import asked_for
+from waiting import eventually
 
 PATIENCE = 300
 TRAINED = (PROPOSED, SINGLE, TRAIN, LOCAL, CIFAR, LINEAR, MNIST)
@@ -63,10 +65,8 @@ class Runs:
                 self._start(job)
             process = self._started[job]
             log, told = process.communicate(timeout=PATIENCE)
-            namespace = ("-n", job.namespace)
-            of_job = ("-l", f"training.kubeflow.org/job-name={job.name}")
-            pods = {each["metadata"]["name"]: each for each in self._cluster.get("pods", *namespace, *of_job)["items"]}
-            stored = self._cluster.get(f"{job.type}/{job.name}", *namespace)
+            pods = {each["metadata"]["name"]: each for each in self._cluster.pods_of(job.name, job.namespace)}
+            stored = self._cluster.get(job.type, job.name, job.namespace)
             self._ended[job] = Run(process.returncode, log, told, stored, pods)
         return self._ended[job]
 
@@ -143,8 +143,9 @@ def test_001_the_status_is_the_one_that_the_document_shows(runs):
 
 def test_001_clean_pod_policy_all_leaves_no_pod(cluster, runs):
     assert runs[TRAIN].job["spec"]["cleanPodPolicy"] == "All"
-    everything = ("pods,services", "-n", TRAIN.namespace, "-l", f"training.kubeflow.org/job-name={TRAIN.name}")
-    eventually(lambda: cluster.get(*everything)["items"] == [])
+    of_job = f"training.kubeflow.org/job-name={TRAIN.name}"
+    for type_ in ("pods", "services"):
+        eventually(lambda type_=type_: cluster.find(type_, TRAIN.namespace, labels=of_job) == [])
 
 
 def test_001_tuning_runs_on_real_tvm_with_the_parameters_from_its_environment(cluster, runs):
@@ -153,8 +154,7 @@ def test_001_tuning_runs_on_real_tvm_with_the_parameters_from_its_environment(cl
     assert re.search(r"on 1 servers? with the key '2080ti'", run.log)
     assert re.search(r"Trial 4 of 4: \d\.\d{4} ms on tunerserver-0", run.log)
     assert "Its largest relative error against numpy is" in run.log
-    of_job = ("pods", "-n", TUNE.namespace, "-l", f"training.kubeflow.org/job-name={TUNE.name}")
-    eventually(lambda: cluster.get(*of_job)["items"] == [])
+    eventually(lambda: cluster.pods_of(TUNE.name, TUNE.namespace) == [])
 
 
 def test_002_a_local_job_writes_the_documents_log_and_its_checkpoint(runs):
@@ -173,16 +173,20 @@ def test_002_each_of_three_workers_has_a_log_of_its_own_and_its_checkpoint(clust
     assert replicas(run, CIFAR) == kinds
     saved = set()
     for index in range(3):
-        log = cluster.kubectl("logs", "-f", f"{CIFAR.name}-worker-{index}", "-n", CIFAR.namespace).stdout
+        log = cluster.log(f"{CIFAR.name}-worker-{index}", CIFAR.namespace)
         assert SPEED.search(log)
         saved |= set(re.findall(r'Saved checkpoint to "(\S+-0001.params)"', log))
     assert saved == {"./wltest-0001.params", "./wltest-1-0001.params", "./wltest-2-0001.params"}
 
 
+def phase(job):
+    """The phase in the status of a job in a list form; empty while there is no job, or it has none."""
+    return (job or {}).get("status", {}).get("phase", "")
+
+
 @pytest.mark.parametrize("job", [LOCAL, CIFAR, LINEAR, MNIST], ids=lambda job: f"{job.namespace}-{job.name}")
 def test_the_status_of_a_list_form_has_phase_state_and_the_replicas_of_each_type(cluster, runs, job):
-    eventually(lambda: cluster.get(f"{job.type}/{job.name}", "-n", job.namespace)["status"]["phase"] == "Done")
-    found = cluster.get(f"{job.type}/{job.name}", "-n", job.namespace)
+    found = cluster.wait_until(job.type, job.name, lambda each: phase(each) == "Done", job.namespace)
     status = found["status"]
     assert (status["state"], status["reason"]) == ("Succeeded", "")
     assert status["RuntimeId"] == found["metadata"]["uid"][:4]
@@ -196,8 +200,8 @@ def test_the_status_of_a_list_form_has_phase_state_and_the_replicas_of_each_type
 def test_002_the_pods_of_a_job_are_found_by_its_runtime_id(cluster, runs):
     runtime_id = runs[CIFAR].job["status"]["RuntimeId"]
     label = f"mxjob.kubeflow.org/runtime-id={runtime_id}"
-    listed = cluster.kubectl("get", "pods", "-n", CIFAR.namespace, "-l", label, "-o", "name").stdout.split()
-    assert listed == [f"pod/{name}" for name in sorted(runs[CIFAR].pods)]
+    listed = cluster.find("pods", CIFAR.namespace, labels=label)
+    assert [each["metadata"]["name"] for each in listed] == sorted(runs[CIFAR].pods)
 
 
 def test_003_processes_meet_at_the_documents_port(runs):
@@ -205,11 +209,10 @@ def test_003_processes_meet_at_the_documents_port(runs):
 
 
 def test_003_a_share_that_this_machine_can_not_mount_is_told_by_the_pods_events(cluster):
-    created = cluster.kubectl("create", "-n", SHARE.namespace, "-f", str(SHARE.file))
-    assert created.returncode == 0, created.stderr
+    cluster.create(yaml.safe_load(SHARE.file.read_text()), SHARE.namespace)
 
     def told():
-        events = cluster.get("events", "-n", SHARE.namespace)["items"]
+        events = cluster.find("events", SHARE.namespace)
         return [each["message"] for each in events if each["reason"] == "FailedMount"]
 
     assert "azureFile" in json.dumps(eventually(told))

@@ -5,6 +5,7 @@ import json
 import pytest
 from jobs import gang_job, worker_job
 
+from mxnet_operator.client import MXJobClient
 from mxnet_operator.local.images import BASE_IMAGE
 
 TRAIN = """
@@ -17,6 +18,13 @@ kv.init(0, weight)
 kv.push(0, [gradient, gradient])
 kv.pull(0, out=weight)
 print(json.dumps({"told": told, "weight": weight.asnumpy().tolist(), "workers": kv.num_workers}))
+"""
+
+LONG_RESULT = """
+import json
+print("done")
+with open("/dev/termination-log", "w") as result:
+    json.dump({"losses": list(range(3000))}, result)
 """
 
 NUMBER = "import os; print(os.environ.get('DMLC_ROLE'), os.environ.get('DMLC_WORKER_ID'))"
@@ -41,13 +49,24 @@ def test_a_job_of_one_worker_and_no_server_trains_as_a_local_one(local_cluster, 
     assert (told["DMLC_PS_ROOT_URI"], told["DMLC_PS_ROOT_PORT"]) == ("", "0")
 
 
+def test_a_result_above_4_kib_arrives_by_every_door(local_cluster, tmp_path):
+    job = worker_job("long-result", LONG_RESULT)
+    done = local_cluster.mxjob("run", "-f", "-", "--output-dir", str(tmp_path), stdin=json.dumps(job))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "done"
+    expected = {"losses": list(range(3000))}
+    assert json.loads((tmp_path / "result").read_text()) == expected
+    with MXJobClient(kubeconfig=local_cluster.kubeconfig, namespace="default") as client:
+        assert client.result("long-result") == expected
+
+
 def test_workers_and_only_they_have_the_number_that_byteps_asks_for(local_cluster):
     local_cluster.create(gang_job("byteps", BASE_IMAGE, ["python", "-c", NUMBER]))
 
     local_cluster.wait_for("byteps", "Succeeded")
 
     said = {
-        replica: local_cluster.kubectl("logs", f"byteps-{replica}").stdout.strip()
+        replica: local_cluster.log(f"byteps-{replica}").strip()
         for replica in ("scheduler-0", "server-0", "worker-0", "worker-1")
     }
     assert said == {

@@ -5,8 +5,9 @@ import re
 import socket
 
 import pytest
-from cluster_fixtures import EXAMPLES, eventually
+from cluster_fixtures import EXAMPLES
 from jobs import example_job, worker_job
+from waiting import eventually
 
 from mxnet_operator.api.conditions import terminal_message
 
@@ -58,12 +59,12 @@ def cluster(local_cluster, tvm_python):
 
 
 def logs(cluster, pod):
-    return cluster.kubectl("logs", pod).stdout
+    return cluster.log(pod)
 
 
 def has_ended(cluster, job):
     """Whether every pod of the job has ended, and none of the processes that it started is left."""
-    pods = cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job}")["items"]
+    pods = cluster.pods_of(job)
     assert pods
     running = [line for line in cluster.processes().values() if "start.py" in line or "tvm.exec" in line]
     return {pod["status"]["phase"] for pod in pods} <= {"Succeeded", "Failed"} and not running

@@ -8,8 +8,8 @@ from builders import make_mxjob
 from waiting import SECONDS
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.build import build_pod
-from mxnet_operator.build.fail_fast import DATA, MOUNT_PATH
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.child_objects.fail_fast import DATA, MOUNT_PATH
 
 SCRIPT = """
 import sys

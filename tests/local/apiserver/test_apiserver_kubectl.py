@@ -3,7 +3,20 @@
 import asyncio
 import json
 
-from apiserver_objects import CONFIG_MAPS, EVENTS, JOBS, PODS, SERVICES, config_map, event, mxjob, pod
+from apiserver_objects import (
+    CLAIMS,
+    CONFIG_MAPS,
+    EVENTS,
+    JOBS,
+    PODS,
+    SECRETS,
+    SERVICES,
+    config_map,
+    event,
+    mxjob,
+    pod,
+    volume_claim,
+)
 from log_sources import ScriptedLogs
 from waiting import SECONDS
 
@@ -269,3 +282,46 @@ async def test_config_maps_of_a_manifest(api, kubectl):
     await kubectl.ok("apply", "-f", "-", stdin=config_map("c", a="1", b="2"))
     assert (await kubectl.ok("get", "cm", "--no-headers")).split()[:2] == ["c", "2"]
     assert (await api.get(f"{CONFIG_MAPS.format('default')}/c")).ok()["data"] == {"a": "1", "b": "2"}
+
+
+async def test_secrets_of_the_command_line(api, kubectl):
+    await kubectl.ok("create", "secret", "generic", "s3", "--from-literal=key=me")
+    registry = ("--docker-server=registry.example", "--docker-username=me", "--docker-password=secret")
+    await kubectl.ok("create", "secret", "docker-registry", "pull", *registry)
+    listed = (await kubectl.ok("get", "secrets", "--no-headers")).split()
+    assert listed[:3] == ["pull", "kubernetes.io/dockerconfigjson", "1"]
+    assert (await api.get(f"{SECRETS.format('default')}/s3")).ok()["data"] == {"key": "bWU="}
+    described = await kubectl.ok("describe", "secret", "s3")
+    assert "key:  2 bytes" in described
+
+
+async def test_what_kubectl_creates_by_words(api, kubectl):
+    """It sends these as protobuf."""
+    await kubectl.ok("create", "namespace", "team")
+    assert (await api.get("/api/v1/namespaces/team")).ok()["status"] == {"phase": "Active"}
+    await kubectl.ok("create", "configmap", "settings", "--from-literal=rate=0.1", "--from-literal=none=", "-n", "team")
+    stored = (await api.get(f"{CONFIG_MAPS.format('team')}/settings")).ok()
+    assert stored["data"] == {"rate": "0.1", "none": ""}
+    await kubectl.ok("create", "priorityclass", "low", "--value=-5", "--description=later", "--preemption-policy=Never")
+    found = (await api.get("/apis/scheduling.k8s.io/v1/priorityclasses/low")).ok()
+    wanted = {"value": -5, "description": "later", "preemptionPolicy": "Never"}
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert "globalDefault" not in found
+    assert "already exists" in await kubectl.refused("create", "namespace", "team")
+    said = await kubectl.refused("create", "service", "clusterip", "web", "--tcp=80")
+    assert "accepted media types include: application/json" in said
+
+
+async def test_claims_are_listed_as_kubectl_shows_them(api, kubectl):
+    await kubectl.ok("apply", "-f", "-", stdin=volume_claim("data", accessModes=["ReadWriteOnce", "ReadOnlyMany"]))
+    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[:3] == ["data", "Pending", "<unset>"]
+    path = f"{CLAIMS.format('default')}/data"
+    (await api.merge(path, {"spec": {"volumeName": "pvc-1"}})).ok()
+    modes = ["ReadOnlyMany", "ReadWriteOnce"]
+    bound = {"phase": "Bound", "accessModes": modes, "capacity": {"storage": "1Gi"}}
+    (await api.merge(f"{path}/status", {"status": bound})).ok()
+    listed = (await kubectl.ok("get", "pvc", "--no-headers")).split()
+    assert listed[:6] == ["data", "Bound", "pvc-1", "1Gi", "RWO,ROX", "<unset>"]
+    (await api.delete(path)).ok()
+    assert (await kubectl.ok("get", "pvc", "--no-headers")).split()[1] == "Terminating"
+    assert "Finalizers:    [kubernetes.io/pvc-protection]" in await kubectl.ok("describe", "pvc", "data")

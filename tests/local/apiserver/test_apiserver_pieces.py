@@ -7,11 +7,11 @@ import pytest
 from builtin_types_source import builtin_types
 
 from mxnet_operator.api import builtin_types as checked_in
+from mxnet_operator.api.strategic_merge import strategic_merge
 from mxnet_operator.local.apiserver import jsonpath
 from mxnet_operator.local.apiserver.durations import age
 from mxnet_operator.local.apiserver.resources import PODS, Catalog
 from mxnet_operator.local.apiserver.routing import find_target
-from mxnet_operator.local.apiserver.strategic_merge import strategic_merge
 from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ import json
 import pytest
 from older_jobs import older_job
 
-from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.conversion import convert
 
 
 def old(form):

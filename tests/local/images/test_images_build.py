@@ -190,6 +190,11 @@ async def test_a_home_that_can_t_be_written_is_an_error_of_the_image(tmp_path):
         await store.ensure(store.resolve(BASE_IMAGE))
 
 
+def test_a_gpu_image_without_a_driver_names_the_one_for_cpus(tmp_path):
+    error = "OSError: libcuda.so.1: cannot open shared object file: No such file or directory"
+    assert explain("It failed", [error], tmp_path).endswith("the MXNet for CPUs is mxjob/mxnet:1.9.1.")
+
+
 def test_a_full_disk_is_explained_with_the_folder_to_move(tmp_path):
     message = explain("It failed", ["error: failed to write", "No space left on device (os error 28)"], tmp_path)
     assert "MXJOB_HOME" in message

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from mxnet_operator.cli.mxjob import app
-from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, Image, ImageError, ImageStore, normalised
+from mxnet_operator.local.images import BASE_IMAGE, GPU_IMAGE, TVM_IMAGE, Image, ImageError, ImageStore, normalised
 
 LOCK = "# python: 3.11\nsix==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274\n"
-BUILT_IN = [Image(BASE_IMAGE, None, None), Image(TVM_IMAGE, None, None)]
+BUILT_IN = [Image(BASE_IMAGE, None, None), Image(GPU_IMAGE, None, None), Image(TVM_IMAGE, None, None)]
 
 
 @pytest.fixture
@@ -64,13 +64,13 @@ def test_a_folder_becomes_an_image_on_mxnet_and_is_found_by_another_process(stor
     store.add("docker.io/mxjob/digits:1.0", folder)
     expected = Image("mxjob/digits:1.0", folder, BASE_IMAGE)
     assert ImageStore(tmp_path / "home").resolve("mxjob/digits:1.0") == expected
-    assert store.list()[2:] == [expected]
+    assert store.list()[len(BUILT_IN) :] == [expected]
 
 
 def test_adding_a_name_again_gives_it_the_new_folder(store, folder, tmp_path):
     store.add("digits", folder)
     store.add("digits", tmp_path)
-    assert [image.folder for image in store.list()[2:]] == [tmp_path]
+    assert [image.folder for image in store.list()[len(BUILT_IN) :]] == [tmp_path]
 
 
 def test_a_removed_image_is_unknown(store, folder):
@@ -191,3 +191,13 @@ def test_the_command_that_the_message_gives_does_add_the_image(store, folder, tm
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert store.resolve("team/other:2").folder == folder
+
+
+def test_the_libraries_of_nvidias_wheels_are_where_the_loader_is_to_look(store):
+    environment = store._environment(store.resolve(GPU_IMAGE))
+    assert environment.library_path() == ""
+    folders = [environment.root / f"venv/lib/python3.11/site-packages/nvidia/{name}/lib" for name in ("cudnn", "nccl")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    assert environment.library_path() == f"{folders[0]}:{folders[1]}"
+    assert {"mxnet-cu112", "nvidia-cudnn-cu11", "numpy"} <= environment.lock.pins.keys()

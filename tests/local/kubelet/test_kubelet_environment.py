@@ -5,9 +5,10 @@ from builders import make_mxjob
 from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.build import build_pod
-from mxnet_operator.build.environment import has_mx_config
-from mxnet_operator.kube.resources import CONFIGMAPS, SERVICES
+from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.child_objects.environment import has_mx_config
+from mxnet_operator.kube.resources import CONFIGMAPS, SECRETS, SERVICES
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 
@@ -82,10 +83,40 @@ async def test_a_missing_config_map_keeps_the_container_waiting_until_it_is_ther
     assert await node.log("set") == "rate=0.1\n"
 
 
-async def test_a_reference_to_a_secret_is_refused_in_words(node):
-    await node.create(make_pod("secret", "true", env={"KEY": {"secretKeyRef": {"name": "a", "key": "b"}}}))
+async def test_variables_come_from_secrets(node):
+    values = {"KEY": "k€y", "1ST": "x", "PATHS": "$(KEY)"}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}, "stringData": values}
+    await node.client.create(SECRETS.path("default"), body | {"data": {"RAW": "/w=="}})
+    sources = [{"secretRef": {"name": "s3"}, "prefix": "S3_"}, {"secretRef": {"name": "none", "optional": True}}]
+    named = {
+        "PASSWORD": {"secretKeyRef": {"name": "s3", "key": "KEY"}},
+        "NONE": {"secretKeyRef": {"name": "s3", "key": "none", "optional": True}},
+        "NOTHING": {"secretKeyRef": {"name": "none", "key": "KEY", "optional": True}},
+    }
+    command = "echo $PASSWORD $S3_KEY $S3_PATHS ${NONE-unset} ${NOTHING-unset}; printf %s $S3_RAW | od -An -tx1"
+    await node.run("secret", command, env=named, container={"envFrom": sources})
+    assert await node.log("secret") == "k€y k€y $(KEY) unset unset\n ff\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"env": {"KEY": {"secretKeyRef": {"name": "none", "key": "b"}}}}, 'secret "none" not found'),
+        ({"env": {"KEY": {"secretKeyRef": {"name": "s3", "key": "b"}}}}, "couldn't find key b in Secret default/s3"),
+        ({"container": {"envFrom": [{"secretRef": {"name": "none"}}]}}, 'secret "none" not found'),
+        ({"container": {"envFrom": [{"configMapRef": {"name": "none"}}]}}, 'configmap "none" not found'),
+        (
+            {"env": {"KEY": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}},
+            "valueFrom.fileKeyRef: the local cluster doesn't support this source",
+        ),
+    ],
+)
+async def test_a_variable_that_cannot_be_had_is_said(node, environment, words):
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}}
+    await node.client.create(SECRETS.path("default"), body)
+    await node.create(make_pod("secret", "true", **environment))
     pod = await node.until("secret", waiting_reason, "said what it lacks")
-    assert "secretKeyRef" in state(statuses(pod)[0], "waiting")["message"]
+    assert state(statuses(pod)[0], "waiting")["message"] == words
 
 
 def waiting_reason(pod):
@@ -152,6 +183,37 @@ def test_a_name_that_a_pod_has_but_no_address_yet_is_pending():
     assert result.pending == (Pending("digits-worker-1.digits-mx", exists=True),)
     result = adapt({"X": Variable("digits-worker-7.digits-mx", literal=True)}, NAMES, "127.77.9.9")
     assert result.pending == (Pending("digits-worker-7.digits-mx", exists=False),)
+
+
+@pytest.mark.parametrize(
+    ("variables", "minimum", "is_placed", "may_come_later"),
+    [
+        (["MX_CONFIG"], "/3", "False", True),
+        (["MX_CONFIG"], "", "False", False),  # the whole gang or nothing: it is being bound
+        (["MX_CONFIG"], "/3", "True", False),
+        (["DMLC_PS_ROOT_URI"], "/3", "False", False),  # nobody begins without the scheduler
+        (["MX_CONFIG", "DMLC_PS_ROOT_URI"], "/3", "False", False),
+        (["DMLC_PS_ROOT_URI", "MX_CONFIG"], "/3", "False", False),
+    ],
+)
+def test_a_pod_beyond_min_available_that_has_no_room_may_come_later(variables, minimum, is_placed, may_come_later):
+    late = {
+        "metadata": {
+            "name": "digits-worker-1",
+            "namespace": "default",
+            "labels": {"job": "digits"},
+            "annotations": {GANG_MEMBER_ANNOTATION: f"attempt-0/9/2026-11-22T13:44:00Z{minimum}"},
+        },
+        "spec": {"hostname": "digits-worker-1", "subdomain": "digits-mx"},
+        "status": {"conditions": [{"type": "PodScheduled", "status": is_placed}]},
+    }
+    service = {
+        "metadata": {"name": "digits-mx", "namespace": "default"},
+        "spec": {"clusterIP": "None", "selector": {"job": "digits"}},
+    }
+    given = {variable: Variable("digits-worker-1.digits-mx", literal=True) for variable in variables}
+    (pending,) = adapt(given, Names("default", [service], [late]), "127.77.9.9").pending
+    assert pending == Pending("digits-worker-1.digits-mx", exists=True, may_come_later=may_come_later)
 
 
 def test_what_a_field_reference_gave_is_not_taken_for_a_host_name():

@@ -6,7 +6,7 @@ import sys
 import pytest
 from kubelet_fixtures import make_pod, running_node, terminated
 
-from mxnet_operator.build.fail_fast import HOOK
+from mxnet_operator.child_objects.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.images import BASE_IMAGE
 

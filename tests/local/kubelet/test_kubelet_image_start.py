@@ -44,3 +44,11 @@ async def test_the_image_s_files_lie_in_its_working_directory_also_where_the_tem
     assert (where.rpartition("/")[2], what) == ("inner", "data")
     where, what = await said(node, "elsewhere", **read, workingDir="/other")
     assert (where.rpartition("/")[2], what) == ("workspace", "data")
+
+
+async def test_the_loader_finds_the_image_s_libraries_unless_the_template_says_otherwise(node):
+    read = {"command": ["sh", "-c", "echo [$LD_LIBRARY_PATH]"]}
+    assert await said(node, "none", **read) == ["[]"]
+    node.images.library_path = "/venv/nvidia/cudnn/lib:/venv/nvidia/nccl/lib"
+    assert await said(node, "some", **read) == ["[/venv/nvidia/cudnn/lib:/venv/nvidia/nccl/lib]"]
+    assert await said(node, "own", **read, env=[{"name": "LD_LIBRARY_PATH", "value": "/mine"}]) == ["[/mine]"]

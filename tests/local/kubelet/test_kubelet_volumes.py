@@ -1,11 +1,16 @@
 """Volumes, and the paths that lead to them."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
-from kubelet_fixtures import IMAGE, make_pod, state, statuses
+from apiserver_objects import volume_claim
+from kubelet_fixtures import IMAGE, make_pod, running_node, state, statuses
+from waiting import SECONDS
 
-from mxnet_operator.kube.resources import CONFIGMAPS
+from mxnet_operator.client.jobs import collections
+from mxnet_operator.kube.resources import CONFIGMAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
 from mxnet_operator.local.kubelet.paths import Paths
 
 PATHS = Paths({"/data": Path("/real/d"), "/data/in": Path("/real/i"), "/dev/termination-log": Path("/real/t")})
@@ -73,12 +78,182 @@ async def test_a_config_map_is_a_folder_of_files(node):
     assert await node.log("files") == "ABrenamed\n"
 
 
+def secret(name, **data):
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
+
+
+async def test_a_secret_is_a_folder_of_files_with_modes(node):
+    raw = {"raw": "/wD+"}
+    await node.client.create(SECRETS.path("default"), secret("keys", id="me") | {"data": raw})
+    item = {"key": "id", "path": "deep/id", "mode": 0o400}
+    await node.run(
+        "secret",
+        "cd /keys; cat id; stat -c ' %a' id raw; od -An -tx1 raw; cd /one; cat deep/id; stat -c ' %a' deep/id; ls",
+        container={"volumeMounts": [{"name": "all", "mountPath": "/keys"}, {"name": "one", "mountPath": "/one"}]},
+        volumes=[
+            {"name": "all", "secret": {"secretName": "keys", "defaultMode": 0o440}},
+            {"name": "one", "secret": {"secretName": "keys", "items": [item]}},
+        ],
+    )
+    assert await node.log("secret") == "me 440\n 440\n ff 00 fe\nme 400\ndeep\n"
+
+
+async def test_a_projected_volume_has_the_files_of_all_its_sources(node):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf"}, "binaryData": {"bin": "/w=="}}
+    await node.client.create(CONFIGMAPS.path("default"), body)
+    await node.client.create(SECRETS.path("default"), secret("keys", id="me"))
+    fields = [
+        {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}},
+        {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
+        {"path": "cpu", "resourceFieldRef": {"containerName": "main", "resource": "limits.cpu", "divisor": "1m"}},
+    ]
+    pod = make_pod(
+        "projected",
+        "cd /all; ls; cat id name; echo; cat labels; echo; cat cpu; od -An -tx1 bin; cat /fields/name",
+        container={
+            "volumeMounts": [{"name": "all", "mountPath": "/all"}, {"name": "fields", "mountPath": "/fields"}],
+            "resources": {"limits": {"cpu": "100m"}},
+        },
+        labels={"b": "2", "a": "1"},
+        volumes=[
+            {
+                "name": "all",
+                "projected": {
+                    "sources": [
+                        {"configMap": {"name": "conf"}},
+                        {"secret": {"name": "keys"}},
+                        {"secret": {"name": "none", "optional": True}},
+                        {"downwardAPI": {"items": fields}},
+                    ]
+                },
+            },
+            {"name": "fields", "downwardAPI": {"items": fields[:1]}},
+        ],
+    )
+    await node.create(pod)
+    await node.ended("projected")
+    assert await node.log("projected") == 'bin\ncpu\nid\nlabels\nname\nmeprojected\na="1"\nb="2"\n100 ff\nprojected'
+
+
+@pytest.mark.parametrize(
+    ("volume", "words"),
+    [
+        ({"secret": {"secretName": "none"}}, 'volume "v": secret "none" not found'),
+        ({"projected": {"sources": [{"configMap": {"name": "none"}}]}}, 'volume "v": configmap "none" not found'),
+        (
+            {"secret": {"secretName": "keys", "items": [{"key": "x", "path": "x"}]}},
+            'volume "v": secret references non-existent secret key: x',
+        ),
+        ({"secret": {"secretName": "keys", "items": [{"key": "id", "path": "../x"}]}}, "must stay within the volume"),
+        (
+            {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
+            "doesn't support serviceAccountToken in a projected volume",
+        ),
+        ({"downwardAPI": {"items": [{"path": "x", "fieldRef": {"fieldPath": "spec"}}]}}, "unsupported fieldPath: spec"),
+    ],
+)
+async def test_a_volume_that_cannot_be_made_keeps_the_pod_waiting_and_an_event_says_why(node, volume, words):
+    await node.client.create(SECRETS.path("default"), secret("keys", id="me"))
+    await node.create(make_pod("lacking", "true", volumes=[{"name": "v", **volume}]))
+    assert words in (await node.event("lacking", "FailedMount"))["message"]
+    await node.delete("lacking")
+    await node.gone("lacking")
+
+
+CLAIMED = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+MOUNTED = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
+CLAIM = PERSISTENT_VOLUME_CLAIMS.path("default", "data")
+
+
+async def made_claim(node, **spec):
+    return await node.client.create(PERSISTENT_VOLUME_CLAIMS.path("default"), volume_claim("data", **spec))
+
+
+async def claim_gone(node):
+    async with asyncio.timeout(SECONDS):
+        async for claims in collections(node.client, PERSISTENT_VOLUME_CLAIMS.path("default")):
+            if not claims:
+                return
+
+
+async def test_a_claim_is_bound_by_the_first_pod_and_keeps_what_is_stored(node):
+    made = await made_claim(node)
+    await node.run("first", "echo saved > /data/checkpoint", container=MOUNTED, volumes=CLAIMED)
+    claim = await node.client.get(CLAIM)
+    assert claim["spec"]["volumeName"] == f"pvc-{made['metadata']['uid']}"
+    assert claim["status"] == {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
+    await node.delete("first")
+    await node.gone("first")
+    await node.run("second", "cat /data/checkpoint", container=MOUNTED, volumes=CLAIMED)
+    assert await node.log("second") == "saved\n"
+
+
+async def test_what_a_claim_has_stored_outlives_the_cluster(tmp_path):
+    for command in ("echo saved > /data/checkpoint", "cat /data/checkpoint"):
+        async with running_node(tmp_path) as node:  # with an API server that knows nothing of the one before
+            await made_claim(node)
+            await node.run("user", command, container=MOUNTED, volumes=CLAIMED)
+            said = await node.log("user")
+    assert said == "saved\n"
+
+
+async def test_a_deleted_claim_goes_with_its_data_once_no_pod_uses_it(node):
+    await made_claim(node)
+    await node.create(make_pod("user", "touch /data/x; sleep 100", container=MOUNTED, volumes=CLAIMED))
+    await node.running("user")
+    await node.client.delete(CLAIM)
+    await node.create(make_pod("late", "true", container=MOUNTED, volumes=CLAIMED))
+    said = (await node.event("late", "FailedMount"))["message"]
+    assert said == 'persistentvolumeclaim "data" is being deleted'
+    assert "deletionTimestamp" in (await node.client.get(CLAIM))["metadata"]
+    (stored,) = node.folder.rglob("claims/default/data")
+    for pod in ("late", "user"):
+        await node.delete(pod)
+        await node.gone(pod)
+    await claim_gone(node)
+    assert not stored.exists()
+    await made_claim(node)
+    await node.run("anew", "ls /data", container=MOUNTED, volumes=CLAIMED)
+    assert await node.log("anew") == ""
+
+
+async def test_what_cannot_be_removed_keeps_the_claim_and_is_tried_again(node, monkeypatch):
+    failures = iter([OSError("busy"), OSError("busy")])
+
+    def rmtree(folder, **_):
+        if error := next(failures, None):
+            raise error
+        real(folder)
+
+    real = shutil.rmtree
+    await made_claim(node)
+    await node.run("user", "touch /data/x", container=MOUNTED, volumes=CLAIMED)
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    await node.client.delete(CLAIM)
+    await claim_gone(node)
+    assert next(failures, None) is None
+    assert not [*node.folder.rglob("claims/default/data")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [(None, 'persistentvolumeclaim "data" not found'), ({"volumeMode": "Block"}, "doesn't support volumeMode Block")],
+)
+async def test_a_claim_that_cannot_be_had_keeps_the_pod_waiting_and_an_event_says_why(node, spec, words):
+    if spec is not None:
+        await made_claim(node, **spec)
+    await node.create(make_pod("lacking", "true", container=MOUNTED, volumes=CLAIMED))
+    assert words in (await node.event("lacking", "FailedMount"))["message"]
+    await node.delete("lacking")
+    await node.gone("lacking")
+
+
 async def test_a_volume_of_an_unknown_type_keeps_the_pod_waiting_and_an_event_says_why(node):
-    claim = [{"name": "disk", "persistentVolumeClaim": {"claimName": "big"}}]
+    claim = [{"name": "disk", "nfs": {"server": "files", "path": "/"}}]
     await node.create(make_pod("claiming", "true", volumes=claim))
     message = (await node.event("claiming", "FailedMount"))["message"]
-    assert "persistentVolumeClaim" in message
-    assert "emptyDir, hostPath, configMap" in message
+    assert "nfs" in message
+    assert "emptyDir, hostPath, persistentVolumeClaim, configMap, secret, downwardAPI, projected" in message
     pod = await node.get("claiming")
     assert state(statuses(pod)[0], "waiting")["reason"] == "ContainerCreating"
     await node.delete("claiming")

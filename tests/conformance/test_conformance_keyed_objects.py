@@ -1,0 +1,168 @@
+"""ConfigMaps and Secrets, whose values may be any bytes: the fixture `api` may be ours or a real one."""
+
+import base64
+
+import pytest
+from apiserver_objects import CONFIG_MAPS, SECRETS, config_map, secret
+
+TYPE = "kubernetes.io/"
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+async def rejected(api, path, body, code=422):
+    answer = await api.post(path, body)
+    assert answer.code == code, answer.text
+    if code != 422:
+        return answer.body["message"]
+    return [f"{each['field']}: {each['message']}" for each in answer.body["details"]["causes"]]
+
+
+async def test_texts_become_data_and_win_over_it(api, namespace):
+    path = SECRETS.format(namespace)
+    body = secret("s3", data={"key": encoded("old"), "raw": "AP8="}, stringData={"key": "ü", "empty": ""})
+    stored = (await api.post(path, body)).ok()
+    assert stored["data"] == {"key": encoded("ü"), "raw": "AP8=", "empty": ""}
+    assert (stored["type"], "stringData" in stored) == ("Opaque", False)
+    changed = (await api.merge(f"{path}/s3", {"stringData": {"key": "new"}, "data": {"raw": None}})).ok()
+    assert changed["data"] == {"key": encoded("new"), "empty": ""}
+
+
+async def test_secrets_are_selected_by_their_type(api, namespace):
+    path = SECRETS.format(namespace)
+    for name, of_type, data in (("a", "Opaque", {}), ("b", f"{TYPE}basic-auth", {"username": "me"}), ("c", "mine", {})):
+        (await api.post(path, secret(name, stringData=data, type=of_type))).ok()
+    found = (await api.get(path, fieldSelector=f"type={TYPE}basic-auth")).ok()["items"]
+    assert [each["metadata"]["name"] for each in found] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("not base64!", 3),
+        ("YQ", 0),
+        ("YQ=", 3),
+        ("YWI=Y", 4),
+        ("=", 0),
+        ("Y===", 1),
+        ("YQ==YQ==", 4),
+        ("YWJj\nYW", 5),
+        ("YWJj!", 4),
+        ("YWJjZ", 4),
+        ("YQ=a", 2),
+        ("ü", 0),
+        ("YW-_", 2),
+        ("YWJj\n\nY=", 7),
+        ("Y\nQ=\n", 5),
+    ],
+)
+async def test_what_is_not_base64_is_rejected_with_its_place(api, namespace, text, place):
+    words = await rejected(api, SECRETS.format(namespace), secret("a", data={"k": text}), 400)
+    why = f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte {place}'
+    assert words == why
+    binary = {**config_map("a"), "binaryData": {"k": text}}
+    same = await rejected(api, CONFIG_MAPS.format(namespace), binary, 400)
+    assert same == words.replace("Secret", "ConfigMap")
+
+
+@pytest.mark.parametrize("text", ["", "YQ==", "YW\nJj\r\n", "\nYQ==\n", "AP8="])
+async def test_line_ends_in_base64_do_not_matter(api, namespace, text):
+    stored = (await api.post(SECRETS.format(namespace), secret("a", data={"k": text}))).ok()
+    assert base64.b64decode(stored["data"]["k"]) == base64.b64decode(text)
+
+
+@pytest.mark.parametrize("value", [3, True, {"a": "b"}])
+async def test_a_value_that_is_no_text_is_rejected(api, namespace, value):
+    words = await rejected(api, SECRETS.format(namespace), secret("a", data={"k": value}), 400)
+    assert words.startswith('Secret in version "v1" cannot be handled as a Secret: json: cannot unmarshal ')
+
+
+@pytest.mark.parametrize(
+    ("of_type", "data", "causes"),
+    [
+        ("dockerconfigjson", {}, ["data[.dockerconfigjson]: Required value"]),
+        ("dockercfg", {"auths": "{}"}, ["data[.dockercfg]: Required value"]),
+        ("tls", {}, ["data[tls.crt]: Required value", "data[tls.key]: Required value"]),
+        ("tls", {"tls.crt": "x"}, ["data[tls.key]: Required value"]),
+        ("ssh-auth", {"ssh-privatekey": ""}, ["data[ssh-privatekey]: Required value"]),
+        ("basic-auth", {}, ["data[username]: Required value", "data[password]: Required value"]),
+        (
+            "service-account-token",
+            {},
+            ["metadata.annotations[kubernetes.io/service-account.name]: Required value"],
+        ),
+    ],
+)
+async def test_a_type_has_its_keys(api, namespace, of_type, data, causes):
+    body = secret("a", stringData=data, type=f"{TYPE}{of_type}")
+    assert await rejected(api, SECRETS.format(namespace), body) == causes
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3"])
+async def test_credentials_of_a_registry_are_a_json_object(api, namespace, text):
+    body = secret("a", stringData={".dockerconfigjson": text}, type=f"{TYPE}dockerconfigjson")
+    (cause,) = await rejected(api, SECRETS.format(namespace), body)
+    assert cause.startswith('data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": ')
+
+
+REGEX = "a valid config key must consist of alphanumeric characters, "
+
+
+@pytest.mark.parametrize(
+    ("key", "rules"),
+    [
+        ("a/b", [REGEX]),
+        ("ü", [REGEX]),
+        ("", [REGEX]),
+        ("a" * 254, ["must be no more than 253 characters"]),
+        ("a " * 127, ["must be no more than 253 characters", REGEX]),
+        (".", ["must not be '.'"]),
+        ("..", ["must not be '..'"]),
+        ("..a", ["must not start with '..'"]),
+    ],
+)
+async def test_keys_have_their_rules(api, namespace, key, rules):
+    causes = await rejected(api, SECRETS.format(namespace), secret("a", data={key: ""}))
+    assert await rejected(api, CONFIG_MAPS.format(namespace), {**config_map("a"), "data": {key: ""}}) == causes
+    assert len(causes) == len(rules)
+    for cause, rule in zip(causes, rules, strict=True):
+        assert cause.startswith(f"data[{key}]: Invalid value: ")
+        assert rule in cause
+
+
+async def test_a_key_is_text_or_binary(api, namespace):
+    body = {**config_map("a", k="x"), "binaryData": {"k": "YQ=="}}
+    causes = await rejected(api, CONFIG_MAPS.format(namespace), body)
+    assert causes == ['data[k]: Invalid value: "k": duplicate of key present in binaryData']
+
+
+@pytest.mark.parametrize("of", ["secret", "config map"])
+async def test_more_than_a_mebibyte_is_too_long(api, namespace, of):
+    large = "x" * (1024 * 1024 + 1)
+    bodies = {
+        "secret": (SECRETS, secret("a", stringData={"k": large}), "data"),
+        "config map": (CONFIG_MAPS, config_map("a", k=large), "[]"),
+    }
+    path, body, field = bodies[of]
+    causes = await rejected(api, path.format(namespace), body)
+    assert causes == [f"{field}: Too long: may not be more than 1048576 bytes"]
+
+
+async def test_a_type_stays_and_what_is_immutable(api, namespace):
+    path = SECRETS.format(namespace)
+    (await api.post(path, secret("a", stringData={"k": "v"}))).ok()
+    answer = await api.merge(f"{path}/a", {"type": "mine"})
+    assert (answer.code, answer.body["details"]["causes"][0]["message"]) == (
+        422,
+        'Invalid value: "mine": field is immutable',
+    )
+    (await api.merge(f"{path}/a", {"immutable": True})).ok()
+    for field, change in (("data", {"stringData": {"k": "w"}}), ("immutable", {"immutable": None})):
+        answer = await api.merge(f"{path}/a", change)
+        causes = answer.body["details"]["causes"]
+        assert [(each["field"], each["message"]) for each in causes] == [
+            (field, "Forbidden: field is immutable when `immutable` is set")
+        ]
+    (await api.merge(f"{path}/a", {"metadata": {"labels": {"a": "b"}}})).ok()

@@ -1,0 +1,63 @@
+"""PersistentVolumeClaims: the fixture `api` may be ours or a real one, where no controller binds them."""
+
+import pytest
+from apiserver_objects import CLAIMS, volume_claim
+
+STORAGE = "spec.resources[storage]"
+
+
+async def causes_of(answer):
+    assert answer.code == 422, answer.text
+    return [f"{each['field']}: {each['message']}" for each in answer.body["details"]["causes"]]
+
+
+async def test_a_new_claim_waits_and_is_protected(api, namespace):
+    stored = (await api.post(CLAIMS.format(namespace), volume_claim("data", status={"phase": "Bound"}))).ok()
+    assert (stored["spec"]["volumeMode"], stored["status"]) == ("Filesystem", {"phase": "Pending"})
+    assert stored["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "causes"),
+    [
+        ({"accessModes": []}, ["spec.accessModes: Required value: at least 1 access mode is required"]),
+        ({"accessModes": ["Write"]}, ['spec.accessModes: Unsupported value: "Write": supported values: ']),
+        (
+            {"accessModes": ["ReadWriteOncePod", "ReadOnlyMany"]},
+            ["spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes"],
+        ),
+        ({"resources": {}}, [f"{STORAGE}: Required value"]),
+        ({"resources": {"requests": {"storage": "0"}}}, [f'{STORAGE}: Invalid value: "0": must be greater than zero']),
+        ({"resources": {"requests": {"storage": "-1"}}}, [f'{STORAGE}: Invalid value: "-1": must be greater than']),
+        ({"storageClassName": "Fast!"}, ['spec.storageClassName: Invalid value: "Fast!": a lowercase RFC 1123']),
+        ({"volumeMode": "Tape"}, ['spec.volumeMode: Unsupported value: "Tape": supported values: "Block", "File']),
+        ({"accessModes": [], "resources": {}}, ["spec.accessModes: Required value", f"{STORAGE}: Required value"]),
+    ],
+)
+async def test_a_claim_has_its_rules(api, namespace, spec, causes):
+    found = await causes_of(await api.post(CLAIMS.format(namespace), volume_claim("data", **spec)))
+    assert len(found) == len(causes)
+    for cause, wanted in zip(found, causes, strict=True):
+        assert cause.startswith(wanted)
+
+
+async def test_a_volume_is_named_once_and_the_rest_stays(api, namespace):
+    path = f"{CLAIMS.format(namespace)}/data"
+    (await api.post(CLAIMS.format(namespace), volume_claim("data"))).ok()
+    for change in ({"accessModes": ["ReadOnlyMany"]}, {"resources": {"requests": {"storage": "2Gi"}}}):
+        (cause,) = await causes_of(await api.merge(path, {"spec": change}))
+        assert cause.startswith("spec: Forbidden: spec is immutable after creation except resources.requests and")
+    assert (await api.merge(path, {"spec": {"volumeName": "one"}})).ok()["spec"]["volumeName"] == "one"
+    (cause,) = await causes_of(await api.merge(path, {"spec": {"volumeName": "two"}}))
+    assert cause.startswith("spec: Forbidden: spec is immutable")
+
+
+async def test_a_deleted_claim_stays_until_its_protection_is_taken_away(api, namespace):
+    path = f"{CLAIMS.format(namespace)}/data"
+    body = volume_claim("data")
+    body["metadata"]["finalizers"] = ["test.mxjob/held"]  # a real cluster takes its own away by itself
+    (await api.post(CLAIMS.format(namespace), body)).ok()
+    (await api.delete(path)).ok()
+    assert "deletionTimestamp" in (await api.get(path)).ok()["metadata"]
+    (await api.merge(path, {"metadata": {"finalizers": None}})).ok()
+    assert (await api.get(path)).code == 404

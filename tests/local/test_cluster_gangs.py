@@ -1,0 +1,181 @@
+"""The twelve jobs that deadlock where pods are placed one by one, on a local cluster of 8 GPUs that are only counted.
+
+Their processes are shells: a gang waits until all of its members run, as ps-lite does, and ends with 0 a moment later.
+"""
+
+import json
+import subprocess
+from collections import Counter
+
+import pytest
+from kubectl import kubectl
+from waiting import eventually
+
+WORKERS = (7, 6, 5, 7, 3, 6, 4, 7, 5, 6, 3, 7)
+GPUS = 8
+GPU = "nvidia.com/gpu"
+IMAGE = "test/tiny:1"
+LOCK = """# python: 3.11
+six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274
+"""
+MEET = """
+touch /meet/$HOSTNAME
+while [ $(ls /meet | wc -l) -lt %d ]; do sleep 0.1; done
+echo devices=$CUDA_VISIBLE_DEVICES
+sleep 0.3
+"""
+
+
+def job(name, folder, workers, *, waits_for=0, **policy):
+    """A job of so many one-GPU workers, a scheduler and a server, which wait for all, or so many, in a folder.
+
+    `policy` is its schedulingPolicy.
+    """
+    folder.mkdir()
+    script = MEET % (waits_for or workers + 2)
+
+    def replica(count, resources):
+        container = {
+            "name": "mxnet",
+            "image": IMAGE,
+            "command": ["sh", "-c", script],
+            "resources": resources,
+            "volumeMounts": [{"name": "meet", "mountPath": "/meet"}],
+        }
+        volume = {"name": "meet", "hostPath": {"path": str(folder)}}
+        return {"replicas": count, "template": {"spec": {"containers": [container], "volumes": [volume]}}}
+
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "MXJob",
+        "metadata": {"name": name},
+        "spec": {
+            "jobMode": "MXTrain",
+            "runPolicy": {"schedulingPolicy": policy} if policy else {},
+            "mxReplicaSpecs": {
+                "Scheduler": replica(1, {}),
+                "Server": replica(1, {}),
+                "Worker": replica(workers, {"limits": {GPU: "1"}}),
+            },
+        },
+    }
+
+
+@pytest.fixture
+def gpu_cluster(home, tmp_path):
+    """A cluster of 8 GPUs with an image that needs no building to speak of."""
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image" / "requirements.txt").write_text(LOCK)
+    for args in (
+        ("image", "add", IMAGE, str(tmp_path / "image")),
+        ("up", "--detach", "--cpus", "64", "--gpus", str(GPUS)),
+    ):
+        done = home.mxjob("local", *args)
+        assert done.returncode == 0, done.stderr
+    return home
+
+
+def held_over_time(events):
+    """For each change of a pod, how many pods of each job have a node, and how many GPUs they hold."""
+    placed = {}
+    for event in events:
+        pod = event["object"]
+        name, owner = pod["metadata"]["name"], pod["metadata"]["ownerReferences"][0]["name"]
+        over = pod["status"].get("phase") in {"Succeeded", "Failed"} or event["type"] == "DELETED"
+        if not pod["spec"].get("nodeName"):
+            placed.pop(name, None)
+            continue
+        gpus = pod["spec"]["containers"][0]["resources"].get("limits", {}).get(GPU, "0")
+        placed[name] = (owner, 0 if over else int(gpus))
+        yield Counter(job for job, _ in placed.values()), sum(count for _, count in placed.values())
+
+
+def test_twelve_jobs_that_compete_for_eight_gpus_all_succeed(gpu_cluster, tmp_path):
+    jobs = {f"gang-{index}": workers for index, workers in enumerate(WORKERS)}
+    manifests = [job(name, tmp_path / name, workers) for name, workers in jobs.items()]
+    log = tmp_path / "pods.json"
+    with log.open("w") as out:
+        watch = subprocess.Popen(
+            [kubectl(), "get", "pods", "--watch", "--output-watch-events", "-o", "json"],
+            env=gpu_cluster.environment,
+            stdout=out,
+        )
+    try:
+        for manifest in manifests:
+            gpu_cluster.create(manifest)
+        for name in jobs:
+            gpu_cluster.wait_for(name, "Succeeded")
+    finally:
+        watch.terminate()
+        watch.wait()
+
+    decoder, text, events = json.JSONDecoder(), log.read_text(), []
+    while text := text.lstrip():
+        event, end = decoder.raw_decode(text)
+        events.append(event)
+        text = text[end:]
+    over_time = list(held_over_time(events))
+    assert max(gpus for _, gpus in over_time) <= GPUS
+    # All pods of a gang are bound one after the other: none is bound while one of another gang is still to come.
+    incomplete = [{name: n for name, n in placed.items() if n < jobs[name] + 2} for placed, _ in over_time]
+    assert max(map(len, incomplete)) == 1
+    assert over_time[-1] == (Counter({name: workers + 2 for name, workers in jobs.items()}), 0)
+
+
+def test_a_job_that_waits_says_what_is_missing_and_how_many_come_first(gpu_cluster, tmp_path):
+    gpu_cluster.create(job("running", tmp_path / "running", 6, waits_for=99))
+    gpu_cluster.wait_for("running", "Running")
+    waiting = {
+        "large": (8, f"4 of 10 can be placed, missing 6 {GPU}"),
+        "small": (1, "3 of 3 can be placed, but default/large comes first; 1 job before it in the queue"),
+        "huge": (9, f"0/1 nodes are available: 1 Insufficient {GPU}. The job needs 9 {GPU}, this cluster has 8."),
+    }
+    for name, (workers, words) in waiting.items():
+        gpu_cluster.create(job(name, tmp_path / name, workers))
+        eventually(lambda name=name, words=words: words in gpu_cluster.mxjob("get", name, "-o", "wide").stdout)
+        assert words in gpu_cluster.mxjob("describe", name).stdout
+    assert gpu_cluster.mxjob("delete", "running").returncode == 0
+    for name in ("large", "small"):
+        gpu_cluster.wait_for(name, "Succeeded")
+
+
+def test_a_job_is_placed_by_its_scheduling_policy(gpu_cluster, tmp_path):
+    """`minAvailable`, put right while it waits; the priority class, an unknown one; and the time to wait at most."""
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    gpu_cluster.create(high)
+    gpu_cluster.create(job("running", tmp_path / "running", 6, waits_for=99))
+    gpu_cluster.wait_for("running", "Running")
+    # Two of its ten workers fit beside the other job; with the scheduler and the server these are four pods.
+    gpu_cluster.create(job("part", tmp_path / "part", 10, waits_for=4, minAvailable=13))
+    too_many = "minAvailable is 13, and the job has 12 pods: set it to 12 or less"
+    eventually(lambda: too_many in gpu_cluster.mxjob("get", "part", "-o", "wide").stdout)
+    gpu_cluster.create(job("low", tmp_path / "low", 8))
+    gpu_cluster.create(job("urgent", tmp_path / "urgent", 8, priorityClass="high"))
+    eventually(lambda: "1 job before it" in gpu_cluster.mxjob("get", "low", "-o", "wide").stdout)
+    gpu_cluster.create(job("unknown", tmp_path / "unknown", 1, priorityClass="nope"))
+    nope = "no PriorityClass with name nope was found"
+    eventually(lambda: nope in gpu_cluster.mxjob("describe", "unknown").stdout)
+    gpu_cluster.create(job("late", tmp_path / "late", 8))
+    missing = "4 of 10 can be placed, missing 6 nvidia.com/gpu; 2 jobs before it in the queue"
+    eventually(lambda: missing in gpu_cluster.mxjob("get", "late", "-o", "wide").stdout)
+    change_policy(gpu_cluster, "late", scheduleTimeoutSeconds=1)
+    failed = gpu_cluster.wait_for("late", "Failed")["status"]["conditions"][-1]["message"]
+    assert f"within 1 s (scheduleTimeoutSeconds): {missing}" in failed
+
+    for name in ("urgent", "unknown"):
+        gpu_cluster.delete("mxjob", name)
+    change_policy(gpu_cluster, "part", minAvailable=4)
+    gpu_cluster.wait_for("part", "Succeeded")
+
+
+def test_kubectl_makes_and_shows_priority_classes(gpu_cluster):
+    shown = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "shown"}, "value": 10}
+    made = gpu_cluster.kubectl("create", "-f", "-", stdin=json.dumps(shown))
+    assert made.returncode == 0, made.stderr
+    rows = [line.split() for line in gpu_cluster.kubectl("get", "pc").stdout.splitlines()]
+    assert ["shown", "10", "false"] in [row[:3] for row in rows]
+    assert rows[0] == ["NAME", "VALUE", "GLOBAL-DEFAULT", "AGE", "PREEMPTIONPOLICY"]
+
+
+def change_policy(cluster, name, **policy):
+    cluster.patch("mxjob", name, {"spec": {"runPolicy": {"schedulingPolicy": policy}}})

@@ -1,0 +1,108 @@
+"""Argo from images, as its own manifests deploy it: a step's init, wait and main are containers of a real kubelet."""
+
+import json
+
+import pytest
+from argo_fixtures import by_template, messages_of, node_of, one_runner, outputs_of
+from real_node.cell import NODE
+from real_node.cheap_gang import BUSYBOX, SERVE
+from real_node.images import ARGOEXEC, DIGITS, OPERATOR, WORKFLOW_CONTROLLER, archives
+from waiting import eventually
+
+from mxnet_argo import MXJobSpec
+
+pytestmark = pytest.mark.node(ARGOEXEC, WORKFLOW_CONTROLLER)
+
+TRAINING = {
+    "image": "mxjob/digits:1.0",
+    "command": json.dumps(["python", "train.py"]),
+    "args": json.dumps(["--epochs", "5", "--kv-store", "dist_sync", "--result", "/dev/termination-log"]),
+    "workers": "2",
+}
+
+
+def submit(scene, workflow):
+    """Create a workflow, a Hera object or a manifest; its name."""
+    manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
+    manifest["metadata"].pop("namespace", None)
+    words = ("create", "-f", "-", "-o", "jsonpath={.metadata.name}")
+    return scene.kubectl(*words, text=json.dumps(manifest))
+
+
+def job_of(scene, workflow):
+    """The name of a run's only job, once there is one."""
+    selector = f"workflows.argoproj.io/workflow={workflow}"
+    (job,) = eventually(lambda: scene.get("mxjobs", "-l", selector)["items"])
+    return job["metadata"]["name"]
+
+
+def finished(scene, workflow):
+    """The workflow, once it is over."""
+    scene.wait(f"workflow/{workflow}", "condition=Completed")
+    return scene.get("workflow", workflow)
+
+
+def pods_of(scene, workflow):
+    """The pods in which Argo runs a workflow, not those of its jobs."""
+    selector = f"workflows.argoproj.io/workflow={workflow},!training.kubeflow.org/job-name"
+    return scene.get("pods", "-l", selector)["items"]
+
+
+def containers_of(pod):
+    """Each container's image and status, init containers too."""
+    statuses = pod["status"]["initContainerStatuses"] + pod["status"]["containerStatuses"]
+    return {each["name"]: each for each in statuses}
+
+
+def image_id(image):
+    """How the kubelet calls an image that was built here."""
+    (archive,) = archives([image])
+    return f"sha256:{archive.digest}"
+
+
+@pytest.mark.parametrize(
+    ("template", "main", "beside", "parameters"),
+    [
+        ("mxjob-train", ARGOEXEC, {"init"}, {}),
+        ("mxjob-runner", OPERATOR, {"init", "wait"}, {"runner_image": OPERATOR.name}),
+    ],
+    ids=["step", "runner"],
+)
+def test_a_shipped_template_trains_and_its_result_is_what_the_container_of_worker_0_wrote(
+    argo_scene, template, main, beside, parameters
+):
+    scene = argo_scene
+    name = submit(scene, by_template(template, **TRAINING, **parameters))
+    job = job_of(scene, name)
+    scene.ended(job, "Succeeded")
+    done = finished(scene, name)
+    step = done["status"]["storedWorkflowTemplateSpec"]["entrypoint"]
+    assert done["status"]["phase"] == "Succeeded", messages_of(done, step)
+
+    outputs = outputs_of(node_of(done, step))
+    worker = scene.pods(job)[f"{job}-worker-0"]["status"]["containerStatuses"][0]
+    assert worker["imageID"] == image_id(DIGITS)
+    assert (outputs["job"], outputs["state"]) == (job, "Succeeded")
+    assert json.loads(outputs["result"]) == json.loads(worker["state"]["terminated"]["message"])
+    assert json.loads(outputs["result"])["accuracy"] > 0.95
+
+    (pod,) = pods_of(scene, name)
+    assert pod["spec"]["nodeName"] == NODE
+    ran = containers_of(pod)
+    images = {"main": image_id(main), **dict.fromkeys(beside, image_id(ARGOEXEC))}
+    assert {name: each["imageID"] for name, each in ran.items()} == images
+    assert {name: each["state"]["terminated"]["exitCode"] for name, each in ran.items()} == dict.fromkeys(ran, 0)
+
+
+def test_a_terminated_workflow_ends_its_runner_by_exec_which_deletes_the_job(argo_scene):
+    """Neither the exit handler nor our controller does: this workflow has no handler, and its job stays with it."""
+    scene = argo_scene
+    spec = MXJobSpec(image=BUSYBOX, command=SERVE, servers=0)
+    name = submit(scene, one_runner(cleanup=False, spec=spec, image=OPERATOR.name))
+    job = job_of(scene, name)
+    scene.wait(f"mxjob/{job}", "condition=Running")
+    scene.kubectl("patch", "workflow", name, "--type=merge", "-p", json.dumps({"spec": {"shutdown": "Terminate"}}))
+    scene.wait(f"mxjob/{job}", "delete")
+    assert finished(scene, name)["status"]["phase"] == "Failed"
+    (pod,) = pods_of(scene, name)
+    assert containers_of(pod)["main"]["state"]["terminated"]["exitCode"] == 143

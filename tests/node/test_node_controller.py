@@ -1,0 +1,60 @@
+"""The controller from its image, as the shipped manifests deploy it, on a real node."""
+
+from real_node.cheap_gang import UNTIL_AGAIN, gang, with_state
+from real_node.images import OPERATOR
+
+LOOK = "import os; print(os.getuid(), os.access('/', os.W_OK), os.path.exists('/var/run/secrets/kubernetes.io'))"
+
+
+def controllers(node):
+    return {pod["metadata"]["name"]: pod for pod in node.get("pods", "--namespace=mxnet-operator")["items"]}
+
+
+def leader(node):
+    return node.get("lease", "mxnet-operator", "--namespace=mxnet-operator")["spec"]["holderIdentity"]
+
+
+def image_that_leads(node):
+    led_by = (pod for name, pod in controllers(node).items() if leader(node).startswith(name))
+    return next((pod["spec"]["containers"][0]["image"] for pod in led_by), "")
+
+
+def test_both_controllers_run_as_nobody_with_a_token_and_file_systems_that_are_read_only(node):
+    pods = controllers(node)
+    assert len(pods) == 2
+    for name, pod in pods.items():
+        (status,) = pod["status"]["containerStatuses"]
+        assert (status["ready"], status["restartCount"]) == (True, 0)
+        seen = node.kubectl("exec", "--namespace=mxnet-operator", name, "--", "python", "-c", LOOK)
+        assert seen.split() == ["65532", "False", "True"]
+
+
+def test_the_other_leads_when_the_pod_of_the_one_that_led_is_deleted(node):
+    (first,) = [name for name in controllers(node) if leader(node).startswith(name)]
+    node.kubectl("delete", "pod", "--namespace=mxnet-operator", first)
+    while leader(node).startswith(first):
+        pass  # each look is a process
+    assert any(leader(node).startswith(name) for name in controllers(node))
+    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+
+
+def test_an_upgrade_leaves_running_jobs_alone(scene, state):
+    """No release came before this one: what follows is the same image under another tag, in pods of its own."""
+    node, newer = scene.node, OPERATOR.name.rpartition(":")[0] + ":next"
+    scene.create(with_state(gang(command=UNTIL_AGAIN), state))
+    scene.wait("mxjob/gang", "condition=Running")
+    before = {name: pod["metadata"]["uid"] for name, pod in scene.pods("gang").items()}
+    node.run("ctr", "--namespace=k8s.io", "images", "tag", OPERATOR.name, newer)
+    deployment = ("--namespace=mxnet-operator", "deployment/mxnet-operator")
+    node.kubectl("set", "image", *deployment, f"controller={newer}")
+    node.kubectl("rollout", "status", *deployment, "--timeout=270s")
+    try:
+        while image_that_leads(node) != newer:
+            pass  # each look is a process
+        assert {name: pod["metadata"]["uid"] for name, pod in scene.pods("gang").items()} == before
+        (state / "again").touch()
+        scene.ended("gang", "Succeeded")
+        assert scene.get("mxjob", "gang")["status"].get("restarts", 0) == 0
+    finally:
+        node.kubectl("rollout", "undo", *deployment)
+        node.kubectl("rollout", "status", *deployment, "--timeout=270s")

@@ -1,0 +1,88 @@
+"""What a kubelet decides: rows of docs/failures.md on a real node, with processes that are cheaper than MXNet."""
+
+from controller_fixtures import submitted
+from real_node.cheap_gang import BUSYBOX, UNTIL_AGAIN, gang, with_state
+
+PYTHON = "docker.io/mxjob/digits:1.0"
+
+
+def test_a_worker_that_is_killed_for_its_memory_fails_the_job_which_names_the_limit(scene):
+    script = "x = bytearray(512 << 20); x[::4096] = bytes([1]) * len(x[::4096])"
+    sizes = {"requests": {"memory": "64Mi"}, "limits": {"memory": "128Mi"}}
+    # Without the hook, which makes a child of the script: on cgroup v1 the kernel would kill that alone.
+    job = gang(image=PYTHON, command=["python", "-S", "-c", script], resources=sizes)
+    scene.create(submitted(job))
+    assert "exited with code 137 (OOMKilled: its memory limit is 128Mi)" in scene.ended("gang", "Failed")
+
+
+def test_a_worker_that_fills_its_volume_is_evicted_which_counts_as_a_failure(scene):
+    """Eviction for the pod's own limits; the kubelet looks at volumes every ten seconds."""
+    job = submitted(gang(command=["sh", "-c", "head -c 8388608 /dev/zero > /data/file; sleep 86400"]))
+    job["spec"]["runPolicy"] = {"backoffLimit": 0}
+    spec = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]
+    spec["volumes"] = [{"name": "data", "emptyDir": {"sizeLimit": "1Mi"}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    scene.create(job)
+    assert 'Evicted: Usage of EmptyDir volume "data" exceeds the limit "1Mi"' in scene.ended("gang", "Failed")
+
+
+def test_an_image_that_can_not_be_pulled_ends_the_job_in_the_runtimes_words(scene):
+    job = gang(image="docker.io/nobody/nothing:0", command=["true"]).run_policy(progressDeadlineSeconds=20)
+    scene.create(submitted(job))
+    message = scene.ended("gang", "Failed")
+    assert "made no progress for 20 s: worker-0, worker-1 did not start (container mxnet: " in message
+    assert "ErrImagePull" in message or "ImagePullBackOff" in message
+    assert "nobody/nothing" in message
+
+
+def test_a_missing_configmap_is_named_until_it_is_there(scene):
+    variable = {"name": "RATE", "valueFrom": {"configMapKeyRef": {"name": "rates", "key": "rate"}}}
+    scene.create(submitted(gang(command=["sh", "-c", "echo rate $RATE"], env=[variable])))
+    scene.wait("mxjob/gang", "condition=PodsStarted=false")
+    (said,) = [each for each in scene.get("mxjob", "gang")["status"]["conditions"] if each["type"] == "PodsStarted"]
+    assert said["reason"] == "CreateContainerConfigError"
+    assert 'configmap "rates" not found' in said["message"]
+    scene.kubectl("create", "configmap", "rates", "--from-literal=rate=0.1")
+    scene.ended("gang", "Succeeded")
+    assert scene.kubectl("logs", "gang-worker-0").strip() == "rate 0.1"
+
+
+def test_a_container_that_ignores_sigterm_is_killed_after_its_grace_period(scene):
+    ignoring = gang(command=["sh", "-c", "trap '' TERM; while :; do sleep 0.2; done"])
+    scene.create(submitted(ignoring.template("Worker", terminationGracePeriodSeconds=2)))
+    scene.wait("mxjob/gang", "condition=Running")
+    scene.kubectl("patch", "mxjob", "gang", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
+    scene.kubectl("wait", "pod", "--all", "--for=delete", "--timeout=270s")
+    scene.state("gang", "Suspended")
+
+
+def test_init_containers_run_first_and_a_sidecar_holds_nothing_up(scene, state):
+    files = [{"name": "state", "mountPath": "/state"}]
+    fetch = {"name": "fetch", "image": BUSYBOX, "command": ["sh", "-c", "echo fetched > /state/data"]}
+    sidecar = {"name": "proxy", "image": BUSYBOX, "command": ["sleep", "86400"], "restartPolicy": "Always"}
+    before = [{**fetch, "volumeMounts": files}, sidecar]
+    scene.create(with_state(gang(command=["cat", "/state/data"]).template("Worker", initContainers=before), state))
+    scene.ended("gang", "Succeeded")
+    assert scene.kubectl("logs", "gang-worker-1", "--container=mxnet").strip() == "fetched"
+
+
+def test_a_kubelet_that_is_killed_in_the_middle_changes_nothing(scene, state):
+    scene.create(with_state(gang(command=UNTIL_AGAIN), state))
+    scene.wait("mxjob/gang", "condition=Running")
+    uids = {name: pod["metadata"]["uid"] for name, pod in scene.pods("gang").items()}
+    with scene.node.down("kubelet"):
+        (state / "again").touch()
+    scene.ended("gang", "Succeeded")
+    assert scene.get("mxjob", "gang")["status"].get("restarts", 0) == 0
+    kept = {name: pod["metadata"]["uid"] for name, pod in scene.pods("gang").items()}
+    assert kept.items() <= uids.items()
+
+
+def test_a_node_that_reboots_restarts_the_gang_and_counts_no_failure(scene, state):
+    scene.create(with_state(gang(command=UNTIL_AGAIN).run_policy(backoffLimit=0), state))
+    scene.wait("mxjob/gang", "condition=Running")
+    with scene.node.down("kubelet", "containerd"):
+        scene.node.kill_containers()
+        (state / "again").touch()
+    scene.ended("gang", "Succeeded")
+    assert scene.get("mxjob", "gang")["status"]["restarts"] == 1

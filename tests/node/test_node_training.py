@@ -1,0 +1,94 @@
+"""Real MXNet in real containers: the example as it is, a checkpoint on a volume, a drained node."""
+
+import json
+
+import yaml
+from real_node.images import ROOT
+
+DIGITS = ROOT / "examples" / "digits" / "mxjob.yaml"
+RESOLVE = (
+    "import socket as s; print(s.gethostbyname('digits-scheduler-0'), s.gethostbyname('digits-worker-1.digits-mx'))"
+)
+HARDENED = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+CHECKPOINTS = {"name": "checkpoints", "mountPath": "/workspace/checkpoints"}
+
+
+def digits():
+    """The example with restartPolicy ExitCode; each type has a template of its own."""
+    job = json.loads(json.dumps(yaml.safe_load(DIGITS.read_text())))
+    for spec in job["spec"]["mxReplicaSpecs"].values():
+        spec["restartPolicy"] = "ExitCode"
+    return job
+
+
+def templates(job):
+    return [spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values()]
+
+
+def test_the_example_trains_and_its_pods_find_each_other_by_name(scene):
+    scene.kubectl("create", "-f", DIGITS)
+    scene.wait("mxjob/digits", "condition=Running")
+    addresses = scene.kubectl("exec", "digits-worker-0", "--", "python", "-c", RESOLVE).split()
+    pods = scene.pods("digits")
+    assert addresses == [pods[name]["status"]["podIP"] for name in ("digits-scheduler-0", "digits-worker-1")]
+    scene.ended("digits", "Succeeded")
+    ended = scene.pods("digits")["digits-worker-0"]["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert json.loads(ended["message"])["accuracy"] > 0.97
+    assert "Epoch[19] Validation-accuracy=0.9" in scene.kubectl("logs", "digits-worker-0")
+
+
+def test_in_a_restricted_namespace_a_job_with_a_read_only_root_trains(scene):
+    scene.kubectl("label", "namespace", scene.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    job = digits()
+    for pod in templates(job):
+        pod["securityContext"] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+        pod["volumes"] = [{"name": "checkpoints", "emptyDir": {}}]
+        pod["containers"][0] |= {"securityContext": HARDENED, "volumeMounts": [CHECKPOINTS]}
+    scene.create(job)
+    scene.ended("digits", "Succeeded")
+
+
+def test_a_gang_whose_server_is_killed_goes_on_from_the_checkpoint_on_its_volume(scene):
+    folder = scene.node.folder / "volume"
+    folder.mkdir()
+    folder.chmod(0o777)
+    size = {"storage": "1Gi"}
+    common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {**common, "capacity": size, "hostPath": {"path": str(folder)}}
+    claim = {**common, "volumeName": scene.namespace, "resources": {"requests": size}}
+    for kind, name, spec in (
+        ("PersistentVolume", scene.namespace, volume),
+        ("PersistentVolumeClaim", "checkpoints", claim),
+    ):
+        scene.create({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+    job = digits()
+    for pod in templates(job):
+        pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}]
+        pod["containers"][0]["volumeMounts"] = [CHECKPOINTS]
+    scene.create(job)
+    scene.wait("mxjob/digits", "condition=Running")
+    with scene.follow("digits-worker-0") as lines:
+        assert any("Epoch[2] Validation-accuracy" in line for line in lines)
+    scene.kubectl("exec", "digits-server-0", "--", "python", "-c", "import os; os.kill(-1, 9)")
+    scene.ended("digits", "Succeeded")
+    assert scene.get("mxjob", "digits")["status"]["restarts"] == 1
+    logs = [scene.kubectl("logs", f"digits-worker-{index}") for index in (0, 1)]
+    assert any("Resumed from checkpoint" in log for log in logs)
+
+
+def test_a_drained_node_ends_every_replica_by_sigterm_and_the_gang_comes_again(scene):
+    """A grace period that outlasts the test: a replica that ignored SIGTERM would hold the drain up for as long."""
+    job = digits()
+    for pod in templates(job):
+        pod["terminationGracePeriodSeconds"] = 3600
+    scene.create(job)
+    scene.wait("mxjob/digits", "condition=Running")
+    with scene.follow("digits-worker-0") as lines:
+        assert any("Epoch[0] Validation-accuracy" in line for line in lines)
+    chosen = ("--pod-selector=training.kubeflow.org/job-name=digits", "--force", "--timeout=250s")
+    try:
+        scene.node.kubectl("drain", "node1", *chosen)
+    finally:
+        scene.node.kubectl("uncordon", "node1")
+    scene.ended("digits", "Succeeded")
+    assert scene.get("mxjob", "digits")["status"]["restarts"] == 1
