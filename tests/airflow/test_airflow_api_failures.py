@@ -1,9 +1,9 @@
 """What tasks make of a Kubernetes API that is away, or refuses them: on a whole Airflow, with real jobs."""
 
 import pytest
-from airflow_patience import eventually
 from airflow_scenes import TOKEN, TRIGGER, anywhere
 from api_gateway import refusal
+from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psycopg2
 import pytest
-from airflow_patience import eventually
 from psycopg2.errors import InvalidTextRepresentation, UntranslatableCharacter
+from waiting import eventually
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 HOLD = f"""

@@ -1,8 +1,8 @@
 """What becomes of a job that takes too long, or does not start: on a whole Airflow, with real jobs."""
 
 import pytest
-from airflow_patience import eventually
 from airflow_scenes import MODES, anywhere
+from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
 

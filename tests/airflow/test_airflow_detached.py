@@ -17,12 +17,12 @@ import pytest
 import structlog.testing
 import yaml
 from api_gateway import gateway_to
-from provider_fixtures import StampedLog, eventually, server_in_thread, staged
-from waiting import SECONDS, until
+from provider_fixtures import StampedLog, server_in_thread, staged
+from waiting import SECONDS, eventually, until
 
 from mxnet_operator.api import names
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.kill import is_suspended
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import is_suspended
 from mxnet_provider.operators import detached
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
@@ -55,10 +55,6 @@ def task_log():
         yield lambda: [entry["event"] for entry in entries]
 
 
-def require(holds):
-    assert holds
-
-
 def only(found):
     assert len(found) == 1, found
     return found[0]
@@ -80,8 +76,8 @@ def worker(stage, gateway, **arguments):
             if process.poll() is not None:
                 pytest.fail(f"the worker ended with {process.returncode}")
             job = only([each for each in stage.jobs() if each["metadata"]["uid"] not in before])
-            require(sum(asked.path.endswith(job["metadata"]["name"]) for asked in gateway.asked) > 2)
-            return job
+            looks = sum(asked.path.endswith(job["metadata"]["name"]) for asked in gateway.asked)
+            return looks > 2 and job
 
         yield process, eventually(waits)
     finally:
@@ -114,9 +110,9 @@ def test_a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back(
         assert not is_suspended(looked_at(stage, job))
         gateway.handler, gateway.down = None, False
         if action == "delete":
-            eventually(lambda: require(looked_at(stage, job) is None))
+            eventually(lambda: looked_at(stage, job) is None)
         else:
-            eventually(lambda: require(is_suspended(looked_at(stage, job))))
+            eventually(lambda: is_suspended(looked_at(stage, job)))
             stage.delete(job)
         psutil.wait_procs([detached], SECONDS)
         assert not detached.is_running()
@@ -131,7 +127,7 @@ def killed(stage, **arguments):
     operator = stage.operator(**arguments)
     task = stage.start(operator)
     job = stage.job_of(task)
-    eventually(lambda: require(operator.job_ref is not None and operator.job_ref.uid))
+    eventually(lambda: operator.job_ref is not None and operator.job_ref.uid)
     return operator, job
 
 
@@ -152,7 +148,7 @@ def test_a_worker_that_fails_over_it_and_lives_on_leaves_it_to_the_process(stage
     monkeypatch.setattr(operator.hook, "end_job", fail)
     with pytest.raises(ConnectionError):
         operator.on_kill()
-    eventually(lambda: require(looked_at(stage, job) is None))
+    eventually(lambda: looked_at(stage, job) is None)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 import pytest
-from airflow_patience import eventually
 from airflow_runs import OVER
 from airflow_scenes import MODES
 from airflow_server import SCENES
+from waiting import eventually
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
 

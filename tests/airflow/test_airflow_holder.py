@@ -5,11 +5,12 @@ from datetime import timedelta
 import pytest
 import structlog.testing
 from kubernetes.client.exceptions import ApiException
-from provider_fixtures import StampedLog, Store, Try, eventually, server_in_thread, staged
+from provider_fixtures import StampedLog, Store, Try, server_in_thread, staged
+from waiting import eventually
 
 from mxnet_operator.api import names
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef
 
 MANIFEST = {
     "apiVersion": "kubeflow.org/v1",
@@ -57,12 +58,8 @@ def begun(stage, ti, store, **arguments):
     task = stage.start(operator, ti, store)
     job = stage.job_of(task)
     token = f"{ti.try_number}:{ti.id}"
-    eventually(lambda: _require(annotations_of(stage, job)[names.HOLDER_ANNOTATION].startswith(token)))
+    eventually(lambda: annotations_of(stage, job)[names.HOLDER_ANNOTATION].startswith(token))
     return operator, task, job
-
-
-def _require(holds):
-    assert holds
 
 
 def next_try(ti):
@@ -106,8 +103,15 @@ def test_who_may_not_patch_gets_a_job_without_holder_and_lease_and_a_word_about_
     job = stage.job_of(task)
     assert "annotations" not in job["metadata"]
     assert any("may not patch mxjobs.kubeflow.org" in line for line in task_log())
+    stage.delete(job)
+
+
+def test_who_may_not_patch_ends_its_job_all_the_same_when_its_task_is_killed(waiting_stage, monkeypatch):
+    operator = waiting_stage.operator()
+    monkeypatch.setattr(operator.hook, "may_patch", lambda _ref: False)
+    job = waiting_stage.job_of(waiting_stage.start(operator))
     operator.on_kill()
-    assert stage.hook.get_job(JobRef.of(job)) is None
+    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
 
 
 def test_the_right_to_patch_is_known_before_the_job_exists(stage, monkeypatch):
@@ -148,7 +152,7 @@ def test_a_manifest_s_own_deadline_stays(stage):
 def test_a_worker_renews_the_lease_while_it_waits(waiting_stage):
     _, _, job = begun(waiting_stage, Try(), Store(), lease=1)
     first = annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION]
-    eventually(lambda: _require(annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION] != first))
+    eventually(lambda: annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION] != first)
 
 
 @pytest.mark.parametrize("action", ["delete", "suspend"])

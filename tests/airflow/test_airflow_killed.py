@@ -5,8 +5,8 @@ import os
 import signal
 
 import pytest
-from airflow_patience import eventually
 from airflow_scenes import anywhere
+from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
 

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from airflow_patience import eventually
 from airflow_scenes import MODES, anywhere
+from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
 

@@ -1,22 +1,25 @@
 """MXNetJobOperator against a real API server, where the test plays the controller and the kubelet."""
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import pytest
 import structlog.testing
 import yaml
 from airflow.sdk.bases.operator import ExecutorSafeguard
-from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
+from airflow.sdk.exceptions import AirflowSkipException, AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
-from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, eventually, server_in_thread, staged, terminated
+from long_results import long_result
+from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, server_in_thread, staged, terminated
 from seed_manifests import SEED_004_DIST, V1BETA1_TUNE
+from waiting import eventually
 
-from mxnet_provider import identity, metrics
-from mxnet_provider.event import Event
+from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
@@ -26,7 +29,9 @@ from mxnet_provider.exceptions import (
     MXNetManifestError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job import identity, metrics
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
@@ -116,11 +121,115 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
     assert stage.hook.get_job(ref(name)) is not None
 
 
+def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(stage, log, task_log):
+    result = {"losses": list(range(3000))}
+    message, log.lines = long_result(result, log.lines)
+    task = stage.start(stage.operator(manifest=MANIFEST))
+    job = stage.job_of(task)
+    stage.add_pod(job, "Worker", 0, terminated(0, message))
+    stage.write_status(job, "Succeeded", "It is over.", result=message)
+    assert task.result()["result"] == result
+    assert not any("mxjob-result" in line for line in task_log())
+
+
+def test_a_result_whose_log_is_gone_is_told_and_fails_nothing(stage, log, task_log):
+    message, _ = long_result({"losses": list(range(3000))}, [])
+    log.lines = [b"of another attempt"]
+    task = stage.start(stage.operator(manifest=MANIFEST))
+    job = stage.job_of(task)
+    stage.add_pod(job, "Worker", 0, terminated(0, message))
+    stage.write_status(job, "Succeeded", "It is over.", result=message)
+    assert task.result()["result"] is None
+    assert any("bytes, and the log that has them is gone or incomplete" in line for line in task_log())
+
+
+class Told(MXNetJobCallback):
+    """Notes what it is told, and gives the job a label."""
+
+    notes: ClassVar[list] = []
+
+    @staticmethod
+    def on_manifest_created(*, manifest, **kwargs):
+        manifest["metadata"]["labels"]["team"] = "vision"
+
+    @classmethod
+    def on_job_creation(cls, *, job, operator, context, **kwargs):
+        cls.notes.append(("created", job["metadata"]["labels"]["team"], operator.task_id, bool(context["ti"])))
+
+    @classmethod
+    def on_operator_resuming(cls, *, event, **kwargs):
+        cls.notes.append(("resuming", event["status"]))
+
+    @classmethod
+    def on_job_completion(cls, *, event, operator, **kwargs):
+        there = operator.hook.get_job(ref(event["name"])) is not None
+        cls.notes.append(("completed", event["status"], there))
+
+
+class Wrong(MXNetJobCallback):
+    """Fails wherever it may without failing the task."""
+
+    @staticmethod
+    def on_job_creation(**kwargs):
+        raise ValueError("a mistake")
+
+    on_operator_resuming = on_job_completion = on_job_creation
+
+
+@pytest.mark.parametrize("state", ["Succeeded", "Failed"])
+def test_callbacks_are_called_as_the_job_goes_on_and_their_mistakes_change_nothing(stage, state):
+    Told.notes.clear()
+    task = stage.start(stage.operator(manifest=MANIFEST, callbacks=[Wrong, Told], on_finish_action="delete"))
+    job = stage.job_of(task)
+    stage.write_status(job, state, "It is over.")
+    if state == "Succeeded":
+        task.result()
+    else:
+        with pytest.raises(MXNetJobFailedError):
+            task.result()
+    resumed = [("resuming", state.lower())] if stage.deferrable else []
+    created = ("created", "vision", "train", True)
+    assert Told.notes == [created, *resumed, ("completed", state.lower(), True)]
+
+
+def test_a_callback_that_fails_before_the_job_fails_the_task_and_makes_none(stage):
+    class Refuses(MXNetJobCallback):
+        @staticmethod
+        def on_manifest_created(**kwargs):
+            raise ValueError("no budget")
+
+    before = stage.jobs()
+    task = stage.start(stage.operator(manifest=MANIFEST, callbacks=Refuses))
+    with pytest.raises(ValueError, match="no budget"):
+        task.result()
+    assert stage.jobs() == before
+
+
+def test_a_cluster_policy_sees_and_changes_every_option(stage):
+    operator = stage.operator(manifest=MANIFEST, on_finish_action="keep")
+    operator.on_finish_action = "delete"
+    task = stage.start(operator)
+    job = stage.job_of(task)
+    stage.write_status(job, "Succeeded", "It is over.")
+    task.result()
+    assert stage.hook.get_job(ref(job["metadata"]["name"])) is None
+
+
 def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(stage):
     task = stage.start(stage.operator(wait_for_completion=False))
     assert task.result()["state"] == ""
     job = stage.job_of(task)
     assert task.ti.pushed == {f"job_{key}": job["metadata"][key] for key in ("name", "namespace", "uid")}
+
+
+def test_a_worker_that_is_asked_to_end_after_its_task_returned_leaves_the_job_that_nobody_waits_for(stage):
+    """Airflow's task runner calls on_kill for as long as its process lives: while a log is uploaded, say."""
+    operator = stage.operator(wait_for_completion=False)
+    task = stage.start(operator)
+    task.result()
+    operator.on_kill()
+    name, uid = (stage.job_of(task)["metadata"][key] for key in ("name", "uid"))
+    assert stage.hook.get_job(ref(name))["metadata"]["uid"] == uid
 
 
 def test_the_links_lead_to_the_task_s_job_once_there_is_one(stage, monkeypatch):
@@ -163,7 +272,7 @@ def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(stage,
     stage.write_status(job, "Running")
     stage.add_pod(job, "Worker", 0, RUNNING)
     stage.add_pod(job, "Worker", 1, RUNNING)
-    eventually(lambda: assert_in("[worker-0] fourth", task_log()))
+    eventually(lambda: "[worker-0] fourth" in task_log())
     stage.write_pod_state(job, "Worker", 0, terminated(0))
     stage.write_status(job, "Succeeded")
     task.result()
@@ -181,9 +290,9 @@ def test_the_job_s_states_are_logged_as_they_change(stage, task_log):
     job = stage.job_of(task)
     title = f"MXJob default/{job['metadata']['name']}"
     stage.write_status(job, "Created")
-    eventually(lambda: assert_in(f"{title}: Created", task_log()))
+    eventually(lambda: f"{title}: Created" in task_log())
     stage.write_status(job, "Running", replicaStatuses={"Worker": {"active": 1}})
-    eventually(lambda: assert_in(f"{title}: Running (Worker 1 active)", task_log()))
+    eventually(lambda: f"{title}: Running (Worker 1 active)" in task_log())
     stage.write_status(job, "Succeeded")
     task.result()
     assert task_log() == [
@@ -208,6 +317,17 @@ def test_a_failed_job_fails_the_task_with_the_condition_s_words_after_the_log_s_
         == f"MXJob default/{name} failed: MXJob is failed: worker-1 exited with 3: ValueError: no data"
     )
     assert task_log()[-3:] == ["The last lines of worker-1:", "[worker-1] Traceback", "[worker-1] ValueError: no data"]
+
+
+@pytest.mark.parametrize(("codes", "skips"), [(99, True), ([7, 99], True), (7, False), (None, False)])
+def test_a_job_of_which_a_replica_ends_with_a_code_to_skip_skips_its_task(stage, codes, skips):
+    task = stage.start(stage.operator(skip_on_exit_code=codes))
+    job = stage.job_of(task)
+    stage.add_pod(job, "Worker", 0, terminated(137))
+    stage.add_pod(job, "Worker", 1, terminated(99))
+    stage.write_status(job, "Failed", "worker-1 exited with 99")
+    with pytest.raises(AirflowSkipException if skips else MXNetJobFailedError, match="worker-1 exited with 99"):
+        task.result()
 
 
 def test_a_job_deleted_by_somebody_else_is_a_failure(stage):
@@ -288,12 +408,12 @@ def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(stage):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"manifest": MANIFEST, "image": "i", "workers": 2}, "either manifest or image, workers, not both"),
+        ({"manifest": MANIFEST, "env": [{"value": "x"}]}, r"env\[0\]\.name: Required value"),
         ({"image": None, "command": None}, "neither was given"),
         ({"manifest": "a: ["}, "not valid YAML"),
     ],
 )
-def test_a_task_is_given_either_a_manifest_or_an_image(stage, arguments, message):
+def test_a_task_is_given_a_manifest_or_an_image(stage, arguments, message):
     with pytest.raises(MXNetManifestError, match=message):
         stage.start(stage.operator(**arguments)).result()
 
@@ -470,12 +590,29 @@ def test_an_event_about_another_job_is_refused(deferred):
         operator.execute_complete(context, other.payload())
 
 
-def test_a_task_that_is_killed_while_it_resumes_ends_its_job(deferred):
+def test_a_task_that_is_killed_while_it_resumes_ends_its_job(deferred, monkeypatch):
+    """The signal comes while it looks at the job."""
+    stage, job, operator, context = deferred
+    look = operator.hook.get_job
+
+    def killed_meanwhile(*arguments):
+        monkeypatch.undo()
+        operator.on_kill()
+        return look(*arguments)
+
+    monkeypatch.setattr(operator.hook, "get_job", killed_meanwhile)
+    with pytest.raises((MXNetJobError, TaskDeferred)):
+        operator.resume_execution(**GOING_ON, context=context)
+    assert stage.hook.get_job(JobRef.of(job)) is None
+
+
+def test_a_worker_that_is_asked_to_end_after_its_task_was_deferred_leaves_the_job_to_the_trigger(deferred):
+    """A user's kill goes to the trigger by then: here the node is drained, say, while a log is uploaded."""
     stage, job, operator, context = deferred
     with pytest.raises(TaskDeferred):
         operator.resume_execution(**GOING_ON, context=context)
     operator.on_kill()
-    assert stage.hook.get_job(JobRef.of(job)) is None
+    assert stage.hook.get_job(JobRef.of(job))["metadata"]["uid"] == job["metadata"]["uid"]
 
 
 def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypatch):
@@ -510,14 +647,49 @@ def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_go
     assert anew.result()["uid"] != job["metadata"]["uid"]
 
 
+def without_store(stage, ti, **arguments):
+    """Run a task to its end as an Airflow before 3.3 does; what it returned."""
+    operator = stage.operator(wait_for_completion=False, **arguments)
+    ExecutorSafeguard.tracker.set(operator)
+    return operator.execute({"ti": ti})
+
+
 def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(stage, task_log):
     ti = Try(run_id="labelled", max_tries=1)
-    first = stage.start(stage.operator(wait_for_completion=False), ti)
-    uid = first.result()["uid"]
-    operator = stage.operator(wait_for_completion=False)
-    ExecutorSafeguard.tracker.set(operator)
-    assert operator.execute({"ti": ti})["uid"] == uid
-    assert any("no task state store" in line for line in task_log())
+    uid = without_store(stage, ti)["uid"]
+    assert without_store(stage, dataclasses.replace(ti, try_number=2))["uid"] == uid
+    assert any("which try 1 created, is waited for again" in line for line in task_log())
+
+
+def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not_to_be_reused(stage):
+    ti = Try(run_id="labelled-over", max_tries=3)
+    first = without_store(stage, ti)
+    stage.write_status(stage.hook.get_job(ref(first["name"])), "Failed")
+    second = without_store(stage, ti)
+    assert second["uid"] != first["uid"]
+    stage.write_status(stage.hook.get_job(ref(second["name"])), "Succeeded")
+    assert without_store(stage, ti)["uid"] == second["uid"]
+    assert without_store(stage, ti, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
+
+
+def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(stage):
+    ti = Try(run_id="labelled-cleared", max_tries=1)
+    other = without_store(stage, dataclasses.replace(ti, task_id="other"))
+    old = without_store(stage, ti)
+    new = without_store(stage, dataclasses.replace(ti, max_tries=2, try_number=2))
+    assert new["uid"] != old["uid"]
+    assert stage.hook.get_job(ref(old["name"])) is None
+    assert stage.hook.get_job(ref(other["name"])) is not None
+
+
+def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
+    _stage, _job, operator, context = deferred
+    context["ti"].pushed[identity.STORE_KEY] = context.pop("task_state_store")[identity.STORE_KEY]
+    for _ in range(3):
+        with pytest.raises(TaskDeferred):
+            operator.resume_execution(**GOING_ON, context=context)
+    with pytest.raises(MXNetJobUnreachableError, match="is left running"):
+        operator.resume_execution(**GOING_ON, context=context)
 
 
 def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_stage):
@@ -534,7 +706,7 @@ def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_stage):
 
 def test_progress_becomes_gauges(stage, log, monkeypatch):
     sent = []
-    monkeypatch.setattr(metrics.stats, "gauge", lambda name, value, **options: sent.append((name, value, options)))
+    monkeypatch.setattr(metrics.Stats, "gauge", lambda name, value, **options: sent.append((name, value, options)))
     log.lines = [b"Epoch[3] Validation-accuracy=0.98"]
     task = stage.start(stage.operator())
     job = stage.job_of(task)
@@ -668,10 +840,15 @@ def sensor(stage, name, **arguments):
 def test_a_sensor_waits_for_the_state_and_never_owns_the_job(stage):
     job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "sensed", "namespace": "default"}})
     task = stage.start(sensor(stage, "sensed"))
+    killed = stage.start(sensor(stage, "sensed"), Try(task_id="killed"))
     stage.write_status(job, "Running")
     assert not task.done.done()
+    killed.operator.on_kill()
     stage.write_status(job, "Succeeded")
     task.result()
+    (left,) = (each for each in stage.jobs() if each["metadata"]["name"] == "sensed")
+    assert left["metadata"]["uid"] == job["metadata"]["uid"]
+    assert left["metadata"].get("annotations") == job["metadata"].get("annotations")
     stage.delete(job)
 
 
@@ -687,6 +864,28 @@ def test_a_sensor_fails_where_there_is_nothing_to_wait_for(stage, state):
         task.result()
     if state == "Failed":
         stage.delete(job)
+
+
+@pytest.mark.parametrize("state", ["Failed", "gone"])
+def test_a_sensor_with_soft_fail_is_skipped_where_it_would_fail(stage, state):
+    if state == "Failed":
+        job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "optional", "namespace": "default"}})
+        stage.write_status(job, "Failed", "no data")
+    task = stage.start(sensor(stage, "optional", soft_fail=True))
+    with pytest.raises(AirflowSkipException, match="no data" if state == "Failed" else "There is no"):
+        task.result()
+    if state == "Failed":
+        stage.delete(job)
+
+
+def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(stage):
+    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "optional-later", "namespace": "default"}})
+    task = stage.start(sensor(stage, "optional-later", soft_fail=True))
+    stage.write_status(job, "Running")
+    stage.write_status(job, "Failed", "no data")
+    with pytest.raises(AirflowSkipException):
+        task.result()
+    stage.delete(job)
 
 
 def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
@@ -724,9 +923,21 @@ def test_neither_a_trigger_nor_an_xcom_nor_the_store_ever_holds_a_secret(waiting
 def test_two_airflows_that_share_a_cluster_never_meet(stage):
     """The same DAG, run and task, and so the same labels, but not the same store."""
     ti = Try(run_id="scheduled__2026-11-21")
-    mine, yours = (stage.start(stage.operator(wait_for_completion=False), ti, Store()) for _ in range(2))
-    assert mine.result()["uid"] != yours.result()["uid"]
+    mine, yours = (stage.start(stage.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
+    job, other = stage.job_of(mine), stage.job_of(yours)
+    stage.write_status(job, "Succeeded")
+    assert mine.result()["uid"] == job["metadata"]["uid"] != other["metadata"]["uid"]
+    assert not yours.done.done()
+    stage.write_status(other, "Failed", "yours alone")
+    with pytest.raises(MXNetJobFailedError, match="yours alone"):
+        yours.result()
 
 
-def assert_in(line, lines):
-    assert line in lines
+def test_nor_does_a_kill_by_one_reach_the_job_of_the_other(waiting_stage):
+    ti = Try(run_id="scheduled__2026-11-21")
+    mine, yours = (waiting_stage.start(waiting_stage.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
+    job, other = waiting_stage.job_of(mine), waiting_stage.job_of(yours)
+    mine.operator.on_kill()
+    left = {each["metadata"]["uid"] for each in waiting_stage.jobs()}
+    assert job["metadata"]["uid"] not in left
+    assert other["metadata"]["uid"] in left

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
-from mxnet_provider import identity
 from mxnet_provider.get_provider_info import get_provider_info
+from mxnet_provider.job import identity
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.options import DEFAULT_CONNECTION
 
@@ -28,8 +29,9 @@ MODULES = [
     "mxnet_provider.hooks.mxnet_job_async",
     "mxnet_provider.links.mxnet_job",
     "mxnet_provider.operators.mxnet_job",
-    "mxnet_provider.operators.mxnet_job_delete",
     "mxnet_provider.operators.mxnet_tune",
+    "mxnet_provider.operators.mxnet_sweep",
+    "mxnet_provider.operators.mxnet_job_delete",
     "mxnet_provider.sensors.mxnet_job",
     "mxnet_provider.triggers.mxnet_job",
     "mxnet_provider.triggers.mxnet_job_state",
@@ -69,7 +71,7 @@ def test_neither_parsing_a_dag_nor_making_a_trigger_imports_a_kubernetes_client(
     """It takes seconds of processor time: for each parsing of each DAG, and on the triggerer's event loop."""
     code, output = python(
         "import sys\n"
-        "import mxnet_provider.operators.mxnet_tune, mxnet_provider.operators.mxnet_job_delete\n"
+        "import mxnet_provider.operators.mxnet_sweep, mxnet_provider.operators.mxnet_job_delete\n"
         "import mxnet_provider.sensors.mxnet_job\n"
         "import mxnet_provider.triggers.mxnet_job, mxnet_provider.triggers.mxnet_job_state\n"
         "print([m for m in sys.modules if m.partition('.')[0] in ('kubernetes', 'kubernetes_asyncio', 'aiohttp')])"
@@ -86,16 +88,55 @@ def test_names_that_are_written_here_too_are_airflow_s_own():
         assert identity.safe_label(value) == make_safe_label_value(value)
 
 
-def test_airflow_lists_the_provider(request):
+@pytest.fixture(scope="module")
+def providers(request):
+    """What `airflow providers COMMAND --output json` prints: each of them in one process, which takes long to start."""
     try:
         importlib.metadata.distribution("mxnet-operator")
     except importlib.metadata.PackageNotFoundError:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("the distribution mxnet-operator is not installed")
-    home = request.getfixturevalue("airflow")
-    code, output = home.run("providers", "list", "--output", "json")
+    commands = {
+        "list": [],
+        "get": ["mxnet-operator", "--full"],
+        "links": [],
+        "triggers": [],
+        "hooks": [],
+        "configs": [],
+    }
+    code, output = python(
+        "from airflow.cli.cli_parser import get_parser\n"
+        f"for command, arguments in {commands!r}.items():\n"
+        "    args = get_parser().parse_args(['providers', command, *arguments, '--output', 'json'])\n"
+        "    print(f'== {command}', flush=True)\n"
+        "    args.func(args)\n"
+    )
     assert code == 0, output
-    found = json.loads(output[output.index("[") :])
-    assert "mxnet-operator" in [provider["package_name"] for provider in found]
+    printed = dict(part.split("\n", 1) for part in re.split("^== ", output, flags=re.MULTILINE)[1:])
+    start = re.compile(r"^\[", re.MULTILINE)  # lines of logs begin with a time
+    return {
+        command: json.JSONDecoder().raw_decode(text, start.search(text).start())[0] for command, text in printed.items()
+    }
+
+
+def test_airflow_shows_the_provider_with_its_operators(providers):
+    assert "mxnet-operator" in [provider["package_name"] for provider in providers["list"]]
+    [shown] = providers["get"]
+    modules = [module for each in shown["operators"] for module in each["python-modules"]]
+    assert modules == [module for module in MODULES if ".operators." in module]
+
+
+def test_airflow_shows_every_link_trigger_and_option(providers):
+    info = get_provider_info()
+    assert set(info["extra-links"]) <= {each["extra_link_class_name"] for each in providers["links"]}
+    triggers = {each["class"] for each in providers["triggers"] if each["package_name"] == "mxnet-operator"}
+    assert triggers == {module for each in info["triggers"] for module in each["python-modules"]}
+    [shown] = [each["provider_config"] for each in providers["configs"] if "mxnet-operator" in each["provider_config"]]
+    assert info["config"] in shown
+
+
+def test_the_connection_s_type_is_the_kubernetes_provider_s(providers):
+    [kubernetes] = [each for each in providers["hooks"] if each["connection_type"] == "kubernetes"]
+    assert kubernetes["package_name"] == "apache-airflow-providers-cncf-kubernetes"
 
 
 def test_provider_and_dags_use_nothing_that_airflow_deprecates():

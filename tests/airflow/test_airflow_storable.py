@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from mxnet_operator.api import names
 from mxnet_operator.api.log_lines import LogCursor, split_lines
 from mxnet_operator.api.storable import storable
-from mxnet_provider import event, replicas
-from mxnet_provider.event import Event
-from mxnet_provider.metrics import Metrics
-from mxnet_provider.sight import settled
-from mxnet_provider.summary import summary
+from mxnet_provider.job import event, replicas
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.job.sensor_state import settled
+from mxnet_provider.job.summary import summary
 
 ODD_TEXTS = ["\0", "a\0b", "\ud800", "\udfff\ud800", "\N{PILE OF POO}", "\ufeff{}", "x" * 40_000]
 ODD_KEYS = ["__classname__", "__id__", "__type", "__var", "__data__", "__version__", "___x", "", "a", "a"]

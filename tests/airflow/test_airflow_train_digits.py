@@ -4,8 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from cluster_fixtures import eventually
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api.conditions import job_state, terminal_message
 
@@ -15,14 +14,8 @@ OWN_DAGS = str(Path(__file__).parent / "dags")
 
 def jobs_of(cluster, dag_id):
     """The MXJobs that a DAG's tasks have created and nobody has deleted, by task."""
-    jobs = cluster.get("mxjobs", "-l", f"dag_id={dag_id}")["items"]
+    jobs = cluster.find("mxjobs", labels=f"dag_id={dag_id}")
     return {job["metadata"]["labels"]["task_id"]: job for job in jobs}
-
-
-def xcom(airflow, task_id):
-    query = "select value from xcom where dag_id = 'train_digits' and task_id = %s and key = 'return_value'"
-    [(value,)] = airflow.database.rows(query, [task_id])
-    return value
 
 
 def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflow, local_cluster, tmp_path):
@@ -47,7 +40,7 @@ def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflo
         ]
         assert len(shown) == 1, output
 
-    returned = xcom(airflow, "train")
+    returned = airflow.returned("train_digits", "train")
     assert returned["name"] == job["metadata"]["name"]
     assert returned["result"]["accuracy"] >= 0.98
     assert [(each["type"], each["index"], each["exit_code"]) for each in returned["replicas"]] == [
@@ -57,7 +50,7 @@ def test_the_example_dag_trains_checks_the_accuracy_and_writes_the_report(airflo
         ("worker", 0, 0),
         ("worker", 1, 0),
     ]
-    assert xcom(airflow, "check_accuracy") == returned["result"]["accuracy"]
+    assert airflow.returned("train_digits", "check_accuracy") == returned["result"]["accuracy"]
 
     page = path.read_text(encoding="utf-8")
     assert returned["name"] in page
@@ -108,9 +101,7 @@ def test_nothing_of_a_failed_job_keeps_running(failed_run, local_cluster):
         pods = [
             pod
             for job in jobs_of(local_cluster, "failing_jobs").values()
-            for pod in local_cluster.get("pods", "-l", f"training.kubeflow.org/job-name={job['metadata']['name']}")[
-                "items"
-            ]
+            for pod in local_cluster.pods_of(job["metadata"]["name"])
         ]
         return pods and {pod["status"]["phase"] for pod in pods} <= {"Succeeded", "Failed"}
 

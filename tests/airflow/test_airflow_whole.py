@@ -1,8 +1,8 @@
 """A job's task from its beginning to its end, on a whole Airflow: what its user sees, and how many jobs there are."""
 
 import pytest
-from airflow_patience import eventually
 from airflow_scenes import anywhere
+from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
 

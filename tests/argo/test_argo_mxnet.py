@@ -20,7 +20,7 @@ from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES, PODS
 from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import BASE_IMAGE, ImageStore
-from mxnet_operator.local.kubelet import Kubelet
+from mxnet_operator.local.kubelet.kubelet import Kubelet
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec"),

@@ -44,22 +44,52 @@ async def test_a_sweep_of_twenty_chooses_the_best_although_one_fails_and_some_te
     assert most == PARALLELISM
     outputs = outputs_of(node_of(done, "sweep"))
     assert json.loads(outputs["best"])["result"] == {"accuracy": 1, "trial": TRIALS[12]}
-    found = [each["result"]["trial"] for each in json.loads(outputs["results"])]
+    results = json.loads(outputs["results"])
+    found = [each["result"]["trial"] for each in results if each["value"] is not None]
     told = [trial for index, trial in enumerate(TRIALS) if trial != DIVERGES and index not in NO_NUMBER]
     assert sorted(found, key=TRIALS.index) == told
+    assert len([each for each in results if each["value"] is None]) == len(NO_NUMBER)
 
 
-async def test_a_sweep_in_which_every_trial_fails_has_no_best(argo):
+async def test_a_sweep_by_another_number_of_which_the_lowest_is_best(argo):
+    parameters = {"image": "i", "command": json.dumps(COMMAND), "trials": "[3, 1, 2]"}
+    name = await argo.submit(by_template("mxjob-sweep", metric="val-loss", direction="minimize", **parameters))
+
+    async def end(job):
+        await argo.end(job, message=json.dumps({"val-loss": json.loads(variables(job, "Worker")["TRIAL"])}))
+
+    await argo.end_each(name, 3, end)
+
+    outputs = outputs_of(node_of(await argo.finished(name), "sweep"))
+    assert json.loads(outputs["best"])["value"] == 1
+    assert [each["value"] for each in json.loads(outputs["results"])] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "message", "words"),
+    [
+        (1, "", "0 of 2 succeeded"),
+        (0, '{"accuracy": NaN}', r'2 of 2 succeeded, and reported JOB: "{\"accuracy\": NaN}"'),
+    ],
+    ids=["all fail", "no number"],
+)
+async def test_a_sweep_without_a_number_fails_with_what_its_trials_told(argo, exit_code, message, words):
     parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[1, 2]"}
     name = await argo.submit(by_template("mxjob-sweep", **parameters))
 
     async def end(job):
-        await argo.end(job, exit_code=1)
+        await argo.end(job, exit_code=exit_code, message=message)
 
     await argo.end_each(name, 2, end)
 
-    outputs = outputs_of(node_of(await argo.finished(name), "sweep"))
-    assert outputs == {"best": "null", "results": "[]"}
+    done = await argo.finished(name)
+    assert done["status"]["phase"] in {"Failed", "Error"}
+    said = node_of(done, "sweep-verdict")["message"]
+    first, _, rest = words.partition("JOB")
+    assert f'no trial reported a number "accuracy": {first}' in said
+    assert rest in said
+    results = json.loads(outputs_of(node_of(done, "sweep-trials"))["results"])
+    assert [each["value"] for each in results] == [None] * (0 if exit_code else 2)
 
 
 async def test_what_a_tuning_found_reaches_the_training(argo):
@@ -123,6 +153,41 @@ async def test_whoever_submits_a_template_can_have_failed_jobs_kept(argo):
     await argo.no_jobs(jobs["delete"][0])
     name, kept = jobs["keep"]
     assert uids(await argo.jobs(name)) == [kept["metadata"]["uid"]]
+
+
+async def test_a_failed_job_is_kept_for_as_long_as_its_submitter_says_and_then_deleted(argo):
+    parameters = {"image": "i", "command": json.dumps(COMMAND), "keep_failed_for": "15s"}
+    name = await argo.submit(by_template("mxjob-train", **parameters))
+    job = await argo.job(name)
+    await argo.end(job, exit_code=1)
+
+    def waits(runs):
+        return any(node.get("templateName") == "mxjob-keep" for node in runs[name]["status"].get("nodes", {}).values())
+
+    await argo.until("workflows", waits, fieldSelector=f"metadata.name={name}")
+    kept = await argo.jobs(name)
+    assert (uids(kept), kept[job["metadata"]["name"]]["status"]["state"]) == ([job["metadata"]["uid"]], "Failed")
+
+    await argo.no_jobs(name)
+    assert (await argo.finished(name))["status"]["phase"] == "Failed"
+
+
+async def test_how_many_trials_run_at_once_is_a_number_that_a_workflow_lowers(argo):
+    """`parallelism` takes no parameter of Argo's; what the Workflow has of its own holds for the run."""
+    parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[1, 2, 3]"}
+    run = by_template("mxjob-sweep", **parameters)
+    text = {**run, "spec": {**run["spec"], "parallelism": "{{workflow.parameters.parallelism}}"}}
+    refused = await argo.api.post(argo.path("workflows"), text)
+    assert (refused.code, "spec.parallelism" in json.dumps(refused.body)) == (422, True)
+
+    run["spec"]["parallelism"] = 1
+    name = await argo.submit(run)
+
+    async def end(job):
+        await argo.end(job, message=json.dumps({"accuracy": json.loads(variables(job, "Worker")["TRIAL"])}))
+
+    assert await argo.end_each(name, 3, end) == 1
+    assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
 async def test_a_workflow_of_ones_own_refers_to_templates_of_the_cluster(argo):

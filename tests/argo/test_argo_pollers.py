@@ -4,7 +4,7 @@ import json
 
 import pytest
 from argo_fixtures import NAMESPACE, TEMPLATES, messages_of, one_training, uids
-from argo_lost_reply import LosesReply
+from argo_fronts import LosesReply
 from audit import Right, granted, requests_of
 from deployment import rendered
 
@@ -63,7 +63,8 @@ async def test_a_suspended_job_is_waited_for_and_a_new_poller_leaves_it_suspende
     first = await argo.poller(name)
     argo.kill(first)
     await argo.poller(name, other_than=first)
-    await argo.until("pods", lambda pods: not any("-worker-" in pod for pod in pods))
+    of_job = f"training.kubeflow.org/job-name={job['metadata']['name']}"
+    await argo.until("pods", lambda pods: not pods, labelSelector=of_job)
     (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": False}}})).ok()
     await succeeds_with(argo, name, job)
 

@@ -77,7 +77,7 @@ async def test_inputs_that_vary_make_no_second_job_and_no_finished_job_is_taken_
     assert done["status"]["phase"] == "Failed"
     words = {
         "step": "the job is finished, and its result is that of",
-        "runner": "had other replicas than this manifest",
+        "runner": "with another spec.mxReplicaSpecs than this manifest",
     }
     assert words[kind] in messages_of(done, "train")[-1]
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]

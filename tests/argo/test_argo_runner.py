@@ -17,13 +17,12 @@ from argo_fixtures import (
     outputs_of,
     uids,
 )
-from argo_lost_reply import LosesReply
+from argo_fronts import LosesReply
 from argo_values import HOSTILE
 from audit import granted, requests_of
-from cluster_fixtures import eventually
 from deployment import rendered
 from hera.workflows import Parameter
-from waiting import until
+from waiting import eventually, until
 
 from mxnet_argo import MXJobSpec, text
 
@@ -172,7 +171,7 @@ class TestEndsOfTheRunner:
 
         done = await argo.finished(name)
         assert exit_codes(done) == ["3"]
-        assert f"a job {taken} is there already, and isn't this run's" in messages_of(done, "train")[0]
+        assert f"job {taken} already exists and belongs to another run" in messages_of(done, "train")[0]
         after = (await argo.api.get(argo.path("mxjobs", taken))).ok()
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         assert "deletionTimestamp" not in after["metadata"]

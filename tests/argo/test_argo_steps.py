@@ -32,13 +32,15 @@ async def test_a_step_succeeds_with_its_job_and_reports_state_message_and_result
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
 
-async def test_a_job_that_fails_fails_the_step_at_once_and_is_cleared_away(argo):
+async def test_a_job_that_fails_fails_the_step_at_once_in_its_own_words_and_is_cleared_away(argo):
     name = await argo.submit(one_training())
-    await argo.end(await argo.job(name), exit_code=1, message="ValueError: boom")
+    job = await argo.job(name)
+    await argo.end(job, exit_code=1, message="ValueError: boom")
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Failed"
     (message,) = messages_of(done, "train")
-    assert "failure condition '{status.state == [Failed]}' evaluated true" in message
+    assert f"error: MXJob {job['metadata']['name']} failed: " in message
+    assert "worker-0 exited with code 1:\nValueError: boom" in message
     await argo.no_jobs(name)
 
 

@@ -30,8 +30,8 @@ from older_jobs import kind_of_form, older_job
 from waiting import SECONDS
 
 from mxnet_operator.api import names
-from mxnet_operator.build.fail_fast import CONFIG_MAP, config_map
-from mxnet_operator.controller.resources import resource_of
+from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, config_map
+from mxnet_operator.client.resources import resource_of
 
 pytestmark = pytest.mark.kubernetes
 

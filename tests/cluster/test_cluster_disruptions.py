@@ -78,8 +78,8 @@ async def running_again(world, attempt):
 
 
 TAKEN = {
-    evict: "worker-0 was taken from its node (EvictionByEvictionAPI) while the job ran",
-    preempt: "worker-0 was taken from its node (PreemptionByScheduler) while the job ran",
+    evict: "worker-0 was disrupted (EvictionByEvictionAPI) while the job ran",
+    preempt: "worker-0 was disrupted (PreemptionByScheduler) while the job ran",
     delete: "worker-0 was deleted while the job ran",
 }
 
@@ -157,12 +157,13 @@ async def test_a_job_that_always_fails_has_as_many_attempts_as_its_limit_allows(
     message = job["status"]["conditions"][-1]["message"]
     assert f"has reached the specified backoff limit ({limit}). worker-0 exited with code 137" in message
     assert restarts(job) == (limit, limit)
-    expected = {(name, n) for name in ("digits-scheduler-0", "digits-server-0", WORKER) for n in range(limit + 1)}
-    assert history.of("digits") == dict.fromkeys(expected, 1)
+    attempts = range(limit + 1)
+    expected = {(name, n) for name in ("digits-scheduler-0", "digits-server-0", WORKER) for n in attempts}
+    history.assert_once_each("digits", expected, {(WORKER, n) for n in attempts})
     assert not history.beside_older
     made = [
         request
         for request in requests_of(kubernetes, USERS["controller"][0])
         if (request.right.verb, request.right.resource, request.namespace) == ("create", "pods", world.namespace)
     ]
-    assert [request.code for request in made] == [201] * 3 * (limit + 1)
+    assert [request.code for request in made] == [201] * history.of("digits").total()

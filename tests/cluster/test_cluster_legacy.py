@@ -16,7 +16,7 @@ from older_jobs import FORMS, kind_of_form, older_job, pod_template
 from waiting import SECONDS
 
 from mxnet_operator.api.kinds import LEGACY
-from mxnet_operator.controller.resources import resource_of
+from mxnet_operator.client.resources import resource_of
 
 pytestmark = pytest.mark.kubernetes
 

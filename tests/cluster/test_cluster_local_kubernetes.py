@@ -8,10 +8,10 @@ import urllib.error
 import urllib.request
 
 import pytest
-from cluster_fixtures import DIGITS, DIGITS_IMAGE, eventually, new_home
+from cluster_fixtures import DIGITS, DIGITS_IMAGE, new_home
 from jobs import digits_job, worker_job
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
-from waiting import SECONDS
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.local.control_plane.binaries import PROGRAMS
@@ -53,7 +53,7 @@ def shape(value):
 def described(cluster, name):
     """What a user sees of a finished job and its pods, without what is another each time."""
     job = cluster.get("mxjob", name)
-    pods = cluster.get("pods", "-l", f"training.kubeflow.org/job-name={name}")["items"]
+    pods = cluster.pods_of(name)
     described = {
         "conditions": [
             {key: each.get(key) for key in ("type", "status", "reason", "message")}
@@ -63,7 +63,7 @@ def described(cluster, name):
         "status": sorted(job["status"]),
         "services": {
             each["metadata"]["name"]: (each["spec"]["selector"], each["spec"]["ports"][0]["port"])
-            for each in cluster.get("services", "-l", f"training.kubeflow.org/job-name={name}")["items"]
+            for each in cluster.find("services", labels=f"training.kubeflow.org/job-name={name}")
         },
         "pods": {
             pod["metadata"]["name"]: {
@@ -98,7 +98,7 @@ def test_the_example_trains_and_looks_as_on_the_local_control_plane(cluster, loc
 
 def test_the_node_is_ready_and_renews_its_lease(cluster):
     def renewed():
-        return cluster.get("lease", "local", "-n", "kube-node-lease")["spec"]["renewTime"]
+        return cluster.get("lease", "local", "kube-node-lease")["spec"]["renewTime"]
 
     first = eventually(renewed)
     eventually(lambda: renewed() > first)
@@ -112,7 +112,7 @@ def test_kubernetes_own_scheduler_places_the_pods(cluster):
     cluster.wait_for("placed", "Succeeded")
 
     selector = "involvedObject.name=placed-worker-0,reason=Scheduled"
-    (event,) = cluster.get("events", "--show-managed-fields", "--field-selector", selector)["items"]
+    (event,) = cluster.find("events", fields=selector)
 
     assert event["message"] == "Successfully assigned default/placed-worker-0 to local"
     assert event["metadata"]["managedFields"][0]["manager"] == "kube-scheduler"
@@ -130,7 +130,7 @@ def test_a_job_that_asks_for_too_much_waits_in_the_schedulers_words(cluster):
         return next((each["message"] for each in conditions if each.get("reason") == "Unschedulable"), "")
 
     assert "Insufficient cpu" in eventually(message)
-    assert cluster.kubectl("delete", "mxjob", "too-big").returncode == 0
+    cluster.delete("mxjob", "too-big")
 
 
 def test_mxjob_run_and_kubectl_logs_show_what_the_worker_prints(cluster):
@@ -155,7 +155,7 @@ def test_a_log_is_followed_while_it_is_written_and_a_deleted_job_leaves_no_proce
         assert deleted.returncode == 0, deleted.stderr
         assert follow.wait(SECONDS) == 0
     assert not [line for line in cluster.processes().values() if "asleep" in line]
-    assert cluster.get("pods", "-l", "training.kubeflow.org/job-name=asleep")["items"] == []
+    assert cluster.find("pods", labels="training.kubeflow.org/job-name=asleep") == []
 
 
 def test_the_kubelet_shows_logs_only_to_the_api_server(cluster):
@@ -182,7 +182,7 @@ def test_a_log_that_is_not_there_yet_is_refused_in_the_kubelets_words(cluster):
 
     assert logs.returncode == 1
     assert 'container "mxnet" in pod "imageless-worker-0" is waiting to start' in logs.stderr
-    assert cluster.kubectl("delete", "mxjob", "imageless").returncode == 0
+    cluster.delete("mxjob", "imageless")
 
 
 def test_killing_the_cluster_takes_the_control_plane_with_it_and_the_next_one_starts_clean(home, programs):
@@ -200,7 +200,7 @@ def test_killing_the_cluster_takes_the_control_plane_with_it_and_the_next_one_st
     up = home.mxjob(*UP)
     assert up.returncode == 0, up.stderr
     assert home.state.port == state.port
-    assert home.get("mxjobs", "-A")["items"] == []
+    assert home.find("mxjobs", "") == []
 
 
 def test_a_control_plane_program_that_ends_ends_the_cluster(home, programs):
@@ -262,4 +262,4 @@ def test_kubectl_and_mxjob_show_change_await_and_delete_jobs_and_pods(plane, req
     deleted = home.mxjob("delete", name)
     assert deleted.returncode == 0, deleted.stderr
     assert home.get("mxjob", name) is None
-    assert home.get("pods", "-l", f"training.kubeflow.org/job-name={name}")["items"] == []
+    assert home.pods_of(name) == []

@@ -23,6 +23,7 @@ from deployment import (
     started,
     user_name,
 )
+from gangs import NATIVE_GATES, NATIVE_GROUPS, NATIVE_WORKLOADS
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 from older_jobs import kind_of_form, older_job
@@ -30,8 +31,8 @@ from older_jobs import kind_of_form, older_job
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.build.fail_fast import CONFIG_MAP
-from mxnet_operator.controller.resources import resource_of
+from mxnet_operator.child_objects.fail_fast import CONFIG_MAP
+from mxnet_operator.client.resources import resource_of
 
 pytestmark = pytest.mark.kubernetes
 
@@ -51,12 +52,18 @@ FOR_ADMISSION = {Right(kind.group, f"{kind.plural}/finalizers", "update") for ki
 def server():
     """A control plane that checks owner references as OpenShift's does.
 
-    It streams no lists, as servers before 1.32: there the controller needs `list` besides `watch`.
+    It streams no lists, as servers before 1.32: there the controller needs `list` besides `watch`. It has native pod
+    groups, so that the rights on them are used.
     """
     paths = programs_or_skip(CONTROL_PLANE)
     with tempfile.TemporaryDirectory(prefix=folder_prefix()) as name:
-        flags = {"enable_admission_plugins": ADMISSION, "feature_gates": "WatchList=false"}
-        with control_plane(paths, Path(name), [], **flags) as running:
+        flags = {
+            "enable_admission_plugins": ADMISSION,
+            "feature_gates": f"WatchList=false,{NATIVE_GATES}",
+            "runtime_config": "scheduling.k8s.io/v1alpha2=true",
+        }
+        protection = {"feature_gates": "GenericWorkload=true"}
+        with control_plane(paths, Path(name), [], controller_manager=protection, **flags) as running:
             yield running
 
 
@@ -206,6 +213,32 @@ async def a_job_of_a_workflow(world):
     await gone(world, PODS, "argos-worker-0")
 
 
+async def a_gang_whose_groups_name_is_taken_and_whose_size_changes(world):
+    """Another's objects are in the way and go; then the waiting gang's own group is replaced, and goes with its job."""
+    version = "scheduling.k8s.io/v1alpha2"
+    policy = {"schedulingPolicy": {"gang": {"minCount": 1}}}
+    workload = {"podGroupTemplates": [{"name": "all", **policy}]}
+    paths = {"Workload": (NATIVE_WORKLOADS, workload), "PodGroup": (NATIVE_GROUPS, policy)}
+    for kind, (path, spec) in paths.items():
+        await squat(world, path, {"apiVersion": version, "kind": kind, "metadata": {"name": "grouped"}, "spec": spec})
+    await world.submit(submitted(make_mxjob("grouped").worker(2)))
+    for kind, (path, _) in paths.items():
+        await world.event(f"FailedCreate{kind}", says="exists already")
+        (await world.api.delete(f"{path}/grouped")).ok()
+    before = await world.eventually(NATIVE_GROUPS, is_owned)
+    await world.eventually(PODS, lambda pods: "grouped-worker-1" in pods)
+    smaller = {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 1}}}}
+    (await world.api.merge(f"{JOBS}/grouped", smaller)).ok()
+    uid = before["grouped"]["metadata"]["uid"]
+    await world.eventually(NATIVE_GROUPS, lambda found: is_owned(found) and found["grouped"]["metadata"]["uid"] != uid)
+    (await world.api.delete(f"{JOBS}/grouped")).ok()
+    await gone(world, NATIVE_GROUPS, "grouped")
+
+
+def is_owned(groups):
+    return "ownerReferences" in groups.get("grouped", {}).get("metadata", {})
+
+
 async def a_job_of_a_kind(world, form):
     """An older form's: its kind has no more rights than its jobs take. It is larger than what is kept in memory."""
     manifest = older_job(form, form)
@@ -238,6 +271,7 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_job_whose_pod_does_not_go(world)
         await a_large_job_whose_lease_runs_out(world)
         await a_job_of_a_workflow(world)
+        await a_gang_whose_groups_name_is_taken_and_whose_size_changes(world)
         for form in OLDER_FORMS[overlay]:
             await a_job_of_a_kind(world, form)
 
@@ -361,6 +395,11 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
     await installed("standalone")
     pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
     assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
+    there = World(world.api, None, world.kubeconfig, "mxnet-operator")
+    spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
+    refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
+    assert refused.code == 403
+    assert 'violates PodSecurity "restricted' in refused.body["message"]
 
 
 async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
@@ -447,6 +486,6 @@ async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(instal
 
     await world.eventually(CLUSTER_ROLES, aggregated)
     may = ["auth", "can-i", "-n", "default"]
-    assert "yes" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit")
-    assert "yes" in await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view")
-    assert "no" in await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True)
+    assert await ask(*may, "create", "mxjobs.kubeflow.org", "--as=edit") == "yes\n"
+    assert await ask(*may, "watch", "mxjobs.kubeflow.org", "--as=view") == "yes\n"
+    assert await ask(*may, "create", "mxjobs.kubeflow.org", "--as=view", fails=True) == "no\n"

@@ -13,8 +13,10 @@ from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
-from mxnet_operator.api.kinds import ALL, FIORAVANZO, MLKUBE, kind_of
-from mxnet_operator.api.older.rules import rules_of
+from mxnet_operator.api.formats import definition_of
+from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
+from mxnet_operator.api.formats.mlkube import KIND as MLKUBE
+from mxnet_operator.api.kinds import ALL, kind_of
 from mxnet_operator.api.validation import validate
 
 pytestmark = pytest.mark.kubernetes
@@ -26,7 +28,7 @@ GANGS = (("Worker",), ("Scheduler", "Server", "Worker"), ("TunerTracker", "Tuner
 OTHER_TYPES = ("scheduler", "worker", "Worker", "Scheduler", "Tuner", "Wroker")
 REPLICAS = (0, 2, 10, -1, "two", 100_000)
 UNCHECKED = "some validation rules were not checked"
-RULE_MESSAGES = tuple(rule.detail for kind in ALL for rule in rules_of(kind))
+RULE_MESSAGES = tuple(rule.detail for kind in ALL for rule in definition_of(kind).rules)
 VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1beta1", "kubeflow.org/v1alpha1")
 LISTS = ("kubeflow.org/v1alpha1", FIORAVANZO.api_version, MLKUBE.api_version)
 FOREIGN = {

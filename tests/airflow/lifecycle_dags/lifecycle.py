@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG
 
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator

@@ -1,0 +1,289 @@
+"""Gangs on a real kube-scheduler: whole or not at all, what a waiting one says, and nothing left behind."""
+
+import asyncio
+import contextlib
+import os
+from datetime import timedelta
+
+import pytest
+from builders import make_mxjob
+from control_plane_fixtures import new_namespace, real_api
+from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
+from fake_nodes import fake_nodes
+from gangs import (
+    COSCHEDULING_GROUPS,
+    GPU,
+    NATIVE_GROUPS,
+    NATIVE_WORKLOADS,
+    TWELVE,
+    Gangs,
+    coscheduling_control_plane,
+    gang,
+    job_of,
+    native_control_plane,
+    the_twelve,
+    two_nodes,
+)
+from kubeflow_sdk import official_gang_test
+from waiting import SECONDS, until
+
+from mxnet_operator.controller.gangs import NONE, backends_of
+from mxnet_operator.kube.credentials import load_credentials
+from mxnet_operator.plan import Policy
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(900)]
+
+SIZES = {f"gang-{index}": workers + 2 for index, workers in enumerate(TWELVE)}
+"""Pods of each gang."""
+SCHEDULERS = ["native"]
+if os.environ.get("MXJOB_COSCHEDULING"):
+    SCHEDULERS += [pytest.param("coscheduling", marks=pytest.mark.kubernetes("scheduler-plugins"))]
+"""scheduler-plugins is built from another release of Kubernetes than all else, for ten minutes: so on request."""
+GROUPS = {"native": (NATIVE_GROUPS, NATIVE_WORKLOADS), "coscheduling": (COSCHEDULING_GROUPS,)}
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+CLAIM_TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+DEVICE_CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+@pytest.fixture(scope="module")
+def native():
+    with native_control_plane() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def coscheduling():
+    with coscheduling_control_plane() as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def at_work(server, gang_scheduling):
+    """A namespace of a server with two nodes of eight GPUs, and a controller with this gang scheduling."""
+    kubeconfig = server.kubeconfig("controller")
+    async with (
+        real_api(server, None) as api,
+        new_namespace(api, accounts=True) as namespace,
+        fake_nodes(api, *two_nodes()),
+        RecordingClient(load_credentials(str(kubeconfig))) as client,
+    ):
+        world = World(api, client, kubeconfig, namespace)
+        await world.start(gangs=backends_of(gang_scheduling), policy=Policy(first_backoff=timedelta(seconds=1)))
+        try:
+            yield world
+        finally:
+            await world.stop()
+            for name in await world.names(JOBS):
+                await api.delete(world.path(f"{JOBS}/{name}"))
+            await world.eventually(PODS, lambda pods: not pods)
+
+
+@pytest.fixture
+async def world(native):
+    async with at_work(native, "native") as made:
+        yield made
+
+
+async def the_twelve_are_run(world, *, killed=(), meanwhile=None):
+    """Submit the twelve at once and have each end once it runs whole; returns the jobs, all of which succeeded.
+
+    None ends while another is bound in part: a gang that holds GPUs and waits for more holds up all of them for ever.
+    """
+    gangs = Gangs(world, SIZES, killed)
+    await asyncio.gather(*(world.submit(job) for job in the_twelve().values()))
+    following = asyncio.create_task(gangs.follow(gangs.end_while_none_is_incomplete))
+
+    def all_succeeded(jobs):
+        return [job["status"].get("state") for job in jobs.values() if "status" in job] == ["Succeeded"] * len(TWELVE)
+
+    try:
+        if meanwhile is not None:
+            await meanwhile
+        return await world.eventually(JOBS, all_succeeded)
+    except AssertionError as error:
+        raise AssertionError(f"bound in part: {gangs.incomplete}; {error}") from None
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def nothing_is_left(world, groups):
+    for name in await world.names(JOBS):
+        (await world.api.delete(world.path(f"{JOBS}/{name}"))).ok()
+    await world.eventually(PODS, lambda pods: not pods)
+    await world.eventually(groups, lambda found: not found)
+
+
+async def test_without_groups_the_twelve_deadlock(native):
+    """All GPUs are held by gangs that lack some, none of which can end before it has them: that is for ever."""
+    async with at_work(native, NONE) as world:
+        gangs = Gangs(world, SIZES)
+        await asyncio.gather(*(world.submit(job) for job in the_twelve().values()))
+        following = asyncio.create_task(gangs.follow(gangs.end_what_is_whole))
+
+        def deadlocked():
+            held = gangs.gpus
+            return sum(held.values()) == 16 and set(gangs.incomplete) == set(held)
+
+        async with asyncio.timeout(SECONDS):
+            await until(deadlocked)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_with_groups_all_twelve_succeed_and_no_gang_holds_a_part(request, gang_scheduling):
+    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
+        jobs = await the_twelve_are_run(world)
+        assert {job["status"]["restarts"] for job in jobs.values()} == {0}
+        for kind in GROUPS[gang_scheduling]:
+            await nothing_is_left(world, kind)
+
+
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling):
+    """A killed worker's gang restarts whole and waits again; one suspended before it ran comes again when resumed."""
+    killed, paused = {"gang-0", "gang-4", "gang-9"}, ("gang-11", "gang-7")
+
+    async def suspend_and_resume():
+        for name in paused:
+            await world.eventually(GROUPS[gang_scheduling][0], lambda groups, name=name: name in groups)
+            (await world.api.merge(world.path(f"{JOBS}/{name}"), {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        for name in paused:
+            jobs = await world.eventually(
+                JOBS, lambda jobs, name=name: jobs[name].get("status", {}).get("state") in ("Suspended", "Succeeded")
+            )
+            assert jobs[name]["status"]["state"] in ("Suspended", "Succeeded")
+            (await world.api.merge(world.path(f"{JOBS}/{name}"), {"spec": {"runPolicy": {"suspend": False}}})).ok()
+
+    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
+        jobs = await the_twelve_are_run(world, killed=killed, meanwhile=suspend_and_resume())
+        assert {name for name in killed if jobs[name]["status"]["restarts"] >= 1} == killed
+        for kind in GROUPS[gang_scheduling]:
+            await nothing_is_left(world, kind)
+
+
+async def test_a_waiting_gang_says_how_much_of_it_fits_and_what_is_missing(world):
+    await world.submit(submitted(gang("holds", 10)))
+    await world.state("holds", "Running")
+    await world.submit(submitted(gang("waits", 7)))
+
+    def said(jobs):
+        conditions = jobs.get("waits", {}).get("status", {}).get("conditions", ())
+        expected = f"8 of 9 can be placed, missing 1 {GPU}: worker-"
+        return [each for each in conditions if each["message"].startswith(expected)]
+
+    (told,) = said(await world.eventually(JOBS, said))
+    assert (told["type"], told["status"], told["reason"]) == ("PodsScheduled", "False", "Unschedulable")
+
+
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_more_than_there_are_is_said_at_once_and_the_job_runs_when_it_is_put_right(request, gang_scheduling):
+    """The steps of training-operator 1.8.1's own test of gang scheduling: 10 of 3 waits, and 3 of 3 runs."""
+    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
+        await more_than_there_are_waits_and_is_put_right(world)
+
+
+async def more_than_there_are_waits_and_is_put_right(world):
+    await world.submit(submitted(gang("short", 1, schedulingPolicy={"minAvailable": 10})))
+
+    def said(jobs):
+        conditions = jobs.get("short", {}).get("status", {}).get("conditions", ())
+        return [each for each in conditions if each["reason"] == "MinAvailableTooLarge"]
+
+    (told,) = said(await world.eventually(JOBS, said))
+    assert "minAvailable is 10, and the job has 3 pods" in told["message"]
+    before = await world.pods(3)
+    policy = {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 3}}}}
+    (await world.api.merge(world.path(f"{JOBS}/short"), policy)).ok()
+    await world.state("short", "Running")
+    after = await world.pods(3)
+    assert {pod["metadata"]["uid"] for pod in before.values()} == {pod["metadata"]["uid"] for pod in after.values()}
+
+
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk(request, gang_scheduling):
+    """training-operator 1.8.1's, as it is: its job asks for the scheduler that its installation names, or for none."""
+    server = request.getfixturevalue(gang_scheduling)
+    scheduler = {"native": "none", "coscheduling": "scheduler-plugins"}[gang_scheduling]
+    async with at_work(server, gang_scheduling) as world:
+        asked = (server.kubeconfig(), world.namespace, scheduler)
+        following = asyncio.create_task(asyncio.to_thread(official_gang_test, *asked))
+        await world.state("mxjob-mnist-ci-test", "Running")
+        await world.move(await world.pods(3), "Succeeded", exit_code=0)
+        await following
+
+
+async def test_a_gang_that_is_not_placed_in_time_fails_and_says_why(world):
+    await world.submit(submitted(gang("late", 17, schedulingPolicy={"scheduleTimeoutSeconds": 3})))
+    failed = await world.state("late", "Failed")
+    message = failed["status"]["conditions"][-1]["message"]
+    assert "could not be scheduled within 3 s (scheduleTimeoutSeconds): " in message
+    await world.eventually(NATIVE_GROUPS, lambda groups: not groups)
+
+
+async def test_a_group_goes_with_a_suspension_and_comes_again(world):
+    await world.submit(submitted(gang("paused", 2)))
+    await world.state("paused", "Running")
+    (await world.api.merge(world.path(f"{JOBS}/paused"), {"spec": {"runPolicy": {"suspend": True}}})).ok()
+    await world.state("paused", "Suspended")
+    await world.eventually(NATIVE_GROUPS, lambda groups: not groups)
+    (await world.api.merge(world.path(f"{JOBS}/paused"), {"spec": {"runPolicy": {"suspend": False}}})).ok()
+    await world.state("paused", "Running")
+
+
+async def test_a_gang_of_a_higher_priority_preempts_whole_gangs(world):
+    high = {"metadata": {"name": "high"}, "value": 1000}
+    (await world.api.post(PRIORITY_CLASSES, high)).ok()
+    try:
+        for name, workers in (("a", 6), ("b", 6), ("c", 4)):
+            await world.submit(submitted(gang(name, workers)))
+        for name in ("a", "b", "c"):
+            await world.state(name, "Running")
+        await world.submit(submitted(gang("urgent", 7, schedulingPolicy={"priorityClass": "high"})))
+        await world.state("urgent", "Running")
+
+        def are_whole_or_nothing(pods):
+            placed = [job_of(pod) for pod in pods.values() if pod["spec"].get("nodeName")]
+            return all(placed.count(name) in (0, size) for name, size in (("a", 8), ("b", 8), ("c", 6)))
+
+        await world.eventually(PODS, are_whole_or_nothing)
+    finally:
+        (await world.api.delete(f"{PRIORITY_CLASSES}/high")).ok()
+
+
+async def test_an_unknown_priority_class_is_said_at_once(world):
+    await world.submit(submitted(gang("unknown", 1, schedulingPolicy={"priorityClass": "nope"})))
+
+    def said(jobs):
+        conditions = jobs.get("unknown", {}).get("status", {}).get("conditions", ())
+        return [each for each in conditions if each["type"] == "ReplicaFailure" and each["status"] == "True"]
+
+    (told,) = said(await world.eventually(JOBS, said))
+    assert "no PriorityClass with name nope was found" in told["message"]
+
+
+async def test_claims_of_devices_reach_the_pods_and_a_job_without_a_driver_says_what_it_waits_for(world):
+    """Dynamic resource allocation: of a class of devices for which nobody has any, as no driver runs here."""
+    claims, uses = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}], [{"name": "gpu", "request": "device"}]
+    one = {"devices": {"requests": [{"name": "device", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+    (await world.api.post(DEVICE_CLASSES, {"metadata": {"name": "gpu.example.com"}, "spec": {}})).ok()
+    try:
+        template = {"metadata": {"name": "one-gpu"}, "spec": {"spec": one}}
+        (await world.api.post(world.path(CLAIM_TEMPLATES), template)).ok()
+        job = make_mxjob("claims").worker(2, resources={"claims": uses}).template("Worker", resourceClaims=claims)
+        await world.submit(submitted(job))
+        for pod in (await world.pods(2)).values():
+            assert pod["spec"]["resourceClaims"] == claims
+            assert pod["spec"]["containers"][0]["resources"]["claims"] == uses
+        await world.eventually(CLAIMS, lambda found: len(found) == 2)
+
+        def said(jobs):
+            conditions = jobs.get("claims", {}).get("status", {}).get("conditions", ())
+            return [each for each in conditions if "cannot allocate all claims" in each["message"]]
+
+        (told,) = said(await world.eventually(JOBS, said))
+        assert (told["type"], told["status"], told["reason"]) == ("PodsScheduled", "False", "Unschedulable")
+    finally:
+        await world.api.delete(f"{DEVICE_CLASSES}/gpu.example.com")
