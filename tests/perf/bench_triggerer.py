@@ -20,10 +20,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from waiting import eventually
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import airflow_home  # noqa: F401 - before anything imports Airflow
-from airflow_patience import eventually
 from airflow_server import AirflowServer
 from bench_deferred import server_process
 from postgres import Database, postgres_server

@@ -8,6 +8,9 @@ import pytest
 from simulator.mutants import main
 from simulator.mutated import Verdict, judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
+from simulator.mutations_outside import OUTSIDE
+
+ALL = (*MUTATIONS, *OUTSIDE)
 
 SOME = {
     "restart a permanent exit code": {"what_is_final_is_not_retried", "success_is_earned"},
@@ -16,15 +19,15 @@ SOME = {
 }
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+@pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.name)
 def test_a_mistake_still_applies_at_one_place(mutation: Mutation) -> None:
     assert occurrences(mutation) == 1, f"write it anew against {mutation.file}"
     assert mutation.old != mutation.new
 
 
 def test_no_two_mistakes_are_the_same() -> None:
-    assert len({(each.file, each.old, each.new) for each in MUTATIONS}) == len(MUTATIONS) >= 25
-    assert len({each.name for each in MUTATIONS}) == len(MUTATIONS)
+    assert len({(each.file, each.old, each.new) for each in ALL}) == len(ALL) >= 25
+    assert len({each.name for each in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -38,7 +41,7 @@ def test_the_simulation_finds_nothing_in_an_unchanged_copy(tmp_path: Path) -> No
     assert judge(unchanged, tmp_path, schedules=30, unit_tests=False).invariant == ""
 
 
-@pytest.mark.parametrize("mutation", [each for each in MUTATIONS if each.test], ids=lambda mutation: mutation.name)
+@pytest.mark.parametrize("mutation", [each for each in ALL if each.test], ids=lambda mutation: mutation.name)
 def test_a_mistake_that_names_a_test_fails_it(mutation: Mutation, tmp_path: Path) -> None:
     assert judge(mutation, tmp_path, schedules=0, unit_tests=False).is_caught
 
@@ -65,6 +68,7 @@ def test_make_mutants_ends_with_0_where_each_mistake_is_caught_by_what_is_declar
 ) -> None:
     mutation = msgspec.structs.replace(MUTATIONS[0], test=test)
     monkeypatch.setattr("simulator.mutants.MUTATIONS", (mutation,))
+    monkeypatch.setattr("simulator.mutants.OUTSIDE", ())
     monkeypatch.setattr("simulator.mutants.judge", lambda *_: Verdict(mutation, **verdict))
     monkeypatch.setattr("sys.argv", ["mutants"])
     assert main() == code

@@ -57,7 +57,7 @@ def test_nobody_joins_a_gang_that_began_to_run_while_nobody_led() -> None:
 
 def test_nor_is_a_member_made_again_that_joined_before_the_creation_of_all_was_recorded() -> None:
     steps = (
-        ("look", "a", "dies after", 4),
+        ("look", "a", "dies after", 5),
         *ALL_START[1:],
         ("disrupt", "worker-0", "preempt"),
         ("kubelet", "worker-0"),
@@ -65,6 +65,44 @@ def test_nor_is_a_member_made_again_that_joined_before_the_creation_of_all_was_r
         ("look", "b"),
     )
     assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
+
+
+def test_nor_by_a_leader_that_has_not_heard_of_the_record_while_it_has_of_the_pods() -> None:
+    """Seeds 252951834333 and 252951834369: a watch of jobs that is behind that of pods."""
+    setup = Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="ExitCode")
+    suspended = (
+        ("look", "a"),
+        ("kubelet", "worker-0"),
+        ("kubelet", "worker-0"),
+        ("relist", "b", "pods"),
+        ("suspend",),
+        ("hear", "a"),
+        ("look", "a"),
+        ("hear", "a"),
+        ("look", "a"),
+        ("hear", "b", "pods", 2),
+        ("look", "b"),
+    )
+    unwatched = (
+        ("look", "a"),
+        ("kubelet", "server-0"),
+        ("kubelet", "scheduler-0"),
+        ("wait", 700),
+        ("label", "scheduler-0", "training.kubeflow.org/operator-name", "another-operator"),
+        ("kubelet", "server-0"),
+        ("hear", "a"),
+        ("look", "a"),
+        ("exit", "server-0", 138),
+        ("hear", "b", "pods", 2),
+        ("kubelet", "scheduler-0"),
+        ("exit", "scheduler-0", 0),
+        ("hear", "a"),
+        ("look", "a"),
+        ("hear", "b", "pods", 3),
+        ("look", "b"),
+    )
+    for steps in (suspended, unwatched):
+        assert run(Schedule(setup=setup, steps=steps)).wrong == ""
 
 
 def test_a_job_that_is_suspended_when_its_pods_are_gone_starts_anew_when_resumed() -> None:
@@ -183,7 +221,7 @@ def test_a_job_that_is_resumed_and_restarts_in_one_look_is_not_suspended() -> No
             ("look", "a"),
             ("resume",),
             ("hear", "a"),
-            ("look", "a", "held", 3),
+            ("look", "a", "held", 4),
             ("backoffLimit", 4),
             ("kubelet", "worker-1"),
             ("kubelet", "worker-1"),
@@ -197,7 +235,7 @@ def test_a_creation_that_was_held_until_the_services_have_gone_is_no_pod_before_
     """Seeds 700221 and 3000844: the rule was wrong, the pod's creator had made the Services itself."""
     schedule = Schedule(
         setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure"),
-        steps=(("look", "a", "held", 3), ("delete job",), ("collect garbage",)),
+        steps=(("look", "a", "held", 4), ("delete job",), ("collect garbage",)),
     )
     assert run(schedule).wrong == ""
 
@@ -355,9 +393,60 @@ def test_a_pod_of_an_old_attempt_that_a_second_leader_makes_in_between_is_remove
             ("look", "a"),
             ("wait", 20),
             ("hear", "a"),
-            ("look", "a", "held", 3),
+            ("look", "a", "held", 4),
             ("hear", "b", "pods", 2),
             ("look", "b"),
         ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_a_gang_that_gives_its_room_back_keeps_to_the_write_budget() -> None:
+    """The budget did not allow for the new attempt (seed 349073116)."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            ("wait", 700),
+            ("hear", "a"),
+            ("look", "a"),
+            ("kubelet", "worker-1"),
+            ("wait", 700),
+            *(("hear", "a"), ("look", "a")) * 2,
+            ("wait", 60),
+        ),
+        calm=True,
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_a_name_that_was_taken_is_no_error_any_more_once_the_job_has_failed() -> None:
+    """`ReconcileError` was true at the verdict, and turned false behind it (seed 349084826)."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode", policy={"backoffLimit": 0}
+        ),
+        steps=(
+            ("look", "a"),
+            ("delete job",),
+            ("create job",),
+            ("kubelet", "worker-1"),
+            ("collect garbage",),
+            *(("hear", "a"), ("look", "a")) * 2,
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            *(("look", "a"),) * 2,
+            ("kubelet", "worker-0"),
+            ("exit", "worker-0", 138),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_a_job_that_is_edited_before_its_first_look_starts_as_edited() -> None:
+    """Its pods were made as the cache had it: alone, where its gang has a group (seed 4568174709)."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, policy={"restartScope": "Replica"}),
+        steps=(("edit", "restartScope", None), ("look", "a")),
     )
     assert run(schedule).wrong == ""

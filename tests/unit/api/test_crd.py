@@ -6,9 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import ALL, Kind
-from mxnet_operator.api.older.rules import rules_of
-from mxnet_operator.api.older.transition_rules import transition_rules_of
 from mxnet_operator.cli.mxnet_operator import app
 
 MANIFESTS = Path(__file__).resolve().parents[3] / "operator" / "manifests"
@@ -26,7 +25,9 @@ def test_the_manifests_that_are_checked_in_are_those_that_the_types_give(argumen
 def test_every_rule_of_a_kind_stands_in_each_of_its_versions(kind: Kind) -> None:
     for version in custom_resource_definition(kind)["spec"]["versions"]:
         found = [rule["message"] for rule in _rules(version)]
-        assert sorted(found) == sorted(rule.message for rule in (*rules_of(kind), *transition_rules_of(kind)))
+        assert sorted(found) == sorted(
+            rule.message for rule in (*definition_of(kind).rules, *definition_of(kind).transitions)
+        )
 
 
 def test_the_versions_of_mxjob_differ_in_nothing_but_descriptions_and_the_default_by_which_v1beta1_is_known() -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from mxnet_operator.api import types
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.api.formats import flat_types, list_types, map_types, mxnetjob, older_status
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
-from mxnet_operator.api.older import types as older
 
 HEADER = ("apiVersion", "kind", "metadata")
 """Described by the API server itself."""
 TYPES = {
     name
-    for module in (types, older)
+    for module in (types, flat_types, list_types, map_types, mxnetjob, older_status)
     for name, each in vars(module).items()
     if isinstance(each, type) and issubclass(each, msgspec.Struct)
 }

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mxnet_operator.api import conditions, replica_types
-from mxnet_operator.api.forms import FORMS, status_to_wire
+from mxnet_operator.api.formats import FORMATS
+from mxnet_operator.api.forms import status_to_wire
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
 from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan import plan
@@ -73,7 +74,7 @@ def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages,
         start_time=NOW,
     )
     bounded = within_bounds(status)
-    for form in FORMS:
+    for form in FORMATS:
         wire = status_to_wire(form, {"metadata": {"uid": "0" * 36}}, bounded)
         assert len(msgspec.json.encode(wire)) <= LONGEST_STATUS, form.name
     assert (bounded.completed_indexes, bounded.restarting_pods) == (status.completed_indexes, status.restarting_pods)

@@ -46,10 +46,12 @@ def test_what_is_over_is_not_told() -> None:
 
 def test_a_suspended_job_waits_for_its_queue_or_its_user_and_nothing_else() -> None:
     job = waiting_job("Suspended")
+    job["spec"]["runPolicy"] = {"suspend": True}
     job["status"]["conditions"].append(waiting_job("PodsScheduled")["status"]["conditions"][1])
     assert waiting_reasons(job) == (f"{WORDS} Suspended Its spec.runPolicy.suspend is true.",)
-    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
-    assert waiting_reasons(job) == (f"{WORDS} Suspended It waits in the queue team-a.",)
+    job["spec"]["runPolicy"] = {}
+    job["status"]["conditions"].append(waiting_job("Admitted")["status"]["conditions"][1])
+    assert waiting_reasons(job) == (f"{WORDS} Admitted",)
 
 
 def test_a_job_that_nobody_has_looked_at_yet_says_nothing() -> None:

@@ -1,5 +1,6 @@
 """What an MXJobStep becomes, and what it refuses before a workflow is submitted."""
 
+import json
 import re
 from datetime import date
 from typing import Any
@@ -7,8 +8,18 @@ from typing import Any
 import pytest
 import yaml
 from hera.shared import global_config
-from hera.workflows import DAG, Parameter, RetryStrategy, Step, Steps, Task, Workflow, WorkflowTemplate, models
-from hera.workflows.models import Artifact, ManifestFrom
+from hera.workflows import (
+    DAG,
+    Parameter,
+    RetryStrategy,
+    Step,
+    Steps,
+    Task,
+    Workflow,
+    WorkflowTemplate,
+    models,
+)
+from hera.workflows.models import Affinity, Artifact, ManifestFrom, Toleration
 
 from mxnet_argo import (
     MXJobRunner,
@@ -25,7 +36,8 @@ from mxnet_argo import (
     text,
 )
 from mxnet_argo.conditions import check_condition
-from mxnet_argo.values import Value, one_if_any
+from mxnet_argo.pipelines import sweep_templates
+from mxnet_argo.values import Value
 
 COMMAND = ["python", "train.py"]
 MANIFEST = {
@@ -49,8 +61,10 @@ def manifest_of(made: MXJobStep) -> dict[str, Any]:
 
 
 def as_json(value: str) -> str:
-    """The tag that writes a value as JSON without two braces and without `$`, as `manifest_of` shows it."""
-    return rf"{{{{=sprig.replace(`$`, `\\u0024`, sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value})))}}}}"
+    """The tag that writes a value as JSON without two braces, `$` and control characters, as `manifest_of` shows it."""
+    dollars = rf"sprig.replace(`$`, `\\u0024`, sprig.replace(`{{` + `{{`, `{{\\u007b`, toJson({value})))"
+    unprintable = r"[\\x7f-\\x9f\\x{feff}\\x{fffe}\\x{ffff}]"
+    return f"{{{{=join(map(split({dollars}, ``), # matches `{unprintable}` ? trim(sprig.quote(#), ```) : #))}}}}"
 
 
 def with_policy(**policy: Any) -> MXJobStep:
@@ -118,8 +132,8 @@ class TestManifest:
         assert resource["action"] == "apply"
         assert "setOwnerReference" not in resource
         assert "maxDuration" not in template["retryStrategy"]["backoff"]
-        assert resource["successCondition"] == "status.state == Succeeded"
-        assert resource["failureCondition"] == "status.state == Failed"
+        assert resource["successCondition"] == "status.state in (Succeeded,Failed)"
+        assert "failureCondition" not in resource
         assert "failure condition" in template["retryStrategy"]["expression"]
         assert [each["name"] for each in template["outputs"]["parameters"]] == ["job", "state", "message", "result"]
 
@@ -165,7 +179,7 @@ class TestManifest:
         inputs = [Parameter(name="lr")]
         spec = MXJobSpec(image="a", command=COMMAND, args=["--lr=" + text("lr") + ' "quoted"'])
         made = step(inputs=inputs, spec=spec)._build_manifest()
-        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\"")))}}' in made
+        assert r'toJson("--lr=" + inputs.parameters.lr + " \"quoted\""))), "")' in made
 
     def test_what_the_kubelet_would_take_for_a_variable_of_argos_pod_stands_there_as_an_escape(self) -> None:
         spec = MXJobSpec(image="a", command=["sh", "-c", "echo $$ $(ARGO_POD_NAME) é"])
@@ -185,6 +199,14 @@ class TestManifest:
             manifest_of(step(spec=MXJobSpec(image="a", command=COMMAND, servers=0)))["spec"]["mxReplicaSpecs"]
         ) == ["Worker"]
 
+    def test_a_killed_poller_is_restarted_in_its_pod_on_request(self) -> None:
+        patch = json.loads(str(step(restart_killed_poller=True).pod_spec_patch))
+        (main,) = patch["containers"]
+        assert (main["name"], main["restartPolicy"]) == ("main", "Never")
+        (rule,) = main["restartPolicyRules"]
+        assert rule == {"action": "Restart", "exitCodes": {"operator": "In", "values": [137]}}
+        assert step().pod_spec_patch is None
+
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -199,10 +221,15 @@ class TestRefusals:
             ({"success_condition": "status.state==Succeeded,status.restarts<1"}, "can't read"),
             ({"prefix": "Train_1"}, "can't begin the name of an MXJob"),
             ({"prefix": "a" * 60}, "at most"),
-            ({"spec": None}, "give either spec or manifest"),
+            ({"spec": None}, "give spec or manifest"),
             ({"retry_strategy": RetryStrategy(limit=2)}, "find the same failed job. .*backoffLimit"),
             ({"outputs": [Parameter(name="result")]}, "output result: the step has one of that name already"),
-            ({"manifest": MANIFEST}, "give either spec or manifest"),
+            ({"node_selector": {"pool": "gpus"}}, r"not the job's: .*MXJobSpec\(node_selector=.*Workflow\(node_sel"),
+            ({"tolerations": [Toleration(key="gpu")]}, r"MXJobSpec\(tolerations="),
+            ({"affinity": Affinity()}, r"MXJobSpec\(affinity="),
+            ({"scheduler_name": "volcano"}, r"MXJobSpec\(scheduler_name="),
+            ({"priority_class_name": "high"}, r"Workflow\(pod_priority_class_name="),
+            ({"restart_killed_poller": True, "pod_spec_patch": "{}"}, "is a pod_spec_patch: give one of them"),
         ],
         ids=lambda value: str(value)[:40],
     )
@@ -226,7 +253,7 @@ class TestRefusals:
             with_policy(backofLimit=3)
 
     def test_a_manifest_leaves_suspension_to_others(self) -> None:
-        with pytest.raises(ValueError, match=r"runPolicy\.suspend: leave it out"):
+        with pytest.raises(ValueError, match=r"runPolicy\.suspend .*: leave it out"):
             with_policy(suspend=True)
 
     def test_a_job_that_could_be_gone_before_the_step_looks_is_refused(self) -> None:
@@ -412,12 +439,37 @@ class TestWorkflows:
         inputs = [Parameter(name="lr"), Parameter(name="image", default="a")]
         trial = step(inputs=inputs, spec=MXJobSpec(image=text("image"), command=COMMAND, env={"LR": text("lr")}))
         dag = sweep("search", trial, by="accuracy", trial_inputs=["lr"], parallelism=2)
-        (task,) = dag.tasks
+        found = {each.name: each for each in dag.tasks}
+        assert list(found) == ["trials", "verdict"]
+        given = {name: f"{{{{inputs.parameters.{name}}}}}" for name in ("trials", "metric", "direction", "image")}
+        assert found["trials"].arguments == given
+
+    @pytest.mark.parametrize("kind", [MXJobStep, MXJobRunner])
+    def test_its_trials_run_a_few_at_a_time_by_step_or_runner(self, kind: type[MXJobStep | MXJobRunner]) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, env={"LR": text("lr")})
+        fields: dict[str, Any] = {"name": "train", "inputs": [Parameter(name="lr")], "spec": spec}
+        trial = kind(**fields, **({"image": "i"} if kind is MXJobRunner else {}))
+        _, trials, _ = sweep_templates("search", trial, by="loss", trial_inputs=["lr"], parallelism=2)
+        (task,) = trials.tasks
         assert isinstance(task, Task)
-        assert task.arguments == {"lr": "{{item.lr}}", "image": "{{inputs.parameters.image}}"}
-        assert (dag.parallelism, dag.fail_fast) == (2, False)
-        with pytest.raises(ValueError, match="train has no input momentum"):
-            sweep("search", trial, by="accuracy", trial_inputs=["momentum"])
+        assert task.arguments == {"lr": "{{item.lr}}"}
+        assert (trials.parallelism, trials.fail_fast) == (2, False)
+
+    def test_a_sweep_s_inputs_have_the_number_and_the_direction(self) -> None:
+        trial = step(inputs=[Parameter(name="lr")])
+        dag = sweep("search", trial, by="val-loss", trial_inputs="lr", direction="minimize")
+        defaults = {str(each.name): each.default for each in dag.inputs}  # type: ignore[union-attr]
+        assert (defaults["metric"], defaults["direction"]) == ("val-loss", "minimize")
+
+    def test_a_sweep_that_cannot_be_is_refused(self) -> None:
+        trial = step(inputs=[Parameter(name="lr"), Parameter(name="metric", default="x")])
+        for fields, words in (
+            ({"trial_inputs": ["momentum"]}, "train has no input momentum; it has lr, metric"),
+            ({"trial_inputs": ["lr"]}, "train has an input metric, which is the sweep's"),
+            ({"trial_inputs": ["lr", "metric"], "direction": "max"}, "'max' is neither maximize nor minimize"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                sweep("search", trial, by="accuracy", **fields)  # type: ignore[arg-type]
 
     def test_a_reference_to_a_shipped_template_has_its_arguments_checked(self) -> None:
         arguments = {"image": "a", "command": ["python"], "workers": 3}
@@ -441,6 +493,8 @@ def test_a_number_is_written_as_one() -> None:
 @pytest.mark.parametrize(
     ("said", "final"),
     [
+        ("error: MXJob digits-0123456789ab failed: worker-0 exited with code 1:\nBoom", True),
+        ('Error from server (NotFound): mxjobs.kubeflow.org "digits" not found', True),
         ("MXJob digits has been deleted while its status was still being checked", True),
         ("the resource has been deleted", True),
         ("pod deleted", False),
@@ -472,6 +526,6 @@ def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_
 
 
 def test_so_has_one_whose_number_of_servers_the_workflow_gives() -> None:
-    found = one_if_any(integer("servers"))
+    found = integer("servers").one_if_any()
     assert isinstance(found, Value)
     assert " > 0 ? 1 : 0) : (" in found.tag

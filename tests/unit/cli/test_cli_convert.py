@@ -39,7 +39,7 @@ spec:
   # was dist: v1 knows it by the replicas
   jobMode: MXTrain
   runPolicy:
-    # was the form's default, All
+    # was the format's default, All
     cleanPodPolicy: All
   # was the list spec.replicaSpecs
   mxReplicaSpecs:
@@ -119,7 +119,7 @@ def test_an_unknown_field_is_a_mistake_too(run):
 def test_nothing_to_convert_is_an_error(run, stdin):
     code, out, err = run("convert", "-", stdin=stdin)
     assert (code, out) == (2, "")
-    assert "an MXJob manifest is expected" in err
+    assert "expected an MXJob manifest" in err
 
 
 def test_a_manifest_has_to_be_named(run):

@@ -5,10 +5,10 @@ import json
 import pytest
 from scripted_api import answer, make_object, refuse, scripted_api
 
-from mxnet_operator.cli.create_job import is_own
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.part_with_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.run_outputs import Record
+from mxnet_operator.cli.running.create_job import is_own
+from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
+from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.kube.errors import ApiError
 
 RUN = "example.com/run"
@@ -54,13 +54,13 @@ async def test_what_was_looked_at_is_deleted_and_what_has_changed_since_is_looke
 
 async def test_a_job_that_became_another_runs_meanwhile_is_left():
     said, asked = await parted(answer(job_at(5)), CONFLICT, answer(job_at(6, run="2")))
-    assert said == "interrupted: job a is left, for it isn't this run's any more"
+    assert said == "interrupted: job a was not deleted: it no longer belongs to this run"
     assert [method for method, _ in asked] == ["GET", "DELETE", "GET"]
 
 
 async def test_nor_does_a_step_delete_it():
     said, asked = await parted(refuse(404, "NotFound"), answer(job_at(6, run="2")), how=part_as_step)
-    assert said == "workflow n is gone: job a is left, for it isn't this run's any more"
+    assert said == "workflow n is gone: job a was not deleted: it no longer belongs to this run"
     assert [method for method, _ in asked] == ["GET", "GET"]
 
 

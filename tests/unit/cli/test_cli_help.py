@@ -12,9 +12,9 @@ from mxnet_operator.cli import mxjob, mxnet_operator
 @pytest.mark.parametrize(
     ("app", "command", "paragraph"),
     [
-        (mxjob.app, ["convert"], "A comment stands above each field"),
+        (mxjob.app, ["convert"], "A comment above each changed field"),
         (mxjob.app, ["run"], "The log of worker-0 goes to stdout"),
-        (mxnet_operator.app, ["run"], "Jobs of every kind whose CRD is installed"),
+        (mxnet_operator.app, ["run"], "It reconciles jobs of every kind whose CRD"),
     ],
 )
 def test_a_paragraph_is_wrapped_where_the_terminal_ends(app, command, paragraph):

@@ -64,7 +64,7 @@ def test_a_field_is_found_at_its_line_or_at_the_nearest_field_above(write, path,
         ("a: [1\nb: 2\n", ":2:2: not valid YAML: expected ',' or ']'"),
         ("a: 1\nb:\n  c: 1\n  c: 2\n", ':4:3: key "c" is set twice'),
         ("a: !!python/object:os.system x\n", ":1:4: the tag !!python/object:os.system says what JSON can't"),
-        ("# nothing\n---\n", ": nothing in it; an MXJob manifest is expected"),
+        ("# nothing\n---\n", ": empty; expected an MXJob manifest"),
         (b"a: \xff\x00", ": not text in UTF-8: byte 3"),
         (b"\xff\xfe\x00", ": not text in UTF-16: byte 2"),
         ("a: 1\nb: x\x07\n", ":2:5: not valid YAML: character U+0007 is not allowed"),
@@ -123,7 +123,7 @@ def test_every_command_refuses_what_is_no_file_of_text_in_one_line(tmp_path, ref
         large.truncate(100 * 2**20)
     said = {path.name: refused(str(path)).partition(f"{path.name}: ")[2] for path in tmp_path.iterdir()}
     assert said == {
-        "empty": "nothing in it; an MXJob manifest is expected\n",
+        "empty": "empty; expected an MXJob manifest\n",
         "folder": "Is a directory\n",
         "large": "larger than 16 MiB, which is no manifest\n",
         "program": "not text in UTF-8: byte 4 can't be read\n",

@@ -8,12 +8,13 @@ import typer.main
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
-from mxnet_operator.cli import mxnet_operator, operate
+from mxnet_operator.cli import mxnet_operator
+from mxnet_operator.cli.daemons import controller
 from mxnet_operator.cli.mxnet_operator import app
 from mxnet_operator.controller.controller import DEFAULT_WORKERS, Controller
 from mxnet_operator.controller.endpoints import Address
+from mxnet_operator.controller.instrumentation import JobEvent
 from mxnet_operator.controller.metrics import Metrics
-from mxnet_operator.controller.observer import JobEvent
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
 
@@ -32,7 +33,7 @@ def run(monkeypatch):
         async def note(options):
             seen.append(options)
 
-        monkeypatch.setattr(operate, "operate", note)
+        monkeypatch.setattr(controller, "run", note)
         monkeypatch.setattr("mxnet_operator.controller.log_format.configure_logging", lambda *_: None)
         command = typer.main.get_command(app)
         result = CliRunner().invoke(command, ["run", *arguments], env={"COLUMNS": "200", **environment})
@@ -45,7 +46,7 @@ def test_the_defaults_are_those_of_the_code(run):
     options = run()
     assert options.namespaces == ()
     assert options.workers == DEFAULT_WORKERS
-    assert options.election == operate.Election(name="mxnet-operator", namespace=None, times=LeaseTimes())
+    assert options.election == controller.Election(name="mxnet-operator", namespace=None, times=LeaseTimes())
     assert (options.metrics, options.health) == (Address("127.0.0.1", 8080), Address("127.0.0.1", 8081))
 
 
@@ -62,7 +63,7 @@ def test_flags_are_taken(run):
         *("--metrics-bind-address=0", "--health-probe-bind-address=:9000"),
     )
     assert (options.namespaces, options.workers) == (("a", "b", "c"), 3)
-    assert options.election == operate.Election(name="mine", namespace="ops", times=LeaseTimes(60, 1.5, 0.5))
+    assert options.election == controller.Election(name="mine", namespace="ops", times=LeaseTimes(60, 1.5, 0.5))
     assert (options.metrics, options.health) == (None, Address(None, 9000))
 
 

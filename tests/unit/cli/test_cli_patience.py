@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mxnet_operator.cli import jobs
-from mxnet_operator.cli.jobs import Patience, collections
+from mxnet_operator.client import jobs
+from mxnet_operator.client.jobs import Patience, collections
 from mxnet_operator.kube.client import ApiUnavailable
 
 ANSWER, AWAY = "answer", "away"

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.cli.errors import CommandError
-from mxnet_operator.cli.progress import PlainProgress, elapsed_text, replicas_text, training_text
-from mxnet_operator.cli.times import duration
+from mxnet_operator.cli.output.progress import PlainProgress, elapsed_text, replicas_text, training_text
+from mxnet_operator.cli.output.times import duration
 
 JOB = {
     "metadata": {"name": "digits"},
@@ -89,7 +89,7 @@ def test_durations_are_read_as_people_write_them(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "x", "1h30", "-3s", "1d"])
 def test_what_is_no_duration_is_refused(text):
-    with pytest.raises(CommandError, match="no duration"):
+    with pytest.raises(CommandError, match="is not a duration"):
         duration(text)
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from mxnet_operator.cli import run as run_command
 from mxnet_operator.cli.mxjob import main
+from mxnet_operator.cli.verbs import run as run_command
 
 JOB = """\
 apiVersion: kubeflow.org/v1

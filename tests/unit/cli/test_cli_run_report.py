@@ -3,7 +3,7 @@
 import json
 
 from mxnet_operator.api.metrics import TrainingLog
-from mxnet_operator.cli.run_report import finished_run
+from mxnet_operator.cli.running.run_report import finished_run
 
 JOB = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "of-the-job"},

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from mxnet_operator.api.printable import printable, printable_cell, printable_lines
 from mxnet_operator.cli import mxjob, mxnet_operator
+from mxnet_operator.cli.daemons.local_cluster import PrintableFormatter
 from mxnet_operator.cli.errors import run_app
-from mxnet_operator.cli.serve import PrintableFormatter
 from mxnet_operator.controller.log_format import JsonFormatter, TextFormatter
 
 

@@ -106,10 +106,10 @@ def test_a_mistake_in_a_list_is_told_with_the_jobs_namespace_as_far_as_it_has_on
     ],
 )
 def test_a_cluster_without_jobs_has_nothing_to_check_and_that_is_no_error(run, empty):
-    assert run("validate", "-", stdin=empty) == (0, "", "stdin: nothing to check: an empty list\n")
+    assert run("validate", "-", stdin=empty) == (0, "", "stdin: nothing to check: empty list\n")
     code, _, err = run("run", "-f", "-", stdin=empty)
     assert code == 2
-    assert "stdin: an empty list; an MXJob manifest is expected" in err
+    assert "stdin: empty list; expected an MXJob manifest" in err
     assert run("validate", "-", stdin="# none\n")[0] == 2
 
 
@@ -156,6 +156,17 @@ def test_a_missing_extra_is_named_with_how_to_install_it():
     done = with_base_dependencies_only("local up", "local status", "local image list", "logs a")
 
     assert done.stdout.count("exit 1") == 4
-    assert done.stderr.count("pip install 'mxnet-operator[local]'") == 3
-    assert done.stderr.count("pip install 'mxnet-operator[controller]'") == 1
+    assert done.stderr.count("pip install './mxnet-operator[local]'") == 3
+    assert done.stderr.count("pip install './mxnet-operator[controller]'") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_gpu_that_nothing_uses_is_a_warning_and_no_mistake(run):
+    container = '{name: mxnet, image: "mxjob/mxnet:1.9.1", resources: {limits: {nvidia.com/gpu: 1}}}'
+    job = GOOD.partition("    Worker:")[0] + "".join(
+        f"    {kind}:\n      template: {{spec: {{containers: [{container}]}}}}\n" for kind in ("Scheduler", "Worker")
+    )
+    code, out, err = run("validate", "-", stdin=job)
+    assert (code, out) == (0, "stdin: ok: MXJob good\n")
+    assert err.startswith("stdin: warning: Scheduler: the template asks for nvidia.com/gpu, which a Scheduler never")
+    assert err.count("warning") == 1

@@ -8,9 +8,9 @@ from rich.console import Console
 from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.api.waiting import WAITING
-from mxnet_operator.cli.description import Heard, write_description
-from mxnet_operator.cli.get import table
-from mxnet_operator.cli.progress import LiveProgress, PlainProgress
+from mxnet_operator.cli.output.description import JobDetails, write_description
+from mxnet_operator.cli.output.progress import LiveProgress, PlainProgress
+from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.local.job_pages.page import JobView, html
 
 
@@ -38,7 +38,7 @@ class TestEveryWait:
         assert row[heading.index("MESSAGE")].startswith(f"{WORDS} {condition_type}")
 
     def test_by_describe(self, condition_type: str, capsys: pytest.CaptureFixture[str]) -> None:
-        write_description(waiting_job(condition_type), Heard([], [], None, []))
+        write_description(waiting_job(condition_type), JobDetails([], [], None, []))
         assert f"{WORDS} {condition_type}" in capsys.readouterr().out
 
     def test_by_the_page_of_a_local_job(self, condition_type: str) -> None:

@@ -8,11 +8,11 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, gang, submitted, world
 from waiting import SECONDS, until
 
-from mxnet_operator.build.metadata import job_labels, owner_reference
+from mxnet_operator.child_objects.metadata import job_labels, owner_reference
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.health import Health
-from mxnet_operator.controller.observe import project_metadata
+from mxnet_operator.controller.projection import project_metadata
 from mxnet_operator.kube.resources import LEASES, Resource
 from mxnet_operator.plan import ChildRule, ChildView
 from mxnet_operator.plan.actions import CreateChild, DeleteChild

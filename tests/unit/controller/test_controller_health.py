@@ -7,7 +7,7 @@ from waiting import until
 
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.endpoints import Address
-from mxnet_operator.controller.health import Health
+from mxnet_operator.controller.health import SILENCE_SECONDS, Health
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.reflector import IDLE_SECONDS
 
@@ -37,9 +37,14 @@ async def test_an_api_server_that_refuses_us_is_reachable(tmp_path):
 
 async def test_a_watch_that_stays_silent_fails_liveness(tmp_path):
     async with world(tmp_path) as w:
-        assert await Health(w.controller, w.client).liveness() == ""
-        wrong = await Health(w.controller, w.client, silence=-1).liveness()
-        assert "the watch of pods is connected and has been silent" in wrong
+        health = Health(w.controller, w.client)
+        (pods,) = (each for each in w.controller.reflectors if str(each.resource) == "pods")
+        for ahead, is_silent in ((SILENCE_SECONDS - 1, False), (SILENCE_SECONDS + 1, True)):
+            pods._clock = lambda ahead=ahead: pods._silent_since + ahead
+            wrong = await health.liveness()
+            assert wrong == (
+                f"the watch of pods is connected and has been silent for {ahead:.0f} s" if is_silent else ""
+            )
 
 
 async def test_a_worker_that_does_not_come_back_fails_liveness(tmp_path):

@@ -10,10 +10,11 @@ from waiting import SECONDS, until
 
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
 from mxnet_operator.api.forms import form_of, status_from_wire
-from mxnet_operator.api.kinds import ALL, FIORAVANZO, MXJOB
+from mxnet_operator.api.kinds import ALL, MXJOB
+from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.health import Health
-from mxnet_operator.controller.resources import resource_of
 
 NAMES = ["digits-scheduler-0", "digits-server-0", "digits-worker-0", "digits-worker-1"]
 

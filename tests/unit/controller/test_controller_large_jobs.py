@@ -12,7 +12,7 @@ from controller_fixtures import JOBS, RecordingClient, World, submitted
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxnet_operator.controller.observe import LARGEST_BODY, project_job, project_pod
+from mxnet_operator.controller.projection import LARGEST_BODY, project_job, project_pod
 from mxnet_operator.kube.credentials import load_credentials
 
 NOTES = {

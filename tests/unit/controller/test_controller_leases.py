@@ -10,10 +10,10 @@ from controller_fixtures import JOBS, gang, world
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.executor import Executor
+from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.resources import MXJOBS
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.plan.actions import DeleteJob, SuspendJob
 

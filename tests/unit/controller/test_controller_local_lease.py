@@ -5,7 +5,7 @@ import asyncio
 from controller_fixtures import gang, running_program, world
 from waiting import SECONDS, until
 
-from mxnet_operator.cli.serve import make_controller
+from mxnet_operator.cli.daemons.local_cluster import make_controller
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/mxnet-operator"
 

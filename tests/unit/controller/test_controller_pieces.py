@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, shortened
+from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.log_format import JsonFormatter, TextFormatter
 from mxnet_operator.controller.merge_patch import merge_patch
-from mxnet_operator.controller.observe import project_job, project_pod, project_service
-from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import PodView, ServiceView

@@ -10,8 +10,8 @@ from controller_fixtures import submitted
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.pollers import (
-    LOOK_AGAIN,
-    LOOK_AGAIN_AT_A_FINISHED_JOB,
+    CHECK_INTERVAL,
+    CHECK_INTERVAL_OF_FINISHED_JOBS,
     LOOK_AGAIN_WHERE_FORBIDDEN,
     Pollers,
 )
@@ -95,11 +95,11 @@ def looker():
 
 
 async def test_the_result_of_a_killed_poller_is_completed_once_and_the_jobs_user_told(looker):
-    assert await looker.look() == LOOK_AGAIN
+    assert await looker.look() == CHECK_INTERVAL
     assert looker.server.written == [(RESULT, COMPLETE)]
     ((name, event),) = looker.server.told
     assert (name, event.reason) == ("digits", "PollerReplaced")
-    await looker.look(after=LOOK_AGAIN)
+    await looker.look(after=CHECK_INTERVAL)
     assert len(looker.server.written) == len(looker.server.told) == 1
 
 
@@ -118,7 +118,7 @@ async def test_a_result_that_is_complete_or_gone_is_left_alone(looker):
     looker.server.answers[RESULT] = COMPLETE
     await looker.look()
     looker.server.answers[RESULT] = ApiError(404, "NotFound", "not found")
-    assert await looker.look(after=LOOK_AGAIN) == LOOK_AGAIN
+    assert await looker.look(after=CHECK_INTERVAL) == CHECK_INTERVAL
     assert looker.server.written == looker.server.told == []
 
 
@@ -127,15 +127,15 @@ async def test_a_workflow_is_looked_at_every_fifteen_seconds_however_many_jobs_i
     for number in range(5):
         await looker.look(job(name=f"digits-{number}"))
     assert looker.server.asked == [PODS]
-    assert await looker.look(after=LOOK_AGAIN / 3) == LOOK_AGAIN * 2 / 3
+    assert await looker.look(after=CHECK_INTERVAL / 3) == CHECK_INTERVAL * 2 / 3
 
 
 async def test_after_the_jobs_end_its_workflow_is_looked_after_until_that_is_over(looker):
     """A poller may be killed, and its job succeed before the next one comes."""
-    assert await looker.look(job("Succeeded")) == LOOK_AGAIN_AT_A_FINISHED_JOB
+    assert await looker.look(job("Succeeded")) == CHECK_INTERVAL_OF_FINISHED_JOBS
     assert looker.server.written == [(RESULT, COMPLETE)]
     looker.server.answers[WORKFLOW] = {"metadata": {}, "spec": {}, "status": {"phase": "Succeeded"}}
-    assert await looker.look(job("Succeeded"), after=LOOK_AGAIN_AT_A_FINISHED_JOB) is None
+    assert await looker.look(job("Succeeded"), after=CHECK_INTERVAL_OF_FINISHED_JOBS) is None
 
 
 async def test_a_job_of_no_workflow_costs_no_request(looker):
@@ -155,4 +155,4 @@ async def test_who_may_not_complete_it_tells_the_jobs_user_what_to_do_and_asks_s
 @pytest.mark.parametrize("path", [RESULT, WORKFLOW])
 async def test_a_server_that_does_not_answer_is_asked_again_and_the_job_goes_on(looker, path):
     looker.server.answers[path] = ApiUnavailable("no route to host")
-    assert await looker.look(job("Succeeded")) == LOOK_AGAIN_AT_A_FINISHED_JOB
+    assert await looker.look(job("Succeeded")) == CHECK_INTERVAL_OF_FINISHED_JOBS

@@ -9,11 +9,11 @@ import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, gang, submitted, world
 
+from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
-from mxnet_operator.controller.observe import project_job, project_pod, project_service
-from mxnet_operator.controller.own_writes import OwnWrites
-from mxnet_operator.controller.reconcile import LOOK_AGAIN, Reconciler, is_stale
-from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.projection import project_job, project_pod, project_service
+from mxnet_operator.controller.reconcile import REQUEUE_AFTER, Reconciler, is_stale
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError
@@ -71,7 +71,7 @@ async def test_a_job_is_not_looked_at_again_until_the_caches_show_what_was_writt
         assert await caches.reconciler.reconcile("default/digits") is None
         done = len(w.writes)
         await caches.see_job()
-        assert await caches.reconciler.reconcile("default/digits") == LOOK_AGAIN
+        assert await caches.reconciler.reconcile("default/digits") == REQUEUE_AFTER
         assert len(w.writes) == done
         await caches.see_all()
         await caches.turn_back_to_the_first_pod()
@@ -108,12 +108,24 @@ async def test_a_pod_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path):
 
 
 async def test_a_status_decided_on_an_old_view_of_the_job_is_not_written(tmp_path):
-    async with caches_of(tmp_path, gang()) as (w, caches):
+    suspended = submitted(make_mxjob("digits").worker(1).run_policy(suspend=True))
+    async with caches_of(tmp_path, suspended) as (w, caches):
         (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"a": "b"}}})).ok()
         with pytest.raises(ApiError) as caught:
             await caches.reconciler.reconcile("default/digits")
         assert is_stale(caught.value)
         assert "status" not in (await w.api.get(f"{JOBS}/digits")).ok()
+
+
+async def test_nor_are_pods_of_a_gang_made(tmp_path):
+    """By what has been written meanwhile, all of them may have existed."""
+    async with caches_of(tmp_path, gang()) as (w, caches):
+        (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"a": "b"}}})).ok()
+        assert await caches.reconciler.reconcile("default/digits") == REQUEUE_AFTER
+        assert await w.names(PODS) == []
+        (await w.api.delete(f"{JOBS}/digits")).ok()
+        assert await caches.reconciler.reconcile("default/digits") == REQUEUE_AFTER
+        assert await w.names(PODS) == []
 
 
 async def test_a_status_write_takes_away_what_is_no_longer_so(tmp_path):

@@ -11,14 +11,14 @@ from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
 
 from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.controller import executor, reading, reconcile
+from mxnet_operator.client.resources import MXJOBS
+from mxnet_operator.controller import decoding, executor, reconcile
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import pods, services
-from mxnet_operator.controller.observe import project_job, project_pod, project_service
-from mxnet_operator.controller.own_writes import OwnWrites
+from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.controller.reconcile import Reconciler
-from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, PATIENCE
-from mxnet_operator.controller.resources import MXJOBS
+from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, FAILURES_BEFORE_REPORT
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
@@ -28,8 +28,8 @@ from mxnet_operator.plan import decide
 KEY = "default/digits"
 
 STAGES = {
-    "recognising": (reading.forms, "errors"),
-    "reading": (reading.forms, "form_of"),
+    "recognising": (decoding.forms, "errors"),
+    "reading": (decoding.forms, "form_of"),
     "the workflow": (reconcile.Workflows, "why_over"),
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
@@ -151,10 +151,10 @@ async def test_words_that_change_with_every_attempt_are_written_once_a_minute(tm
 async def test_an_answer_of_the_server_is_told_once_it_persists(tmp_path, monkeypatch, error, is_told):
     async with looks(tmp_path) as w:
         monkeypatch.setattr(reconcile.Workflows, "why_over", _raising(error))
-        for _ in range(PATIENCE - 1):
+        for _ in range(FAILURES_BEFORE_REPORT - 1):
             await w.look()
         assert w.w.writes == []
-        for _ in range(PATIENCE):
+        for _ in range(FAILURES_BEFORE_REPORT):
             await w.look()
         status, _, message, _ = await w.condition()
         assert (status, str(error) in message) == (("True", True) if is_told else ("", False))

@@ -5,9 +5,9 @@ import seed_manifests as seeds
 from seed_manifests import manifest
 
 from mxnet_operator.api import forms
-from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.kinds import MXJOB
-from mxnet_operator.controller.reading import Reader
+from mxnet_operator.controller.decoding import Reader
 
 OBJECT = {"namespace": "default", "uid": "e800b1ed-9c6c-11e8-962f-704d7b2c0a63"}
 

@@ -9,9 +9,9 @@ from controller_fixtures import submitted
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.workflows import ASK_AGAIN_WHERE_FORBIDDEN, Workflows
+from mxnet_operator.controller.workflows import READ_INTERVAL_WHERE_FORBIDDEN, Workflows
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.plan.workflow import ASK_AGAIN
+from mxnet_operator.plan.workflow import READ_INTERVAL
 
 KEY = "default/digits"
 PATH = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
@@ -73,7 +73,7 @@ async def test_one_that_goes_on_is_asked_for_once_however_often_the_job_is_looke
         assert await asker.look(job()) == ""
     assert asker.server.asked == [PATH]
     asker.server.answer = SHUT_DOWN
-    assert await asker.look(job(), after=ASK_AGAIN) != ""
+    assert await asker.look(job(), after=READ_INTERVAL) != ""
 
 
 async def test_a_job_made_anew_under_the_name_is_asked_for_at_once():
@@ -99,13 +99,13 @@ async def test_no_other_job_costs_a_request(manifest):
 async def test_who_may_not_read_workflows_tells_the_jobs_user_what_to_install_and_asks_seldom():
     asker = Asker(ApiError(403, "Forbidden", "workflows.argoproj.io is forbidden"))
     assert await asker.look(job()) == ""
-    assert await asker.look(job(), after=ASK_AGAIN) == ""
+    assert await asker.look(job(), after=READ_INTERVAL) == ""
     ((name, event),) = asker.server.told
     assert (name, event.type, event.reason) == ("digits", "Warning", "WorkflowForbidden")
     assert "workflows.argoproj.io is forbidden" in event.message
     assert "operator/manifests/base/rbac.yaml" in event.message
     asker.server.answer = SHUT_DOWN
-    assert await asker.look(job(), after=ASK_AGAIN_WHERE_FORBIDDEN) != ""
+    assert await asker.look(job(), after=READ_INTERVAL_WHERE_FORBIDDEN) != ""
 
 
 @pytest.mark.parametrize(

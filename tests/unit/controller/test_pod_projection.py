@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from mxnet_operator.controller.observe import project_pod
+from mxnet_operator.controller.projection import project_pod
 
 LABELS = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}
 OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": "digits", "uid": "job-uid", "controller": True}
@@ -38,7 +38,7 @@ def waiting(name, reason, message=""):
 
 def test_a_deleted_pod_was_asked_to_go_its_grace_period_before_its_deletion_timestamp():
     going = view({"deletionTimestamp": written(40), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]})
-    assert (going.deleting, going.delete_by, going.taken_at) == (True, at(40), at(10))
+    assert (going.deleting, going.delete_by, going.removal_requested_at) == (True, at(40), at(10))
     assert (going.forced, going.finalizers) == (False, ("a/b",))
 
 
@@ -50,7 +50,7 @@ def test_a_pod_that_was_deleted_by_force_and_is_held_is_known():
 def test_a_disrupted_pod_was_asked_to_go_when_its_condition_says():
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     pod = view(conditions=[condition | {"lastTransitionTime": written(5)}])
-    assert (pod.disruption, pod.taken_at, pod.deleting) == ("PreemptionByScheduler", at(5), False)
+    assert (pod.disruption, pod.removal_requested_at, pod.deleting) == ("PreemptionByScheduler", at(5), False)
 
 
 def test_the_end_of_a_pod_whose_init_container_failed_is_that_ones():

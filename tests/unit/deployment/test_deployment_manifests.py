@@ -13,9 +13,11 @@ from deployment import MANIFESTS, OVERLAYS, POLICIES, of_kind, one, rendered, ro
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.definitions import definitions, legacy_definitions
-from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, MXNETJOB
-from mxnet_operator.build.fail_fast import CONFIG_MAP
-from mxnet_operator.build.pods import build_pod
+from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
+from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB
+from mxnet_operator.child_objects.fail_fast import CONFIG_MAP
+from mxnet_operator.child_objects.pods import build_pod
+from mxnet_operator.controller.gangs import backends_of
 
 ROOT = Path(__file__).parents[3]
 LARGEST_ANNOTATION = 256 * 1024
@@ -253,6 +255,19 @@ def test_secure_metrics_are_served_with_the_mounted_certificate_on_the_port_that
     account = one(objects, "ServiceAccount")["metadata"]
     bound = next(b for b in of_kind(objects, "ClusterRoleBinding") if b["metadata"]["name"].endswith("metrics-auth"))
     assert [(each["name"], each["namespace"]) for each in bound["subjects"]] == [(account["name"], "team-a")]
+
+
+@pytest.mark.parametrize(("component", "flags"), [("coscheduling", []), ("volcano", ["--gang-scheduling=volcano"])])
+def test_a_gang_schedulers_component_gives_the_rights_on_its_groups_and_chooses_it_where_auto_does_not(
+    component, flags, tmp_path
+):
+    objects = with_components(tmp_path, component, namespace="team-a")
+    (backend,) = backends_of(component)
+    roles = [role for role in roles_of_controller(objects) if role["metadata"]["name"].endswith(component)]
+    resources = {(right.group, right.resource) for right in granted(roles)}
+    assert resources == {(each.group, each.plural) for each in backend.resources}
+    (container,) = pod_spec(objects)["containers"]
+    assert [each for each in container["args"] if each.startswith("--gang")] == flags
 
 
 def test_the_example_for_jobs_selects_the_pods_that_the_controller_makes():

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from mxnet_operator.cli.errors import Exit
-from mxnet_operator.cli.run import EXAMPLES
+from mxnet_operator.cli.verbs.run import EXAMPLES
 
 PAGE = Path(__file__).parents[3] / "docs" / "run.md"
 

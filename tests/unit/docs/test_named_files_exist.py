@@ -22,10 +22,20 @@ ELSEWHERE = {
     "example/image-classification/train_cifar10.py",
     "kvstore_server.py",  # MXNet's
     "mxnet/kvstore/kvstore_server.py",
+    "scheduling.volcano.sh",  # Volcano's API group, no script
     "start-job.py",  # kubeflow/mxnet-operator's
 }
 """Files of other projects that are named."""
-A_READERS = {"bad.yaml", "broken.yaml", "conf.yaml", "job.yaml", "kustomization.yaml", "old.yaml", "train.py"}
+A_READERS = {
+    "bad.yaml",
+    "broken.yaml",
+    "conf.yaml",
+    "digits.py",
+    "job.yaml",
+    "kustomization.yaml",
+    "old.yaml",
+    "train.py",
+}
 """Names that stand for a file of the reader's own."""
 QUOTING = "examples/seeds/*/README.md"
 """Pages that quote what other projects' documents say of their files; the links are checked there, too."""

@@ -8,10 +8,15 @@ import msgspec
 import pytest
 
 from mxnet_operator.api import types
-from mxnet_operator.cli import local, mxjob, mxnet_operator
+from mxnet_operator.cli import mxjob, mxnet_operator
+from mxnet_operator.cli.verbs import local
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = {"mxjob_reference.py": "mxjob-reference.md", "cli_reference.py": "cli-reference.md"}
+PAGES = {
+    "mxjob_reference.py": "mxjob-reference.md",
+    "cli_reference.py": "cli-reference.md",
+    "description_reference.py": "description-reference.md",
+}
 
 
 def page(name: str) -> str:

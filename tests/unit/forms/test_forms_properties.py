@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mxnet_operator.api import forms
+from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.forms.conversion import convert
+from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.validation import decode, unknown_fields, validate
-from mxnet_operator.build.pods import build_pod
+from mxnet_operator.child_objects.pods import build_pod
 from mxnet_operator.plan import Observed, plan
 
 thorough = settings(max_examples=25, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -97,7 +98,7 @@ def test_every_remark_names_a_field_of_what_was_converted(name, data):
             node = node[int(key)] if isinstance(node, list) else node[key]
 
 
-@pytest.mark.parametrize("form", forms.FORMS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 @thorough
 @given(status=statuses(), pods_left=st.booleans())
 def test_a_status_comes_back_as_it_was_written(form, status, pods_left):

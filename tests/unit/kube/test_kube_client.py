@@ -69,6 +69,15 @@ async def test_a_write_is_repeated_after_the_time_that_an_overloaded_server_asks
         assert [body for *_, body in api.asked] == [b'{"a":1}'] * 3
 
 
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+async def test_a_write_that_may_have_been_carried_out_is_not_sent_again(code):
+    failed = refuse(code, "InternalError", headers={"Retry-After": "0"})
+    async with scripted_api(failed, answer(POD)) as api, api.client() as client:
+        with pytest.raises(ApiError) as caught:
+            await client.create(PATH, {})
+        assert (caught.value.code, len(api.asked)) == (code, 1)
+
+
 async def test_a_server_that_stays_overloaded_is_given_up():
     overloaded = refuse(429, "TooManyRequests", headers={"Retry-After": "0"})
     async with scripted_api(*[overloaded] * 9) as api, api.client() as client:

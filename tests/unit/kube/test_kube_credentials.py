@@ -4,6 +4,7 @@ import base64
 import ssl
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import trustme
@@ -56,6 +57,14 @@ def test_a_token_and_the_clusters_own_authority(tmp_path):
     assert credentials.namespace == "default"
     assert credentials.ssl.verify_mode is ssl.CERT_REQUIRED
     assert len(credentials.ssl.get_ca_certs()) == 1
+
+
+def test_several_threads_load_one_cluster_at_once(tmp_path):
+    """The official loader remembers the file that it has written for some content; another thread may delete it."""
+    path = kubeconfig(tmp_path / "k")
+    with ThreadPoolExecutor(8) as threads:
+        loaded = list(threads.map(lambda _: load_credentials(path), range(200)))
+    assert all(each.ssl is not None for each in loaded)
 
 
 def test_a_context_is_chosen_by_name(tmp_path):

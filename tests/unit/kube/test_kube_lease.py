@@ -8,7 +8,7 @@ from apiserver_fixtures import running_server
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.kube.errors import ApiUnavailable
+from mxnet_operator.kube.errors import ApiUnavailable, InvalidAnswerError
 from mxnet_operator.kube.lease import Elector, LeaseTimes, boot_clock, own_identity
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -326,3 +326,18 @@ async def test_a_term_is_counted_from_the_sending_of_its_renewal_not_from_the_an
         assert candidate.elector.leads
         e.clock.now = begun + TIMES.renew_deadline
         assert not candidate.elector.leads
+
+
+@pytest.mark.parametrize("spec", [{"holderIdentity": "another"}, {"holderIdentity": None}, {}, "mine", None])
+async def test_an_answer_that_names_another_holder_makes_nobody_a_leader(tmp_path, spec):
+    """A webhook, or a proxy's cache, may answer with another lease than the one that was written."""
+    async with running_server(tmp_path) as server, Client(load_credentials(str(server.kubeconfig))) as client:
+
+        async def create(path, body, **_):
+            return {**body, "spec": spec}
+
+        client.create = create
+        elector = Elector(client, "default", "mxnet-operator", identity="mine", times=TIMES, clock=Clock())
+        with pytest.raises(InvalidAnswerError, match="not the lease that was written"):
+            await elector._attempt()
+        assert not elector.leads

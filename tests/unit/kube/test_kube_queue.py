@@ -6,7 +6,7 @@ import pytest
 from waiting import SECONDS
 
 from mxnet_operator.kube.backoff import Backoff
-from mxnet_operator.kube.observers import QueueObserver
+from mxnet_operator.kube.instrumentation import QueueObserver
 from mxnet_operator.kube.queue import WorkQueue
 
 

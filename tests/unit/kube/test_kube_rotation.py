@@ -203,7 +203,7 @@ async def test_liveness_fails_once_reading_anew_has_not_helped_for_long_and_not_
             now[0] += DISTRUST_SECONDS - 1
             assert await health.liveness() == ""
             now[0] += 2
-            assert "no trust between the API server and this process" in await health.liveness()
+            assert "TLS verification between the API server and this process has failed" in await health.liveness()
             source.write(cluster)
             await client.create(PATH, POD)
             assert await health.liveness() == ""

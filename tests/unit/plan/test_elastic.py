@@ -8,10 +8,10 @@ from builders import NOW, make_mxjob, make_pod
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec
-from mxnet_operator.build import build_pod
+from mxnet_operator.child_objects import build_pod
 from mxnet_operator.plan import Observed, Plan, PodView, plan
 from mxnet_operator.plan.actions import CreatePod, DeletePod
-from mxnet_operator.plan.elastic import as_started
+from mxnet_operator.plan.fixed_replicas import as_started
 
 
 def after(job: MXJob, answer: Plan) -> MXJob:

@@ -8,12 +8,12 @@ import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.build.metadata import owner_reference, replica_labels
-from mxnet_operator.controller.observe import project_pod
+from mxnet_operator.child_objects.metadata import owner_reference, replica_labels
+from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Observed, plan
 
 SECOND = timedelta(seconds=1)
-TAKEN = {"deleting": True, "taken_at": NOW}
+TAKEN = {"deleting": True, "removal_requested_at": NOW}
 
 
 def job_of(policy: str) -> JobBuilder:
@@ -53,7 +53,7 @@ ENDS = {
     ),
     "evicted by the API": ({"phase": "Running", "disruption": "EvictionByEvictionAPI", **TAKEN}, 0),
     "evicted by the API, ended well on SIGTERM": (
-        {"phase": "Succeeded", "exit_code": 0, "disruption": "EvictionByEvictionAPI", "taken_at": NOW},
+        {"phase": "Succeeded", "exit_code": 0, "disruption": "EvictionByEvictionAPI", "removal_requested_at": NOW},
         0,
     ),
     "preempted by the scheduler": (
@@ -62,12 +62,12 @@ ENDS = {
             "exit_code": 1,
             "finished_at": NOW + SECOND,
             "disruption": "PreemptionByScheduler",
-            "taken_at": NOW,
+            "removal_requested_at": NOW,
         },
         0,
     ),
     "put out by a kubelet short of memory": (
-        {"phase": "Failed", "pod_reason": "Evicted", "disruption": "TerminationByKubelet", "taken_at": NOW},
+        {"phase": "Failed", "pod_reason": "Evicted", "disruption": "TerminationByKubelet", "removal_requested_at": NOW},
         1,
     ),
     "put out by a kubelet, with the exit code of its handler": (
@@ -77,7 +77,7 @@ ENDS = {
             "finished_at": NOW + SECOND,
             "pod_reason": "Evicted",
             "disruption": "TerminationByKubelet",
-            "taken_at": NOW,
+            "removal_requested_at": NOW,
         },
         1,
     ),
@@ -96,7 +96,12 @@ ENDS = {
         1,
     ),
     "its node shut down": (
-        {"phase": "Failed", "pod_reason": "Terminated", "disruption": "TerminationByKubelet", "taken_at": NOW},
+        {
+            "phase": "Failed",
+            "pod_reason": "Terminated",
+            "disruption": "TerminationByKubelet",
+            "removal_requested_at": NOW,
+        },
         0,
     ),
     "its node shut down, and its handler ended badly": (
@@ -106,13 +111,18 @@ ENDS = {
             "finished_at": NOW + SECOND,
             "pod_reason": "Terminated",
             "disruption": "TerminationByKubelet",
-            "taken_at": NOW,
+            "removal_requested_at": NOW,
         },
         0,
     ),
     "its node shut down, under Kubernetes 1.25": ({"phase": "Failed", "pod_reason": "Terminated"}, 0),
     "made room for a critical pod": (
-        {"phase": "Failed", "pod_reason": "Preempting", "disruption": "TerminationByKubelet", "taken_at": NOW},
+        {
+            "phase": "Failed",
+            "pod_reason": "Preempting",
+            "disruption": "TerminationByKubelet",
+            "removal_requested_at": NOW,
+        },
         0,
     ),
     "ran when its node rebooted": ({"phase": "Failed", "exit_code": 255, "reason": "Unknown", "finished_at": NOW}, 0),
@@ -146,14 +156,14 @@ def test_under_never_an_end_from_outside_is_final(fields: dict[str, Any]) -> Non
     assert status_with(job, make_pod(job, "Worker").set(**fields)).state == "Failed"
 
 
-@pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "taken_at": NOW}])
+@pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "removal_requested_at": NOW}])
 def test_a_program_that_failed_before_its_pod_was_taken_away_failed_by_itself(fields: dict[str, Any]) -> None:
     job = job_of("ExitCode").obj()
     worker = make_pod(job, "Worker").failed(1, at=NOW - 5 * SECOND).set(**fields)
     assert status_with(job, worker).state == "Failed"
 
 
-@pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "taken_at": NOW}])
+@pytest.mark.parametrize("fields", [TAKEN, {"disruption": "EvictionByEvictionAPI", "removal_requested_at": NOW}])
 def test_an_exit_0_is_not_believed_then_since_clocks_of_nodes_differ(fields: dict[str, Any]) -> None:
     job = job_of("ExitCode").obj()
     worker = make_pod(job, "Worker").succeeded(at=NOW - 5 * SECOND).set(**fields)
@@ -163,7 +173,7 @@ def test_an_exit_0_is_not_believed_then_since_clocks_of_nodes_differ(fields: dic
 
 def test_a_disruption_that_has_not_come_about_yet_leaves_the_job_alone() -> None:
     job = job_of("ExitCode").obj()
-    worker = make_pod(job, "Worker").running().set(disruption="EvictionByEvictionAPI", taken_at=NOW)
+    worker = make_pod(job, "Worker").running().set(disruption="EvictionByEvictionAPI", removal_requested_at=NOW)
     assert status_with(job, worker) == job.status
 
 
@@ -178,6 +188,30 @@ def test_a_pod_whose_node_has_stopped_talking_runs_until_it_is_taken_away(policy
 def test_out_of_memory_is_final_where_the_same_exit_code_is_not(state: str, reason: str) -> None:
     job = job_of("ExitCode").obj()
     assert status_with(job, make_pod(job, "Worker").failed(137).set(reason=reason)).state == state
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ({"limits": {"memory": "128Mi"}}, "(OOMKilled: its memory limit is 128Mi)"),
+        ({"limits": {"cpu": 1}}, "(OOMKilled)"),
+        ({"limits": None}, "(OOMKilled)"),
+        (None, "(OOMKilled)"),
+    ],
+)
+def test_who_was_killed_for_its_memory_says_its_limit(resources: Any, said: str) -> None:
+    job = make_mxjob().scheduler().worker(1, resources=resources).condition("Running").obj()
+    status = status_with(job, make_pod(job, "Worker").failed(137).set(reason="OOMKilled"))
+    assert f"worker-0 exited with code 137 {said}; it wrote nothing." in status.conditions[-1].message
+
+
+def test_an_init_container_says_its_own_limit() -> None:
+    fetch = {"name": "fetch", "image": "a", "resources": {"limits": {"memory": "1Gi"}}}
+    job = make_mxjob().scheduler().worker(1, resources={"limits": {"memory": "2Gi"}}).condition("Running")
+    job = job.template("Worker", initContainers=[fetch])
+    worker = make_pod(job.obj(), "Worker").failed(137).set(reason="OOMKilled", init_container="fetch")
+    message = status_with(job.obj(), worker).conditions[-1].message
+    assert "worker-0's init container fetch exited with code 137 (OOMKilled: its memory limit is 1Gi)" in message
 
 
 def test_exit_0_of_every_replica_is_no_success_if_one_was_being_deleted() -> None:
@@ -259,7 +293,7 @@ class TestTheFirstFailureOfAGangDecides:
         taken = (
             make_pod(self.job, "Worker")
             .running()
-            .set(deleting=True, disruption="PreemptionByScheduler", taken_at=NOW + seconds * SECOND)
+            .set(deleting=True, disruption="PreemptionByScheduler", removal_requested_at=NOW + seconds * SECOND)
         )
         assert self.status(taken, make_pod(self.job, "Worker", 1).failed(1, at=NOW)).state == "Failed"
 
@@ -278,7 +312,7 @@ class TestTheMessage:
 
     def test_says_who_took_the_pod_and_that_its_exit_code_is_not_the_reason(self) -> None:
         message = self.of(phase="Failed", exit_code=143, disruption="EvictionByEvictionAPI", **TAKEN)
-        assert "worker-0 was taken from its node (EvictionByEvictionAPI) while the job ran" in message
+        assert "worker-0 was disrupted (EvictionByEvictionAPI) while the job ran" in message
         assert "it ended with exit code 143" in message
 
     def test_says_why_the_kubelet_put_the_pod_out(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, ServiceView, plan, refuse
+from mxnet_operator.plan import Observed, Plan, ServiceView, plan, reject
 from mxnet_operator.plan.actions import CreatePod, CreateService, DeletePod, DeleteService, StopPod
 
 
@@ -297,7 +297,7 @@ class TestPlacement:
         job = make_mxjob().worker(2).condition("Created").obj()
         waiting = make_pod(job, "Worker", 1).unscheduled().set(unschedulable=self.WORDS)
         answer = plan(job, observe(job, make_pod(job, "Worker"), waiting), NOW)
-        assert self.placement(answer) == [("False", f"worker-1 can't be placed: {self.WORDS}")]
+        assert self.placement(answer) == [("False", f"1 of 2 placed: worker-1 can't be placed: {self.WORDS}")]
         assert state_after(answer) == "Created"
 
     def test_the_schedulers_changing_words_are_not_written_again(self) -> None:
@@ -321,7 +321,7 @@ class TestPlacement:
 
 def test_a_stored_job_that_is_not_valid_fails_with_every_mistake() -> None:
     job = make_mxjob().worker(1).obj()
-    answer = refuse("digits", job.status, ("spec.jobMode: Required value", "spec.x: no"), NOW)
+    answer = reject("digits", job.status, ("spec.jobMode: Required value", "spec.x: no"), NOW)
     assert state_after(answer) == "Failed"
     assert answer.status is not None
     assert "spec.jobMode: Required value; spec.x: no" in answer.status.conditions[-1].message

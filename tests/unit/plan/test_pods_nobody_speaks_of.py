@@ -29,7 +29,7 @@ def test_a_pod_that_no_scheduler_has_looked_at_for_a_minute_names_its_scheduler(
     told = condition(plan(job, observe(job, *pods), NOW + 60 * SECOND), "PodsScheduled")
     assert told is not None
     assert (told.status, told.reason) == ("False", "NoScheduler")
-    assert told.message == ("worker-0 can't be placed: no scheduler has looked at it. Does one named volcano run?")
+    assert told.message == ("worker-0 can't be placed: no scheduler has reported on it. Does one named volcano run?")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,10 @@ def test_once_the_scheduler_speaks_its_own_words_are_told() -> None:
     words = ignored(job).set(unschedulable="0/3 nodes are available")
     told = condition(plan(job, observe(job, words), NOW + 90 * SECOND), "PodsScheduled")
     assert told is not None
-    assert (told.reason, told.message) == ("Unschedulable", "worker-0 can't be placed: 0/3 nodes are available")
+    assert (told.reason, told.message) == (
+        "Unschedulable",
+        "0 of 1 placed: worker-0 can't be placed: 0/3 nodes are available",
+    )
 
 
 @pytest.mark.parametrize("kind", ["Worker", "Tuner"])
@@ -59,7 +62,7 @@ def test_a_phase_succeeded_without_a_container_is_success_and_the_job_says_that_
     assert told is not None
     assert told.message == (
         f"The exit code of {kind.lower()}-0 is unknown, since its pod has phase Succeeded and no status of the"
-        " container mxnet: the phase is believed."
+        " container mxnet: the phase decides."
     )
     assert [(event.type, event.reason) for event in answer.events] == [
         ("Warning", "ExitCodeUnknown"),

@@ -70,7 +70,7 @@ def test_a_sidecar_that_fails_beside_a_running_program_is_its_own_affair() -> No
 def test_the_progress_deadline_says_which_container_did_not_start_and_why() -> None:
     job = new_job(progressDeadlineSeconds=60)
     waits = NO_IMAGE | {"waiting_container": "fetch"}
-    assert look(job, seconds=59, **waits).state == "Created"
-    status = look(job, seconds=60, **waits)
+    assert look(job, seconds=60, **waits).state == "Created", "its times are cut to whole seconds"
+    status = look(job, seconds=61, **waits)
     assert status.state == "Failed"
     assert "worker-0 did not start (container fetch: ErrImagePull: no such image)" in status.conditions[-1].message

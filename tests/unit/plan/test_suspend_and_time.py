@@ -125,9 +125,17 @@ class TestProgressDeadline:
         )
         other = make_pod(job, "Worker", 1).running().set(scheduled_at=NOW - SECOND)
         observed = Observed((waiting.obj(), other.obj()), make_services(job)[1:])
-        assert plan(job, observed, NOW).requeue_after == 30 * SECOND
-        status = after(job, plan(job, observed, NOW + 30 * SECOND)).status
+        assert plan(job, observed, NOW).requeue_after == 31 * SECOND
+        status = after(job, plan(job, observed, NOW + 31 * SECOND)).status
         assert "worker-0 did not start (ErrImagePull: no such image)" in status.conditions[-1].message
+
+    def test_of_several_the_one_whose_container_can_not_start_says_why(self) -> None:
+        job = make_mxjob().worker(2).run_policy(progressDeadlineSeconds=30).condition("Created").obj()
+        creating = make_pod(job, "Worker").set(scheduled_at=NOW, waiting_reason="ContainerCreating")
+        pulling = make_pod(job, "Worker", 1).set(scheduled_at=NOW, waiting_reason="ImagePullBackOff")
+        observed = Observed((creating.obj(), pulling.obj()), make_services(job)[1:])
+        status = after(job, plan(job, observed, NOW + 31 * SECOND)).status
+        assert "worker-0, worker-1 did not start (ImagePullBackOff)" in status.conditions[-1].message
 
     def test_waiting_to_be_placed_is_not_counted(self) -> None:
         job = make_mxjob().worker(1).run_policy(progressDeadlineSeconds=1).condition("Created").obj()

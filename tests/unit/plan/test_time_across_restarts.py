@@ -103,8 +103,8 @@ class TestProgressDeadline:
         job = stored(job, look(job, 50, *killed(job)))
         going = tuple(pod.deleting() for pod in killed(job)[:1])
         going = tuple(pod.set(attempt=0) for pod in going)
-        assert look(job, 109, *going).requeue_after == SECOND
-        assert state(job, look(job, 110, *going)) == "Failed"
+        assert look(job, 110, *going).requeue_after == SECOND
+        assert state(job, look(job, 111, *going)) == "Failed"
 
     def test_a_suspended_job_has_none(self) -> None:
         job = suspended(running(progressDeadlineSeconds=1), 10)

@@ -10,7 +10,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan import Observed, goes_with_workflow, plan
 from mxnet_operator.plan.actions import DeleteJob
-from mxnet_operator.plan.workflow import ASK_AGAIN
+from mxnet_operator.plan.workflow import READ_INTERVAL
 
 WHY = "nightly is being shut down (Terminate)"
 
@@ -41,7 +41,7 @@ def test_while_the_workflow_goes_on_the_job_is_run_as_ever_and_looked_at_again(s
     asks, does_not = (job(value, "Created", suspend=suspended) for value in ("true", "false"))
     tied, free = (plan(each, Observed((), make_services(each)), NOW) for each in (asks, does_not))
     assert (tied.actions, tied.status) == (free.actions, free.status)
-    assert (tied.requeue_after, free.requeue_after) == (ASK_AGAIN, None)
+    assert (tied.requeue_after, free.requeue_after) == (READ_INTERVAL, None)
 
 
 def test_what_must_be_seen_to_earlier_is() -> None:

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.triggers import replica_logs
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
 

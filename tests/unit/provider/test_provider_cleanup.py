@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_provider.cleanup import UNKNOWN, fate, is_unfinished, try_id_of
-from mxnet_provider.kill import SUSPENDED_BY_AIRFLOW
+from mxnet_provider.job.abandoned import UNKNOWN, fate, is_unfinished, try_id_of
+from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 
 NOW = datetime(2026, 11, 22, 6, 0, tzinfo=UTC)
 MIN_AGE = timedelta(minutes=10)

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse
 
-from mxnet_provider.api_errors import is_transient
+from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook

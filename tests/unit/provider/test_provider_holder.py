@@ -8,8 +8,8 @@ import pytest
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
-from mxnet_provider import holder, kill
-from mxnet_provider.holder import Lease, Tenure
+from mxnet_provider.job import holder, kill
+from mxnet_provider.job.holder import Lease, Tenure
 from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.triggers.ending import ABSENT, UNKNOWN, who_may_end
 

@@ -8,10 +8,10 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mxnet_operator.api import names
-from mxnet_provider import identity
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job_ref import JobRef
-from mxnet_provider.kill import SUSPENDED_BY_AIRFLOW
+from mxnet_provider.job import identity
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 
 
 @dataclass
@@ -146,8 +146,9 @@ def test_of_several_jobs_the_youngest_that_can_still_succeed_is_the_one():
     old, young = job(name="old"), job(name="young", creationTimestamp="2026-11-21T13:00:00Z")
     failed = job("Failed", name="failed", creationTimestamp="2026-11-21T14:00:00Z")
     going = job(name="going", creationTimestamp="2026-11-21T15:00:00Z", deletionTimestamp="2026-11-21T15:00:00Z")
-    assert identity.newest([old, young, failed, going]) is young
-    assert identity.newest([failed, going]) is None
+    assert identity.newest([old, young, failed, going], reuse_succeeded=True) is young
+    assert identity.newest([failed, going], reuse_succeeded=True) is None
+    assert identity.newest([old, job("Succeeded")], reuse_succeeded=False) is old
 
 
 def test_a_record_is_read_back_as_it_was_written():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxnet_provider.log_budget import LogBudget
+from mxnet_provider.job.log_budget import LogBudget
 
 
 class Clock:

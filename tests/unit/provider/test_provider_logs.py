@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 from mxnet_operator.api.log_lines import LogCursor, split_lines
-from mxnet_provider import logs
-from mxnet_provider.logs import LogFollower
+from mxnet_provider.job import logs
+from mxnet_provider.job.logs import LogFollower
 
 T = "2026-11-21T12:00:0"
 

@@ -9,8 +9,9 @@ from unreadable_manifests import REFUSED
 
 from mxnet_operator.api import names
 from mxnet_operator.api.validation import unknown_fields, validate
-from mxnet_provider import manifest
+from mxnet_operator.job import MXJobDescription, to_manifest
 from mxnet_provider.exceptions import MXNetManifestError
+from mxnet_provider.job import manifest
 
 BUILT = {
     "image": "mxjob/digits:1.0",
@@ -20,8 +21,12 @@ BUILT = {
     "workers": 2,
     "servers": 1,
     "schedulers": 1,
-    "resources": {"limits": {"nvidia.com/gpu": 1}},
+    "container_resources": {"limits": {"nvidia.com/gpu": 1}},
 }
+
+
+def built(**fields):
+    return to_manifest(MXJobDescription(**{**BUILT, **fields}))
 
 
 def containers(job):
@@ -30,7 +35,7 @@ def containers(job):
 
 
 def test_a_built_job_is_valid():
-    job = manifest.build(**BUILT)
+    job = built()
     job["metadata"]["name"] = "built"
     assert validate(job) == []
     assert unknown_fields(job) == []
@@ -38,7 +43,7 @@ def test_a_built_job_is_valid():
 
 
 def test_every_replica_of_a_built_job_runs_the_same_container():
-    for container in containers(manifest.build(**BUILT)).values():
+    for container in containers(built()).values():
         container.pop("resources", None)
         assert container == {
             "name": "mxnet",
@@ -50,12 +55,12 @@ def test_every_replica_of_a_built_job_runs_the_same_container():
 
 
 def test_only_workers_of_a_built_job_ask_for_resources():
-    asking = [name for name, container in containers(manifest.build(**BUILT)).items() if "resources" in container]
+    asking = [name for name, container in containers(built()).items() if "resources" in container]
     assert asking == ["Worker"]
 
 
 def test_a_type_with_no_replicas_is_left_out():
-    job = manifest.build(**{**BUILT, "servers": 0, "schedulers": 0})
+    job = built(servers=0, schedulers=0)
     assert list(job["spec"]["mxReplicaSpecs"]) == ["Worker"]
 
 
@@ -135,7 +140,7 @@ def test_a_manifest_of_an_older_form_becomes_the_v1_job_that_it_means(written):
 
 
 def test_a_v1_manifest_stays_as_it_is():
-    job = manifest.build(**BUILT)
+    job = built()
     assert manifest.as_v1(job, print) is job
 
 
@@ -170,7 +175,7 @@ def test_what_a_manifest_of_an_older_form_loses_or_gains_is_told():
 
 
 def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request():
-    job = manifest.build(**BUILT)
+    job = built()
     job["metadata"]["name"] = "newer"
     job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelectr"] = {"a": "b"}
     (mistake,) = manifest.mistakes(job)

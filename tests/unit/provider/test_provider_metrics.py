@@ -3,15 +3,15 @@
 import math
 
 import pytest
-from airflow.sdk.observability import stats
 
-from mxnet_provider.metrics import Metrics
+from mxnet_provider.job import metrics
+from mxnet_provider.job.metrics import Metrics
 
 
 @pytest.fixture
 def gauges(monkeypatch):
     sent = []
-    monkeypatch.setattr(stats, "gauge", lambda name, value, tags=None: sent.append((name, value)))
+    monkeypatch.setattr(metrics.Stats, "gauge", lambda name, value, tags=None: sent.append((name, value)))
     return sent
 
 

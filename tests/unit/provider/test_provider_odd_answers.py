@@ -7,11 +7,11 @@ from kubernetes import client
 from odd_answers import ODD
 from scripted_api import answer, make_object, make_status, scripted_api
 
-from mxnet_provider.api_errors import is_transient
 from mxnet_provider.hooks.api_connection import open_connection
+from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef
 
 REF = JobRef.of({"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "metadata": make_object("a", 1)["metadata"]})
 CALLS = {

@@ -10,7 +10,7 @@ from kubernetes.client.exceptions import ApiException
 
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.outage import Outage
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger

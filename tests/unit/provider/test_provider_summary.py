@@ -3,7 +3,7 @@
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_provider.summary import summary
+from mxnet_provider.job.summary import summary
 
 
 def job(**status):

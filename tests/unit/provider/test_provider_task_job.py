@@ -8,11 +8,11 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_provider import holder
-from mxnet_provider.event import Event
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.identity import Record
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job import holder
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.identity import Record
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.options import EndOptions
 

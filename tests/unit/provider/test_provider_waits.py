@@ -15,15 +15,15 @@ from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.api.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job_ref import JobRef
+from mxnet_provider.job.completion import verdict
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.operators.waiting import wait
 from mxnet_provider.options import LogOptions, WaitOptions
 from mxnet_provider.pace import until_next_look
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
-from mxnet_provider.state_log import StateLog
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
-from mxnet_provider.verdict import verdict
 
 REF = JobRef(name="digits", namespace="default", uid="u")
 
@@ -243,3 +243,13 @@ RESUMED = {"type": "Suspended", "status": "False", "lastTransitionTime": "2026-0
 def test_time_in_a_queue_does_not_count_towards_the_start(job: dict[str, Any], at: str, over: bool) -> None:
     found = verdict(job, "u", now=datetime.fromisoformat(at).timestamp(), startup_timeout=600)
     assert (found is not None and found.status == "startup_timeout") is over
+
+
+@pytest.mark.parametrize("state", ["Succeeded", "Failed", "Running", "Created"])
+def test_a_job_that_has_the_name_by_now_is_not_the_tasks(state):
+    """Whatever has become of that one: the task's own was deleted."""
+    conditions = [{"type": state, "status": "True", "reason": state, "message": "another's"}]
+    job = {"metadata": {"name": "digits", "uid": "another"}, "status": {"state": state, "conditions": conditions}}
+    found = verdict(job, "its own", now=0.0)
+    assert found is not None
+    assert (found.status, found.reason) == ("deleted", "Replaced")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cluster_fixtures import eventually
 from left_overs import MARK, dead_owners, identity
+from waiting import eventually
 
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 TESTS = """

@@ -5,8 +5,8 @@ import typer
 
 from mxnet_argo import durations as argo
 from mxnet_operator.cli import mxnet_operator as controllers
-from mxnet_operator.cli import times
 from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.output import times
 from mxnet_operator.views.durations import seconds_of
 
 READ = {

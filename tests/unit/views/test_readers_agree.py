@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from builders import NOW, make_mxjob
 
-from mxnet_operator.build import build_pod
-from mxnet_operator.cli.replica_state import first_failed, in_order, replica_state
-from mxnet_operator.controller.observe import project_pod
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
+from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Observed, plan
-from mxnet_provider.replicas import failures, summary
+from mxnet_provider.job.replicas import failures, summary
 
 AT = "2026-11-21T11:59:30Z"
 LATER = "2026-11-21T11:59:31Z"
@@ -58,7 +58,7 @@ def test_an_init_container_that_fails_is_told_with_its_exit_code_by_all():
     waiting = {"waiting": {"reason": "PodInitializing"}}
     message, first, told = said(job, failed := pod(job, "Worker", 0, waiting, initContainerStatuses=init))
     assert "worker-0's init container fetch exited with code 3" in message
-    assert (first.state, first.exit_code, first.told) == ("Init:Error", 3, "no such bucket")
+    assert (first.state, first.exit_code, first.summary) == ("Init:Error", 3, "no such bucket")
     assert told == 3
     assert failures([failed]) == [{"pod": "j-worker-0", "exit_code": 3, "reason": "Error"}]
     assert summary([failed])[0]["exit_code"] == 3

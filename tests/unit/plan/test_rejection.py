@@ -4,7 +4,7 @@ import pytest
 from builders import NOW, make_mxjob, make_pod, observe
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.plan import Plan, Refused, creation_refused, plan
+from mxnet_operator.plan import Plan, RejectedCreation, creation_rejected, plan
 from mxnet_operator.plan.actions import DeletePod, StopPod
 
 DECODING = (
@@ -50,8 +50,8 @@ def test_what_can_never_be_created_ends_the_job_in_the_servers_words(
     job = with_defaults(make_mxjob().gang().obj())
     decided = plan(job, observe(job), NOW)
     reason = "" if words is PROXY else REASONS.get(code, "")
-    refused = Refused(kind=kind, name="digits-worker-0", code=code, reason=reason, message=words)
-    told = creation_refused(job, decided, refused, NOW)
+    refused = RejectedCreation(kind=kind, name="digits-worker-0", code=code, reason=reason, message=words)
+    told = creation_rejected(job, decided, refused, NOW)
     assert told.status is not None
     newest = told.status.conditions[-1]
     assert words in newest.message
@@ -66,8 +66,8 @@ def test_what_can_never_be_created_ends_the_job_in_the_servers_words(
 def test_what_runs_beside_a_pod_that_can_never_be_created_is_stopped() -> None:
     job = with_defaults(make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Created").obj())
     pods = (make_pod(job, "Scheduler").running(), make_pod(job, "Server").running())
-    refused = Refused(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
-    told = creation_refused(job, plan(job, observe(job, *pods), NOW), refused, NOW)
+    refused = RejectedCreation(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
+    told = creation_rejected(job, plan(job, observe(job, *pods), NOW), refused, NOW)
     over = make_mxjob().gang(1, 1).run_policy(cleanPodPolicy="Running").condition("Failed").obj()
     assert told.status is not None
     assert told.status.replica_statuses["Server"].active == 0
@@ -80,15 +80,15 @@ def test_what_runs_beside_a_pod_that_can_never_be_created_is_stopped() -> None:
 
 def test_a_refusal_that_has_been_told_is_not_written_again() -> None:
     job = with_defaults(make_mxjob().worker(1).obj())
-    refused = Refused(kind="Pod", name="digits-worker-0", code=403, reason="Forbidden", message=QUOTA)
-    told = creation_refused(job, plan(job, observe(job), NOW), refused, NOW)
+    refused = RejectedCreation(kind="Pod", name="digits-worker-0", code=403, reason="Forbidden", message=QUOTA)
+    told = creation_rejected(job, plan(job, observe(job), NOW), refused, NOW)
     assert told.status is not None
     again = with_defaults(make_mxjob().worker(1).obj())
     again = type(again)(metadata=again.metadata, spec=again.spec, status=told.status)
-    assert creation_refused(again, Plan(), refused, NOW).status is None
+    assert creation_rejected(again, Plan(), refused, NOW).status is None
 
 
 def test_a_job_that_is_over_stays_what_it_is() -> None:
     job = with_defaults(make_mxjob().worker(1).condition("Succeeded").obj())
-    refused = Refused(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
-    assert creation_refused(job, Plan(), refused, NOW) == Plan()
+    refused = RejectedCreation(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
+    assert creation_rejected(job, Plan(), refused, NOW) == Plan()

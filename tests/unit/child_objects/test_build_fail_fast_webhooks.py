@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from katib import METRICS_FOLDER, rewritten
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.build import build_pod
-from mxnet_operator.build.fail_fast import DATA, MOUNT_PATH
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.child_objects.fail_fast import DATA, MOUNT_PATH
 from mxnet_operator.local.kubelet.environment import expand
 
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]

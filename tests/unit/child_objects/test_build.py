@@ -7,7 +7,7 @@ import pytest
 from builders import JobBuilder, make_mxjob
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.build import build_pod, build_service
+from mxnet_operator.child_objects import build_pod, build_service
 
 
 def pod(builder: JobBuilder, replica_type: str = "Worker", index: int = 0, attempt: int = 0) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""The pod of a worker with the fail-fast hook: what is mounted, and which containers are wrapped."""
+"""The pod of a replica with the fail-fast hook: what is mounted, and which containers are wrapped."""
 
 from typing import Any
 
+import pytest
 from builders import JobBuilder, make_mxjob
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.build import build_pod
-from mxnet_operator.build.fail_fast import CONFIG_MAP, MOUNT_PATH, can_take_hook, config_map
+from mxnet_operator.child_objects import build_pod
+from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, MOUNT_PATH, can_take_hook, config_map
 
 COMMAND = ["python", "train.py"]
 
@@ -30,10 +31,23 @@ def test_the_command_is_wrapped_and_the_hook_mounted_beside_what_the_user_has() 
     ]
 
 
-def test_only_workers_have_the_hook() -> None:
+@pytest.mark.parametrize("replica_type", ["Scheduler", "Server", "Worker"])
+def test_whatever_runs_mxnet_and_names_a_command_has_the_hook(replica_type: str) -> None:
     builder = make_mxjob().scheduler(command=COMMAND).server(command=COMMAND).worker(1, command=COMMAND)
-    for replica_type in ("Scheduler", "Server"):
+    (container,) = spec(builder, replica_type)["containers"]
+    assert container["command"] == ["sh", f"{MOUNT_PATH}/run.sh", *COMMAND]
+
+
+def test_replicas_of_a_tuning_have_no_hook() -> None:
+    builder = make_mxjob().replicas("TunerTracker", 1, command=COMMAND).replicas("Tuner", 1, command=COMMAND)
+    for replica_type in ("TunerTracker", "Tuner"):
         assert spec(builder, replica_type) == spec(builder, replica_type, has_hook=False)
+
+
+def test_one_type_without_a_command_goes_without_where_another_has_the_hook() -> None:
+    builder = make_mxjob().scheduler(args=["train.py"]).worker(1, command=COMMAND)
+    assert spec(builder, "Scheduler") == spec(builder, "Scheduler", has_hook=False)
+    assert "volumes" in spec(builder, "Worker")
 
 
 def test_a_job_can_do_without() -> None:

@@ -9,8 +9,8 @@ import pytest
 from builders import make_mxjob
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.build.environment import LONGEST_MX_CONFIG, environment, has_mx_config
-from mxnet_operator.build.pods import build_pod
+from mxnet_operator.child_objects.environment import LONGEST_MX_CONFIG, environment, has_mx_config
+from mxnet_operator.child_objects.pods import build_pod
 
 NAMES = ("a", "digits", "a-training-run-with-as-long-a-name-as-there-may-be")
 TYPES = (("Scheduler", "Server", "Worker"), ("TunerTracker", "TunerServer", "Tuner"), ("Worker",))

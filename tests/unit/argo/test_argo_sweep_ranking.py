@@ -1,0 +1,114 @@
+"""What a sweep makes of whatever its trials print, by Argo's own evaluation of its expressions."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from argo_expressions import Expressions, argo_expressions
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mxnet_argo.pipelines import ranked
+from mxnet_operator.job import ranking
+
+pytestmark = pytest.mark.kubernetes("argo-evaluate")
+
+
+@pytest.fixture(scope="module")
+def argo() -> Iterator[Expressions]:
+    with argo_expressions() as found:
+        yield found
+
+
+def read(text: str) -> Any:
+    """What a trial tells, by Python's reading of JSON, as strict as Go's; the text itself where it is none."""
+
+    def refused(name: str) -> Any:
+        raise ValueError(name)
+
+    try:
+        return json.loads(text, parse_constant=refused)
+    except (ValueError, RecursionError):
+        return text
+
+
+def as_go_has_it(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def outcome(
+    argo: Expressions, texts: list[str], metric: str = "accuracy", direction: str = "maximize", failed: int = 0
+) -> tuple[Any, list[Any], str]:
+    """`best`, `results` and `verdict` of trials that told these texts, and of some that failed."""
+    gathered = {"job": [f"job-{index}" for index in range(len(texts))], "result": texts} if texts else {}
+    parameters = {"metric": metric, "direction": direction, "trials": json.dumps([0] * (len(texts) + failed))}
+    scope: dict[str, Any] = {f"inputs.parameters.{name}": value for name, value in parameters.items()}
+    scope["tasks.trial.outputs.parameters"] = json.dumps([{}] * len(texts))
+    said = argo.of(ranked(), scope, {"tasks.trial.outputs.parameters": gathered})
+    return json.loads(said["best"]), json.loads(said["results"]), said["verdict"]
+
+
+keys = st.sampled_from(["accuracy", "val-loss", "a.b", "ärger", "loss", ""])
+numbers = st.one_of(st.integers(-(2**53), 2**53), st.floats())
+values = st.one_of(numbers, st.none(), st.booleans(), st.text(max_size=5), st.lists(numbers, max_size=2))
+objects = st.dictionaries(keys, values, max_size=4).map(
+    json.dumps
+)  # NaN and Infinity among them, as Python writes them
+printed = st.one_of(
+    objects,
+    values.map(json.dumps),
+    st.text(max_size=30),
+    st.sampled_from(
+        ["", "null", "nan", "NaN", "{", "[]", "{{workflow.name}}", "{{=1/0}}", '{"accuracy": 1e999}', "0x1"]
+    ),
+    objects.map(lambda text: text[:-1]),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    texts=st.lists(printed, max_size=6),
+    metric=keys,
+    direction=st.sampled_from(["maximize", "minimize"]),
+    failed=st.integers(0, 2),
+)
+def test_whatever_trials_print_the_best_number_is_chosen_and_every_trial_is_in_the_table(
+    argo: Expressions, texts: list[str], metric: str, direction: str, failed: int
+) -> None:
+    best, results, verdict = outcome(argo, texts, metric, direction, failed)
+    told = [(f"job-{index}", read(text)) for index, text in enumerate(texts)]
+    rows = ranking.ranked(told, metric, "maximize" if direction == "maximize" else "minimize")
+    assert {each["job"]: as_go_has_it(each["value"]) for each in results} == {
+        row["job"]: as_go_has_it(row["value"]) for row in rows
+    }
+    if (expected := ranking.best(rows)) is not None:
+        assert (float(best["value"]), best, verdict) == (as_go_has_it(expected["value"]), results[-1], "0")
+    else:
+        assert best is None
+        assert verdict.startswith("no trial reported a number ")
+        assert f"{len(texts)} of {len(texts) + failed} succeeded" in verdict
+        assert "{{" not in verdict
+
+
+def test_a_sweep_without_a_number_says_what_its_trials_told(argo: Expressions) -> None:
+    _, _, verdict = outcome(argo, ['{"accuracy": NaN}', '{"loss": 1}'], failed=2)
+    told = r'job-0: "{\"accuracy\": NaN}"; job-1: {"loss":1}'
+    assert verdict == f'no trial reported a number "accuracy": 2 of 4 succeeded, and reported {told}'
+    rows = ranking.ranked([("job-0", '{"accuracy": NaN}'), ("job-1", {"loss": 1})], "accuracy", "maximize")
+    assert verdict == ranking.why_none_is_best(rows, "accuracy", 4)
+
+
+def test_a_direction_that_is_neither_is_named(argo: Expressions) -> None:
+    best, results, verdict = outcome(argo, ['{"accuracy": 1}'], direction="max")
+    assert (best, verdict) == (None, 'direction is "max": it is maximize or minimize')
+    assert len(results) == 1
+
+
+def test_trials_that_are_skipped_or_none_are_no_trials(argo: Expressions) -> None:
+    scope = {"inputs.parameters.metric": "a", "inputs.parameters.direction": "minimize"}
+    scope |= {"inputs.parameters.trials": "[]"}
+    skipped = {f"tasks.trial.outputs.parameters.{name}": None for name in ("job", "result")}
+    said = argo.of(ranked(), {**scope, **skipped}, {})
+    assert (said["best"], said["results"]) == ("null", "[]")
+    assert said["verdict"] == 'no trial reported a number "a": 0 of 0 succeeded'

@@ -1,0 +1,136 @@
+"""What Argo's own evaluation makes of the tags of the template that takes a whole MXJob, and what is refused before."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from argo_expressions import Expressions, argo_expressions
+from hera.workflows import Parameter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data, mxjob_ref
+from mxnet_argo.catalog import manifest as manifest_step
+
+CONTAINER = {"name": "mxnet", "image": "i", "command": ["true"]}
+SPEC: dict[str, Any] = {
+    "jobMode": "MXTrain",
+    "mxReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}},
+}
+RUN = {
+    "workflow.name": "run",
+    "workflow.namespace": "ml",
+    "workflow.uid": "uid",
+    "workflow.parameters.json": "[]",
+    "node.name": "run",
+    "inputs.parameters.deadline": "3600",
+    "inputs.parameters.delete-with-workflow": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def argo() -> Iterator[Expressions]:
+    with argo_expressions() as found:
+        yield found
+
+
+def evaluated(argo: Expressions, text: str) -> dict[str, Any]:
+    """The manifest that Argo applies where the input has this text; each tag is evaluated without an error."""
+    template = str(manifest_step()._build_manifest())
+    filled_in = argo.filled_in(template, {**RUN, "inputs.parameters.manifest": text})
+    made: dict[str, Any] = yaml.safe_load(filled_in)
+    return made
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+class TestEvaluated:
+    def test_the_jobs_own_fields_stay_and_the_runs_are_added(self, argo: Expressions) -> None:
+        metadata = {"name": "digits", "namespace": "ml", "labels": {"team": "a"}, "uid": "other", "finalizers": ["x"]}
+        made = evaluated(argo, json.dumps({"metadata": metadata, "spec": SPEC}))
+        assert made["metadata"]["name"].startswith("digits-")
+        assert made["metadata"]["labels"]["team"] == "a"
+        assert made["metadata"]["labels"]["mxjob.kubeflow.org/workflow-uid"] == "uid"
+        assert set(made["metadata"]) == {"name", "namespace", "labels", "annotations", "ownerReferences"}
+        assert made["spec"] == {**SPEC, "runPolicy": {"activeDeadlineSeconds": 3600}}
+
+    def test_what_the_job_says_of_its_deadline_stands(self, argo: Expressions) -> None:
+        policy = {"activeDeadlineSeconds": 60, "backoffLimit": 0}
+        made = evaluated(argo, json.dumps({"spec": {**SPEC, "runPolicy": policy}}))
+        assert made["spec"]["runPolicy"] == policy
+        assert made["metadata"]["name"].startswith("mxjob-")
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("kind: MXJob", "no MXJob as JSON"),
+            ('{"spec": "x", "metadata": 3}', "no MXJob as JSON"),
+            (json.dumps({"metadata": [1], "spec": SPEC}), "are mappings"),
+            (json.dumps({"metadata": {"labels": "a=b"}, "spec": SPEC}), "are mappings"),
+            (json.dumps({"metadata": {"name": 3}, "spec": SPEC}), "name and apiVersion text"),
+            (json.dumps({"spec": {**SPEC, "runPolicy": 7}}), "are mappings"),
+            (json.dumps({"kind": "Job", "spec": SPEC}), "of another kind"),
+            (json.dumps({"metadata": {"namespace": "prod"}, "spec": SPEC}), "namespace is that of the workflow"),
+            (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": True}}}), "leave runPolicy.suspend out"),
+        ],
+    )
+    def test_what_can_not_be_taken_is_the_name_that_the_api_server_rejects(
+        self, argo: Expressions, text: str, words: str
+    ) -> None:
+        made = evaluated(argo, text)
+        assert words in made["metadata"]["name"]
+        assert made["spec"] == {}
+
+    json_values = st.recursive(
+        st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["spec", "metadata", "kind", "runPolicy", "labels", "a"]), inner, max_size=4
+            )
+        ),
+        max_leaves=12,
+    )
+
+    @settings(max_examples=150, deadline=None)
+    @given(text=json_values.map(json.dumps) | st.text(max_size=30))
+    def test_whatever_is_given_each_tag_is_one_json_value(self, argo: Expressions, text: str) -> None:
+        made = evaluated(argo, text)
+        assert made["kind"] == "MXJob"
+        assert made["metadata"]["ownerReferences"][0]["uid"] == "uid"
+        assert made["metadata"]["labels"]["mxjob.kubeflow.org/workflow-uid"] == "uid"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("kind: MXJob", "is not JSON.*kubectl create --dry-run=client"),
+        ([1], "it is no MXJob"),
+        ({"metadata": {"namespace": "prod"}, "spec": SPEC}, "metadata.namespace: leave it out"),
+        ({"spec": {**SPEC, "runPolicy": {"suspend": True}}}, "runPolicy.suspend: leave it out"),
+        ({"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {"Workers": {}}}}, "Worker"),
+        ({"kind": "Job", "spec": SPEC}, "kind"),
+    ],
+)
+def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mxjob_ref("train", "mxjob-manifest", {"manifest": given})
+
+
+def test_a_reference_to_a_sound_job_is_taken_and_so_are_argos_tags() -> None:
+    mxjob_ref("train", "mxjob-manifest", {"manifest": {"metadata": {"name": "a"}, "spec": SPEC}})
+    mxjob_ref("train", "mxjob-manifest", {"manifest": "{{inputs.parameters.job}}"})
+
+
+def test_an_input_that_is_not_declared_and_a_spec_beside_it_are_refused() -> None:
+    with pytest.raises(ValueError, match="uses job: declare it in inputs"):
+        MXJobStep(name="a", manifest=data("job"))
+    with pytest.raises(ValueError, match="spec: an input has the whole manifest"):
+        MXJobStep(name="a", manifest=data("job"), spec=MXJobSpec(image="i"), inputs=[Parameter(name="job")])
+
+
+def test_a_runner_takes_one_too() -> None:
+    runner = MXJobRunner(name="a", image="mxjob:test", manifest=data("job"), inputs=[Parameter(name="job")])
+    (file,) = runner._build_inputs().artifacts or []
+    assert "inputs.parameters.job" in str(file.raw)

@@ -1,0 +1,49 @@
+"""`mxjob local up --resource`, as it is read before anything is started."""
+
+import sys
+
+import pytest
+
+from mxnet_operator.cli.daemons import local_cluster
+from mxnet_operator.cli.mxjob import main
+
+
+@pytest.fixture
+def up(monkeypatch, capsys):
+    """Runs `mxjob local up`, which starts nothing; returns its exit code, its options if any, and stderr."""
+
+    def run(*args):
+        started = []
+        monkeypatch.setattr(local_cluster, "in_foreground", lambda options, policy: started.append(options))
+        monkeypatch.setattr(sys, "argv", ["mxjob", "local", "up", *args])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, started[0] if started else None, capsys.readouterr().err
+
+    return run
+
+
+def test_each_names_a_resource_and_how_many_there_are(up):
+    code, options, _ = up("--resource", "amd.com/gpu=2", "--resource", "example.com/fpga_x=0", "--gpu-share", "4")
+    assert code == 0
+    assert (options.resources, options.gpu_share) == ((("amd.com/gpu", 2), ("example.com/fpga_x", 0)), 4)
+
+
+@pytest.mark.parametrize(
+    "text", ["amd.com/gpu", "gpu=2", "amd.com/gpu=-1", "amd.com/gpu=1.5", "=2", "a/b/c=1", "A/b=1", "amd.com/gpu=²"]
+)
+def test_what_is_none_is_refused_with_what_is_expected(up, text):
+    code, options, told = up("--resource", text)
+    assert (code, options) == (2, None)
+    assert f"--resource {text}: expected NAME=COUNT with a name such as amd.com/gpu and a whole number" in " ".join(
+        told.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [("cpu=4", "--cpus"), ("requests.kubernetes.io/x=1", "reserved for Kubernetes")]
+)
+def test_what_is_set_otherwise_says_how(up, text, hint):
+    code, options, told = up("--resource", text)
+    assert (code, options) == (2, None)
+    assert hint in told

@@ -1,0 +1,98 @@
+"""`mxjob run` without a manifest, and with options beside one: the same job as by every other door."""
+
+import sys
+
+import pytest
+import yaml
+from descriptions import COMMON, MEANT, at
+
+from mxnet_operator.cli.mxjob import main
+
+JOB = """\
+apiVersion: kubeflow.org/v1
+kind: MXJob
+metadata: {name: good}
+spec:
+  jobMode: MXTrain
+  mxReplicaSpecs:
+    Worker:
+      template: {spec: {containers: [{name: mxnet, image: "a:1", env: [{name: A, value: "1"}]}]}}
+"""
+COMMAND = ["--image", COMMON["image"], "--", *COMMON["command"]]
+OPTIONS = {
+    "nothing said": [],
+    "two workers": ["--workers", "2"],
+    "two workers that train alone": ["--workers", "2", "--servers", "0"],
+    "one server": ["--workers", "4", "--servers", "1"],
+    "GPUs of workers": ["--workers", "2", "--gpus-per-worker", "4"],
+    "a registry": ["--workers", "2", "--image-pull-secret", "registry"],
+}
+"""Of the table of descriptions, those that options can say."""
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs `mxjob run --dry-run`; returns its exit code, the manifest, and stderr."""
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["mxjob", "run", "--dry-run", *args])
+        with pytest.raises(SystemExit) as left:
+            main()
+        done = capsys.readouterr()
+        return left.value.code, yaml.safe_load(done.out), done.err
+
+    return run
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_make_the_job_that_every_door_makes(run, case):
+    code, manifest, err = run(*OPTIONS[case], *COMMAND)
+    assert (code, err) == (0, "")
+    meant = {path: value for path, value in MEANT[case][1].items() if "imagePullPolicy" not in path}
+    assert {path: at(manifest, path) for path in meant} == meant
+
+
+def test_what_every_pod_needs_of_a_cluster_has_an_option(run):
+    options = ["--env", "LR=0.1", "--secret", "s3", "--config-map", "paths", "--volume", "images:/data:ro"]
+    code, manifest, _ = run(*options, "--node-selector", "pool=gpus", "--queue-name", "q", *COMMAND)
+    pod = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec")
+    assert code == 0
+    assert pod["nodeSelector"] == {"pool": "gpus"}
+    assert pod["volumes"] == [{"name": "images", "persistentVolumeClaim": {"claimName": "images"}}]
+    container = pod["containers"][0]
+    assert container["volumeMounts"] == [{"name": "images", "mountPath": "/data", "readOnly": True}]
+    assert container["env"] == [{"name": "LR", "value": "0.1"}]
+    assert container["envFrom"] == [{"secretRef": {"name": "s3"}}, {"configMapRef": {"name": "paths"}}]
+    assert manifest["metadata"]["generateName"] == "train-"
+    assert manifest["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "q"}
+
+
+def test_options_beside_a_manifest_are_merged_over_it(run, tmp_path):
+    (tmp_path / "job.yaml").write_text(JOB)
+    code, manifest, _ = run("-f", str(tmp_path / "job.yaml"), "--env", "B=2", "--image", "a:2", "--name", "better")
+    container = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec.containers.0")
+    assert code == 0
+    assert container == {
+        "name": "mxnet",
+        "image": "a:2",
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+    }
+    assert manifest["metadata"]["name"] == "better"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ([], "no job given"),
+        (["--workers", "2"], "image: Required value: give an image, or a manifest"),
+        (["--env", "A", *COMMAND], "--env: 'A' is not NAME=VALUE"),
+        (["--volume", "data", *COMMAND], "--volume: 'data' is not CLAIM:/PATH or CLAIM:/PATH:ro"),
+        (["--volume", "data:/d:rw", *COMMAND], "--volume: 'data:/d:rw' is not CLAIM:/PATH"),
+        (["--workers", "-1", *COMMAND], "workers: must be a whole number from 0 on"),
+        (["--name", "No Good", *COMMAND], "metadata.name"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused_with_the_code_of_wrong_usage(run, args, words):
+    code, manifest, err = run(*args)
+    assert (code, manifest) == (2, None)
+    assert words in err

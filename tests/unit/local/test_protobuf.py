@@ -1,0 +1,90 @@
+"""Protobuf bodies: what kubectl sends is in tests/local/apiserver; here is what nobody should send."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mxnet_operator.local.apiserver.protobuf import ProtobufError, UnsupportedKindError, read_object
+
+
+def varint(value):
+    low, rest = value & 0x7F, value >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value % 2**64)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def text(number, value):
+    return field(number, value.encode())
+
+
+def entry(number, key, value):
+    return field(number, text(1, key) + field(2, value))
+
+
+def envelope(kind, raw, api_version="v1", more=b""):
+    return b"k8s\0" + field(1, text(1, api_version) + text(2, kind)) + field(2, raw) + more
+
+
+SECRET = (
+    field(1, text(1, "s3") + text(2, "") + field(7, 0) + field(8, b"") + entry(11, "a", b"") + text(14, "f"))
+    + entry(2, "raw", b"\xff\0")
+    + entry(2, "empty", b"")
+    + text(3, "Opaque")
+    + field(5, 0)
+    + varint(90 << 3 | 5)
+    + b"four"
+    + varint(91 << 3 | 1)
+    + b"eight .."
+)
+
+
+def test_what_is_not_zero_is_read_and_what_is_unknown_is_left_out():
+    assert read_object(envelope("Secret", SECRET)) == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s3", "labels": {"a": ""}, "finalizers": ["f"]},
+        "data": {"raw": "/wA=", "empty": ""},
+        "type": "Opaque",
+    }
+
+
+@pytest.mark.parametrize("value", [1, -1, -(2**31), 2**31 - 1])
+def test_a_number_keeps_its_sign(value):
+    raw = field(1, text(1, "high")) + field(2, value) + field(3, 1)
+    found = read_object(envelope("PriorityClass", raw, "scheduling.k8s.io/v1"))
+    assert (found["value"], found["globalDefault"]) == (value, True)
+
+
+@pytest.mark.parametrize("body", [envelope("Pod", b""), envelope("Secret", b"", more=text(3, "gzip")), b"k8s\0"])
+def test_other_kinds_are_not_read(body):
+    with pytest.raises(UnsupportedKindError):
+        read_object(body)
+
+
+@pytest.mark.parametrize("body", [b"", b"k8s", b"k8s\0\x0a", b"k8s\0\x0a\x05ab", b"{}", b"k8s\0" + b"\xff" * 11])
+def test_what_is_no_message_is_said(body):
+    with pytest.raises(ProtobufError):
+        read_object(body)
+
+
+def test_texts_are_utf_8_and_fields_have_their_types():
+    for raw in (field(3, b"\xff"), field(3, 1), text(5, "true"), entry(4, "k", b"\xff"), b"\x0b"):
+        with pytest.raises(ProtobufError):
+            read_object(envelope("Secret", raw))
+
+
+@given(data=st.data())
+def test_whatever_is_changed_in_it_is_read_or_said(data):
+    body = bytearray(envelope("Secret", SECRET))
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = read_object(bytes(body[: data.draw(st.integers(0, len(body)))]))
+    except (ProtobufError, UnsupportedKindError):
+        return
+    assert isinstance(found, dict)

@@ -1,0 +1,438 @@
+"""A job that names a queue of Kueue's: when it waits, what it asks for, and when it gives its quota back."""
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from builders import NOW, JobBuilder, make_mxjob, make_pod
+
+from mxnet_operator.api import conditions, names
+from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan import (
+    Observed,
+    Plan,
+    PodView,
+    QueueSystem,
+    QueueWorkload,
+    flavors_wanted,
+    plan,
+    priority_wanted,
+)
+from mxnet_operator.plan.actions import (
+    ChangeQueueWorkload,
+    CreatePod,
+    CreateQueueWorkload,
+    DeletePod,
+    DeleteQueueWorkload,
+    SetQueueConditions,
+)
+from mxnet_operator.plan.queue import asks_for, workload_name
+from mxnet_operator.views.kueue import (
+    AdmissionCheck,
+    Assignment,
+    PodSetUpdate,
+    QueuePriority,
+    ResourceFlavor,
+    Toleration,
+    WorkloadCondition,
+)
+
+SECOND = timedelta(seconds=1)
+SERVED = QueueSystem("Served")
+PRIORITY = QueuePriority("PriorityClass", "")
+GPU = {"limits": {"nvidia.com/gpu": 2}}
+TOLERATION = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
+FLAVOR = ResourceFlavor(name="gpu", node_labels=(("pool", "gpu"),), tolerations=(TOLERATION,))
+ASSIGNED = tuple(Assignment(name, {"nvidia.com/gpu": "gpu"}) for name in ("scheduler", "worker"))
+QUOTA, ADMITTED = ("QuotaReserved", "True", "QuotaReserved", ""), ("Admitted", "True", "Admitted", "")
+PENDING = ("QuotaReserved", "False", "Pending", "4 more needed")
+EVICTED = ("Evicted", "True", "Preempted", "by another job")
+
+
+def queued(builder: JobBuilder | None = None, queue: str = "a", **labels: str) -> MXJob:
+    job = (builder or make_mxjob().scheduler().worker(2, resources=GPU)).obj()
+    marked = {names.QUEUE_LABEL: queue, **{f"kueue.x-k8s.io/{k.replace('_', '-')}": v for k, v in labels.items()}}
+    return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, labels=marked))
+
+
+def workload(job: MXJob, *told: tuple[str, str, str, str], **fields: Any) -> QueueWorkload:
+    """The Workload of a job, of which Kueue says this."""
+    said = tuple(WorkloadCondition(*each, "2026-11-21T11:00:00Z") for each in told)
+    quota = any(each[:2] == ("QuotaReserved", "True") for each in told)
+    seen = QueueWorkload(
+        name=workload_name(job),
+        uid="uid-of-workload",
+        owner_uid=job.metadata.uid,
+        resource_version="7",
+        asks_for=asks_for(with_defaults(job)),
+        cluster_queue="team-a" if quota else "",
+        assignments=ASSIGNED if quota else (),
+        conditions=said,
+    )
+    return msgspec.structs.replace(seen, **fields)
+
+
+def seen(of: QueueWorkload | None = None, *pods: PodView, **fields: Any) -> Observed:
+    known: dict[str, Any] = {"queues": SERVED, "flavors": (FLAVOR,), "queue_priority": PRIORITY, "rules": ()}
+    return Observed(pods=pods, workload=of, **(known | fields))
+
+
+def after(job: MXJob, answer: Plan) -> MXJob:
+    assert answer.status is not None
+    return msgspec.structs.replace(job, status=answer.status)
+
+
+def admitted_words(job: MXJob) -> tuple[str, str, str]:
+    (found,) = [each for each in job.status.conditions if each.type == conditions.ADMITTED]
+    return found.status, found.reason, found.message
+
+
+def waiting(job: MXJob) -> MXJob:
+    return after(job, plan(job, seen(), NOW))
+
+
+def running(job: MXJob) -> tuple[MXJob, tuple[PodView, ...]]:
+    """The job, admitted, all of whose pods run."""
+    pods = tuple(
+        make_pod(job, replica_type, index).running().obj()
+        for replica_type, spec in job.spec.mx_replica_specs.items()
+        for index in range(spec.replicas or 1)
+    )
+    return after(job, plan(job, seen(workload(job, QUOTA, ADMITTED), *pods), NOW)), pods
+
+
+class TestEntering:
+    def test_a_job_that_names_a_queue_waits_suspended_behind_a_workload(self) -> None:
+        job = queued()
+        answer = plan(job, seen(), NOW)
+        name = workload_name(job)
+        assert answer.actions == (CreateQueueWorkload(name, asks_for(with_defaults(job)), PRIORITY),)
+        job = after(job, answer)
+        assert (job.status.state, job.status.start_time) == ("Suspended", None)
+        assert admitted_words(job) == ("False", "Queued", "Queue a: the job has been handed to Kueue.")
+        assert job.spec.run_policy.suspend is None
+
+    def test_nothing_is_asked_for_twice(self) -> None:
+        job = waiting(queued())
+        assert plan(job, seen(workload(job)), NOW) == Plan()
+
+    def test_a_job_without_a_queue_asks_for_nothing(self) -> None:
+        job = make_mxjob().worker(1).obj()
+        assert priority_wanted(job, seen()) is None
+        answer = plan(job, seen(), NOW)
+        assert [type(each) for each in answer.actions] == [CreatePod]
+        assert all(each.type != conditions.ADMITTED for each in after(job, answer).status.conditions)
+
+    @pytest.mark.parametrize(
+        ("told", "fields", "words"),
+        [
+            ((PENDING,), {}, ("Pending", "Queue a: 4 more needed")),
+            (
+                (("QuotaReserved", "False", "Inadmissible", "LocalQueue a doesn't exist"),),
+                {},
+                ("Inadmissible", "Queue a: LocalQueue a doesn't exist"),
+            ),
+            (
+                (QUOTA, ("Admitted", "False", "NoChecks", "")),
+                {"checks": (AdmissionCheck("nodes", "Pending", "no room"), AdmissionCheck("ok", "Ready"))},
+                (
+                    "AdmissionChecksPending",
+                    "Queue a: quota is reserved, and admission checks are pending (nodes: no room).",
+                ),
+            ),
+            (
+                (("Evicted", "True", "Deactivated", "The workload is deactivated"), PENDING),
+                {"active": False},
+                (
+                    "Deactivated",
+                    "Queue a: Workload mxjob-digits-uid-o is not active: The workload is deactivated. It waits until"
+                    " spec.active of that is true again, or the job is suspended and resumed.",
+                ),
+            ),
+        ],
+        ids=["no room", "unknown queue", "checks", "deactivated"],
+    )
+    def test_a_waiting_job_says_what_kueue_says(self, told: Any, fields: dict[str, Any], words: Any) -> None:
+        job = waiting(queued())
+        answer = plan(job, seen(workload(job, *told, **fields)), NOW + 4 * SECOND)
+        assert admitted_words(after(job, answer)) == ("False", *words)
+        warns = words[0] in ("Inadmissible", "Deactivated")
+        assert [each.reason for each in answer.events] == ([words[0]] if warns else [])
+        assert answer.actions == ()
+
+    def test_words_that_change_often_are_passed_on_every_four_seconds(self) -> None:
+        job = waiting(queued())
+        job = after(job, plan(job, seen(workload(job, PENDING)), NOW))
+        again = ("QuotaReserved", "False", "Pending", "3 more needed")
+        answer = plan(job, seen(workload(job, again)), NOW + 2 * SECOND)
+        assert (answer.status, answer.requeue_after) == (None, 2 * SECOND)
+        job = after(job, plan(job, seen(workload(job, again)), NOW + 5 * SECOND))
+        assert admitted_words(job)[2] == "Queue a: 3 more needed"
+
+    def test_what_is_asked_for_follows_the_job_while_it_waits(self) -> None:
+        job = waiting(queued())
+        old = workload(job, PENDING)
+        moved = msgspec.structs.replace(job, metadata=queued(queue="b").metadata)
+        answer = plan(moved, seen(old), NOW)
+        digest = asks_for(with_defaults(moved))
+        assert answer.actions == (ChangeQueueWorkload(old.name, old.uid, "7", digest, PRIORITY),)
+
+    def test_another_program_keeps_its_place(self) -> None:
+        job = waiting(queued())
+        other = queued(make_mxjob().scheduler().worker(2, resources=GPU, command=["other"], image="another"))
+        assert asks_for(with_defaults(job)) == asks_for(with_defaults(other))
+
+
+class TestPriority:
+    @pytest.mark.parametrize(
+        ("job", "wanted"),
+        [
+            (queued(priority_class="urgent"), QueuePriority("WorkloadPriorityClass", "urgent")),
+            (
+                queued(make_mxjob().scheduler().worker(1).template("Worker", priorityClassName="high")),
+                QueuePriority("PriorityClass", "high"),
+            ),
+            (queued(), QueuePriority("PriorityClass", "")),
+        ],
+        ids=["label", "template", "default"],
+    )
+    def test_it_is_the_labels_else_the_templates_else_the_clusters_default(
+        self, job: MXJob, wanted: QueuePriority
+    ) -> None:
+        assert priority_wanted(job, seen()) == wanted
+
+    def test_a_class_that_can_not_be_read_is_told_and_nothing_enters_the_queue(self) -> None:
+        job = queued(priority_class="nope")
+        missing = QueuePriority("WorkloadPriorityClass", "nope", problem="not found")
+        answer = plan(job, seen(queue_priority=missing), NOW)
+        words = "The job waits until WorkloadPriorityClass nope can be read: not found"
+        assert admitted_words(after(job, answer)) == ("False", "PriorityClassUnreadable", words)
+        assert (answer.actions, answer.requeue_after) == ((), 15 * SECOND)
+        assert [(each.type, each.message) for each in answer.events] == [("Warning", words)]
+
+
+class TestAdmitted:
+    def test_an_admitted_job_gets_its_pods_where_its_flavor_is(self) -> None:
+        job = waiting(queued())
+        answer = plan(job, seen(workload(job, QUOTA, ADMITTED)), NOW + SECOND)
+        pods = [each for each in answer.actions if isinstance(each, CreatePod)]
+        assert [each.type for each in pods] == ["Worker", "Worker", "Scheduler"]
+        for each in pods:
+            assert each.placement is not None
+            assert each.placement.node_selector == (("pool", "gpu"),)
+            assert each.placement.tolerations == (TOLERATION,)
+        job = after(job, answer)
+        assert admitted_words(job) == ("True", "Admitted", "Admitted by ClusterQueue team-a with flavor gpu.")
+        assert (job.status.state, job.status.start_time) == ("Created", NOW + SECOND)
+        assert [(each.type, each.reason) for each in answer.events] == [("Normal", "Admitted")]
+
+    def test_what_an_admission_check_adds_is_added_too(self) -> None:
+        job = waiting(queued())
+        update = PodSetUpdate("worker", {"l": "1"}, {"a": "2"}, {"zone": "b"}, [TOLERATION])
+        checks = (AdmissionCheck("provisioned", "Ready", "", [update]),)
+        answer = plan(job, seen(workload(job, QUOTA, ADMITTED, checks=checks)), NOW)
+        placements = {each.type: each.placement for each in answer.actions if isinstance(each, CreatePod)}
+        assert placements["Worker"].node_selector == (("pool", "gpu"), ("zone", "b"))  # type: ignore[union-attr]
+        assert placements["Worker"].tolerations == (TOLERATION,)  # type: ignore[union-attr]
+        assert ("l", "1") in placements["Worker"].labels  # type: ignore[union-attr]
+        assert ("a", "2") in placements["Worker"].annotations  # type: ignore[union-attr]
+        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)  # type: ignore[union-attr]
+
+    def test_a_flavor_that_can_not_be_read_holds_the_pods_back_and_is_told(self) -> None:
+        job = waiting(queued())
+        of = workload(job, QUOTA, ADMITTED)
+        assert flavors_wanted(job, seen(of)) == ("gpu",)
+        answer = plan(job, seen(of, flavors=(ResourceFlavor(name="gpu", problem="forbidden"),)), NOW + SECOND)
+        assert answer.actions == ()
+        assert admitted_words(after(job, answer))[1:] == (
+            "ResourceFlavorUnreadable",
+            "The job is admitted and gets no pods before ResourceFlavor gpu can be read: forbidden",
+        )
+
+    def test_a_job_that_runs_asks_for_no_flavor_and_says_that_its_pods_are_ready(self) -> None:
+        job = waiting(queued())
+        job, pods = running(job)
+        of = workload(job, QUOTA, ADMITTED)
+        assert flavors_wanted(job, seen(of, *pods)) == ()
+        answer = plan(job, seen(of, *pods, flavors=()), NOW)
+        (told,) = [each for each in answer.actions if isinstance(each, SetQueueConditions)]
+        ready = told.conditions[-1]
+        assert (ready.type, ready.status, ready.reason) == ("PodsReady", "True", "Started")
+        assert [each.type for each in told.conditions[:-1]] == ["QuotaReserved", "Admitted"]
+        assert (told.resource_version, told.gives_quota_back) == ("7", False)
+        done = workload(job, QUOTA, ADMITTED, ("PodsReady", "True", "Started", ""))
+        assert plan(job, seen(done, *pods), NOW).actions == ()
+
+    def test_a_restart_keeps_the_quota_and_says_that_pods_are_waited_for(self) -> None:
+        job = queued(make_mxjob().scheduler().worker(2, resources=GPU).restart("OnFailure"))
+        job, pods = running(waiting(job))
+        failed = msgspec.structs.replace(pods[2], phase="Failed", exit_code=137, finished_at=NOW)
+        of = workload(job, QUOTA, ADMITTED, ("PodsReady", "True", "Started", ""))
+        job = after(job, plan(job, seen(of, *pods[:2], failed), NOW))
+        assert job.status.state == "Restarting"
+        answer = plan(job, seen(of), NOW + 60 * SECOND)
+        (told,) = [each for each in answer.actions if isinstance(each, SetQueueConditions)]
+        assert (told.conditions[-1].status, told.conditions[-1].reason) == ("False", "WaitForRecovery")
+        assert {each.attempt for each in answer.actions if isinstance(each, CreatePod)} == {1}
+
+    def test_a_restart_that_needs_more_than_was_admitted_queues_anew(self) -> None:
+        job, _ = running(waiting(queued()))
+        more = msgspec.structs.replace(
+            job, spec=queued(make_mxjob().scheduler().worker(2, resources={"limits": {"nvidia.com/gpu": 8}})).spec
+        )
+        status = msgspec.structs.replace(more.status, restarts=1, conditions=more.status.conditions[:1])
+        more = msgspec.structs.replace(more, status=status)
+        of = workload(job, QUOTA, ADMITTED)
+        answer = plan(more, seen(of), NOW)
+        while answer.status is not None and DeleteQueueWorkload(of.name, of.uid) not in answer.actions:
+            more = after(more, answer)
+            answer = plan(more, seen(of), NOW)
+        assert not [each for each in answer.actions if isinstance(each, CreatePod)]
+
+
+class TestGivingBack:
+    def test_an_evicted_job_gives_its_quota_back_only_once_its_pods_have_gone(self) -> None:
+        job, pods = running(waiting(queued()))
+        of = workload(job, QUOTA, ADMITTED, EVICTED, ("PodsReady", "True", "Started", ""))
+        raised = plan(job, seen(of, *pods), NOW)
+        assert raised.actions == ()
+        assert [(each.type, each.reason) for each in raised.events] == [("Warning", "Evicted")]
+        job = after(job, raised)
+        assert (job.status.restarts, job.status.restarts_count_towards_max) == (1, 0)
+        assert admitted_words(job) == ("False", "Evicted", "Queue a: Preempted: by another job")
+        deleting = plan(job, seen(of, *pods), NOW)
+        assert {type(each) for each in deleting.actions} == {DeletePod}
+        going = tuple(msgspec.structs.replace(each, deleting=True) for each in pods)
+        assert plan(job, seen(of, *going[:1]), NOW).actions == ()
+        gone = plan(job, seen(of), NOW)
+        (back,) = gone.actions
+        assert isinstance(back, SetQueueConditions)
+        assert back.gives_quota_back
+        assert {each.type: (each.status, each.reason) for each in back.conditions} == {
+            "QuotaReserved": ("False", "Pending"),
+            "Admitted": ("False", "NoReservation"),
+            "Evicted": ("True", "Preempted"),
+            "PodsReady": ("False", "WaitForStart"),
+            "Requeued": ("True", "Preempted"),
+        }
+        assert after(job, gone).status.state == "Suspended"
+
+    @pytest.mark.parametrize(
+        ("reason", "at_once"),
+        [("Preempted", "True"), ("NodeFailures", "True"), ("PodsReadyTimeout", "False"), ("Deactivated", "False")],
+    )
+    def test_kueue_decides_when_a_job_queues_again_unless_it_was_preempted(self, reason: str, at_once: str) -> None:
+        job = waiting(queued())
+        of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", reason, ""))
+        (back,) = plan(job, seen(of), NOW).actions
+        assert isinstance(back, SetQueueConditions)
+        assert [each.status for each in back.conditions if each.type == "Requeued"] == [at_once]
+
+    def test_conditions_are_written_with_all_that_their_schema_requires(self) -> None:
+        job = waiting(queued())
+        of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", "Preempted", ""))
+        (back,) = plan(job, seen(of), NOW).actions
+        assert isinstance(back, SetQueueConditions)
+        required = {"type", "status", "reason", "message", "lastTransitionTime"}
+        assert [set(each) for each in msgspec.to_builtins(back.conditions)] == [required] * 4
+
+    def test_a_job_that_its_user_suspends_leaves_the_queue_when_its_pods_have_gone(self) -> None:
+        job, pods = running(waiting(queued()))
+        policy = msgspec.structs.replace(job.spec.run_policy, suspend=True)
+        job = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
+        of = workload(job, QUOTA, ADMITTED)
+        job = after(job, plan(job, seen(of, *pods), NOW))
+        assert DeleteQueueWorkload(of.name, of.uid) not in plan(job, seen(of, *pods), NOW).actions
+        answer = plan(job, seen(of), NOW)
+        assert answer.actions == (DeleteQueueWorkload(of.name, of.uid),)
+        job = after(job, answer)
+        assert job.status.state == "Suspended"
+        assert all(each.type != conditions.ADMITTED for each in job.status.conditions)
+        assert plan(job, seen(), NOW) == Plan()
+
+    @pytest.mark.parametrize(("exit_code", "reason"), [(0, "Succeeded"), (1, "Failed")])
+    def test_a_job_that_is_over_gives_its_quota_back_once_none_of_its_pods_runs(
+        self, exit_code: int, reason: str
+    ) -> None:
+        job, pods = running(waiting(queued(make_mxjob().worker(2))))
+        phase = "Succeeded" if exit_code == 0 else "Failed"
+        ended = tuple(msgspec.structs.replace(each, phase=phase, exit_code=exit_code, finished_at=NOW) for each in pods)
+        of = workload(job, QUOTA, ADMITTED)
+        job = after(job, plan(job, seen(of, *ended), NOW))
+        assert job.status.state == reason
+        assert not [
+            each for each in plan(job, seen(of, pods[0], ended[1]), NOW).actions if isinstance(each, SetQueueConditions)
+        ]
+        (told,) = [each for each in plan(job, seen(of, *ended), NOW).actions if isinstance(each, SetQueueConditions)]
+        last = told.conditions[-1]
+        assert (last.type, last.status, last.reason) == ("Finished", "True", reason)
+        assert not plan(
+            job, seen(workload(job, QUOTA, ADMITTED, ("Finished", "True", reason, "")), *ended), NOW
+        ).actions
+
+    def test_a_job_whose_workload_somebody_deleted_stops_and_enters_anew(self) -> None:
+        job, pods = running(waiting(queued()))
+        job = after(job, plan(job, seen(None, *pods), NOW))
+        assert job.status.restarts == 1
+        assert {type(each) for each in plan(job, seen(None, *pods), NOW).actions} == {DeletePod}
+        answer = plan(job, seen(None), NOW)
+        assert [type(each) for each in answer.actions] == [CreateQueueWorkload]
+        assert after(job, answer).status.state == "Suspended"
+
+    def test_a_job_that_leaves_its_queue_runs_and_its_workload_goes(self) -> None:
+        job = waiting(queued())
+        of = workload(job, PENDING)
+        free = msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, labels={}))
+        answer = plan(free, seen(of), NOW)
+        assert DeleteQueueWorkload(of.name, of.uid) in answer.actions
+        assert all(each.type != conditions.ADMITTED for each in after(free, answer).status.conditions)
+
+
+class TestWithoutKueue:
+    def test_the_job_runs_and_says_that_its_queue_is_ignored(self) -> None:
+        job = queued()
+        answer = plan(job, seen(queues=QueueSystem("Absent")), NOW)
+        assert [type(each) for each in answer.actions] == [CreatePod] * 3
+        status, reason, message = admitted_words(after(job, answer))
+        assert (status, reason) == ("False", "KueueNotInstalled")
+        assert "The queue a is ignored and the job runs outside of any quota" in message
+        assert [(each.type, each.reason) for each in answer.events] == [("Warning", "KueueNotInstalled")]
+
+    def test_nothing_is_decided_before_the_server_has_said_whether_it_has_queues(self) -> None:
+        assert plan(queued(), seen(queues=QueueSystem("Unknown")), NOW) == Plan(requeue_after=SECOND)
+
+    def test_a_new_job_waits_where_workloads_may_not_be_read_and_says_so(self) -> None:
+        job = queued()
+        answer = plan(job, seen(queues=QueueSystem("Unknown", "forbidden")), NOW)
+        assert answer.actions == ()
+        status, reason, message = admitted_words(after(job, answer))
+        assert (status, reason) == ("False", "KueueUnreadable")
+        assert message == "The queue a can't be asked, and the job gets no pods before it can: forbidden"
+
+    def test_a_job_that_runs_goes_on_where_workloads_may_no_longer_be_read(self) -> None:
+        job, pods = running(waiting(queued()))
+        answer = plan(job, seen(None, *pods, queues=QueueSystem("Unknown", "forbidden")), NOW)
+        assert (answer.actions, after(job, answer).status.state) == ((), "Running")
+
+
+@dataclasses.dataclass
+class Template:
+    labels: dict[str, str]
+    warned: bool
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        Template({"kueue.x-k8s.io/pod-group-name": "x"}, warned=True),
+        Template({"kueue.x-k8s.io/queue-name": "a"}, warned=True),
+        Template({"team": "a"}, warned=False),
+    ],
+)
+def test_a_template_with_kueues_labels_is_warned_of(template: Template) -> None:
+    job = make_mxjob().worker(1).template_metadata("Worker", labels=template.labels).obj()
+    told = [each.reason for each in plan(job, Observed(), NOW).events]
+    assert ("KueuePodGroup" in told) == template.warned

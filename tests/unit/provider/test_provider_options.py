@@ -1,0 +1,88 @@
+"""What is said besides the job, refused where the DAG is parsed."""
+
+import inspect
+from datetime import timedelta
+
+import pytest
+
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
+from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
+from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
+
+
+@pytest.mark.parametrize(
+    ("replicas", "words"),
+    [
+        (["wroker-0"], "log_replicas: there is no 'wroker-0': did you mean worker-0?"),
+        (["worker"], "log_replicas: there is no 'worker': did you mean worker-0?"),
+        (["server-0", "sever-12"], "log_replicas: there is no 'sever-12': did you mean server-12?"),
+        ("worker-0", "log_replicas must be a list"),
+    ],
+)
+def test_a_replica_that_no_job_has_is_refused(replicas, words):
+    with pytest.raises(ValueError, match=words.replace("?", r"\?")):
+        MXNetJobOperator(task_id="train", image="a", log_replicas=replicas)
+
+
+def test_replicas_of_every_type_and_spelling_are_taken():
+    MXNetJobOperator(task_id="train", image="a", log_replicas=["Worker-11", "scheduler-0", "tunerserver-2"])
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        ({"target_states": ["Suceeded"]}, r"target_states: there is no 'Suceeded': did you mean Succeeded\?"),
+        ({"fail_states": ["failed"]}, r"fail_states: there is no 'failed': did you mean Failed\?"),
+        ({"target_states": "Succeeded"}, "target_states must be a list"),
+    ],
+)
+def test_a_state_that_no_job_is_ever_in_is_refused(states, words):
+    with pytest.raises(ValueError, match=words):
+        MXNetJobSensor(task_id="wait", job_name="train", **states)
+
+
+def test_times_may_be_timedeltas():
+    operator = MXNetJobOperator(
+        task_id="train",
+        image="a",
+        poll_interval=timedelta(seconds=5),
+        startup_timeout=timedelta(minutes=10),
+        api_outage_tolerance=timedelta(hours=1),
+        termination_grace_period=timedelta(seconds=1.5),
+    )
+    waiting, ending = operator._wait_options, operator._end_options
+    assert (waiting.poll_interval, waiting.startup_timeout, waiting.api_outage_tolerance) == (5, 600, 3600)
+    assert ending.termination_grace_period == 2
+
+
+@pytest.mark.parametrize("operator", [MXNetJobOperator, MXNetTuneOperator, MXNetJobDeleteOperator, MXNetJobSensor])
+def test_every_option_is_an_attribute_that_a_cluster_policy_can_see(operator):
+    options = {
+        name
+        for each in operator.__mro__
+        if each.__module__.startswith("mxnet_provider.") and "__init__" in vars(each)
+        for name, parameter in inspect.signature(each.__init__).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    given = {name: "digits" for name in ("job_name", "job_uid") if name in options} or {"image": "a"}
+    made = operator(task_id="train", **given)
+    assert len(options) > 5
+    assert {name for name in options if not hasattr(made, name)} == set()
+
+
+def test_what_is_no_callback_is_refused():
+    with pytest.raises(TypeError, match="callbacks must be classes derived from MXNetJobCallback, not 5"):
+        MXNetJobOperator(task_id="train", image="a", callbacks=[5])
+
+
+def test_text_for_a_time_is_refused():
+    with pytest.raises(ValueError, match="poll_interval must be a number of seconds, or a timedelta, not '10s'"):
+        MXNetJobOperator(task_id="train", image="a", poll_interval="10s")
+
+
+def test_templates_are_looked_at_when_they_are_filled_in():
+    operator = MXNetJobOperator(task_id="train", image="{{ params.i }}", command="{{ params.c }}", workers="{{ 4 }}")
+    operator.image, operator.command, operator.workers = "a", ["python"], "4"
+    specs = operator.given_manifest()["spec"]["mxReplicaSpecs"]
+    assert {name: spec["replicas"] for name, spec in specs.items()} == {"Scheduler": 1, "Server": 4, "Worker": 4}
