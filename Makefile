@@ -83,6 +83,7 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@AIRFLOW_HOME=$(CURDIR)/.airflow $(BIN)/python tools/airflow_reference.py
 	@$(BIN)/python tools/mxjob_reference.py
 	@$(BIN)/python tools/cli_reference.py
+	@$(BIN)/python tools/description_reference.py
 	@$(BIN)/python tools/decisions_index.py
 
 .PHONY: sbom
@@ -102,16 +103,22 @@ lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest version
 	@echo 'hatchling>=1.27' | $(UV_LOCK) --upgrade -c requirements/dev.txt - -o requirements/build.txt
 	@echo 'cyclonedx-bom>=7' | $(UV_LOCK) --upgrade - -o requirements/sbom.txt
 	@$(UV_LOCK) --upgrade tests/tools/kubeflow-training/requirements.in -o tests/tools/kubeflow-training/requirements.txt
+	@$(UV_LOCK) --upgrade pyproject.toml --extra argo tests/tools/hera-6/requirements.in -o tests/tools/hera-6/requirements.txt
+	@for each in tests/tools/airflow-*; do \
+		$(UV_LOCK) --upgrade pyproject.toml --extra airflow $$each/requirements.in -o $$each/requirements.txt; \
+	done
 
 .PHONY: clean
 clean: ## Stop this checkout's cluster and delete what was installed and built.
 	@if [ -x $(BIN)/mxjob ]; then $(BIN)/mxjob local down; fi
 	@rm -rf $(VENV) .mxjob .airflow dist report.html tuning.html sbom.cdx.json
 
+# Bytecode is made at installation: where PYTHONDONTWRITEBYTECODE is set, as in many images, each process would compile
+# all that it imports anew, which is more than half of the time that a short one takes.
 # The wheel is installed, never the folder: an editable install would hide what the wheel lacks.
 $(VENV)/.installed: $(VENV)/.requirements pyproject.toml README.md LICENSE $(SOURCES)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline \
-		--reinstall-package mxnet-operator .
+		--compile-bytecode --reinstall-package mxnet-operator .
 	@touch $@
 
 $(VENV)/.requirements: requirements/dev.txt requirements/uv.txt
@@ -120,5 +127,5 @@ $(VENV)/.requirements: requirements/dev.txt requirements/uv.txt
 		"$(PYTHON) cannot make virtual environments. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
 	@echo "Installing into $(VENV) (Airflow, the Kubernetes client, ...: about 600 MB, a minute or two the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
-	@$(BIN)/uv pip sync --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(BIN)/uv pip sync --python $(BIN)/python --compile-bytecode --require-hashes requirements/dev.txt
 	@touch $@

@@ -10,6 +10,7 @@ from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
+from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSweep
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
@@ -18,6 +19,8 @@ from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 CLASSES = (
     MXNetJobOperator,
     MXNetTuneOperator,
+    MXNetSweep,
+    MXNetBestTrialOperator,
     MXNetJobDeleteOperator,
     MXNetJobSensor,
     MXNetJobTrigger,
@@ -29,7 +32,7 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "airflow-reference.md
 HEAD = """# Airflow provider: reference
 
 Made from the docstrings by `make generate`. How to use it, and what happens when something fails:
-[airflow.md](airflow.md). Operators and sensors take keyword arguments only; † marks those that are templated.
+[airflow.md](airflow.md). Operators and sensors take keyword arguments only; † marks templated ones.
 """
 
 
@@ -69,7 +72,9 @@ def _default(cls: Any, name: str) -> str:
     parameter = _parameters(cls).get(name)
     if parameter is None or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
         return ""
-    return "required" if parameter.default is parameter.empty else f"`{parameter.default!r}`"
+    if parameter.default is parameter.empty:
+        return "required"
+    return f"`{parameter.default.__name__ if isinstance(parameter.default, type) else repr(parameter.default)}`"
 
 
 def _parameters(cls: type) -> dict[str, inspect.Parameter]:

@@ -1,0 +1,97 @@
+"""Writes docs/description-reference.md, the fields of a job's description, from its classes."""
+
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
+
+from mxnet_operator.cli import mxjob
+from mxnet_operator.job import MXJobDescription, Role
+from mxnet_operator.job.pods import PodDescription
+
+TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "description-reference.md"
+HEAD: Final = """# A job's description: reference of fields
+
+Generated from the classes by `make generate`. What the description is for, how it is merged over a manifest and what is
+rejected: [description.md](description.md). The fields have the same names, defaults and errors in `MXJobDescription`
+(the Python client), `MXNetJobOperator` (Airflow) and `MXJobSpec` (Hera); the last column is the option of `mxjob run`,
+where it has one. Times are seconds or a `timedelta`.
+"""
+_OPTIONS: Final = {
+    "command": "`-- COMMAND...`",
+    "volume_mounts": "`--volume`",
+    "secrets": "`--secret`",
+    "config_maps": "`--config-map`",
+    "volumes": "`--volume`",
+    "image_pull_secrets": "`--image-pull-secret`",
+}
+"""Where the option isn't the field's name."""
+
+
+def reference() -> str:
+    """The whole document."""
+    described = {**_entries(PodDescription), **_entries(MXJobDescription)}
+    of_a_role = {**_entries(PodDescription), **_entries(Role)}
+    options = set(_options())
+    rows = [
+        f"| `{field.name}` | {described[field.name]} | {_option(field.name, options)} |"
+        for field in dataclasses.fields(MXJobDescription)
+    ]
+    only = [f"| `{name}` | {of_a_role[name]} |" for name in _entries(Role)]
+    return "\n".join(
+        [
+            HEAD,
+            "## MXJobDescription",
+            "",
+            "| Field | | `mxjob run` |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "## Role",
+            "",
+            "`workers`, `servers` and `schedulers` take one in place of a number: `Role(replicas=2, gpus=1)`, or a"
+            " mapping with the same names. It has the fields of pods and containers above, and:",
+            "",
+            "| Field | |",
+            "|---|---|",
+            *only,
+            "",
+        ]
+    )
+
+
+def _entries(cls: type) -> dict[str, str]:
+    """The entries of a docstring's Args."""
+    found: dict[str, str] = {}
+    name = ""
+    arguments = (inspect.getdoc(cls) or "").partition("Args:\n")[2].partition("\nRaises:")[0]
+    for line in arguments.splitlines():
+        if entry := re.match(r"    (\w+): (.*)", line):
+            name = entry[1]
+            found[name] = entry[2]
+        elif line.strip():
+            found[name] += " " + line.strip()
+    return {name: text.replace("|", "\\|") for name, text in found.items()}
+
+
+def _options() -> Iterator[str]:
+    run: Any = get_command(mxjob.app)
+    for parameter in run.commands["run"].params:
+        yield from parameter.opts
+
+
+def _option(field: str, options: set[str]) -> str:
+    if field in _OPTIONS:
+        return _OPTIONS[field]
+    flag = "--" + field.replace("_", "-")
+    return f"`{flag}`" if flag in options else ""
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(f"{TARGET}\n")
