@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from mxnet_argo.values import Value, word
 from mxnet_operator.api import names
-from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
 from mxnet_operator.job import MXJobDescription, to_manifest
+from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 WORKFLOW_UID_LABEL: Final = "mxjob.kubeflow.org/workflow-uid"
 """On the job: by it the exit handler finds the jobs of its run, and no other's."""

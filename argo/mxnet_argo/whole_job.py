@@ -11,7 +11,7 @@ from mxnet_argo.job_name import hashed
 from mxnet_argo.manifest import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
-from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 AS_JSON: Final = "kubectl create --dry-run=client -o json -f FILE"
 """What makes JSON of a manifest that is written as YAML."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from mxnet_operator.api.long_result import Reference, reference, text_of, with_result
+from mxnet_operator.views.long_result import Reference, reference, text_of, with_result
 from mxnet_provider.job import replicas
 
 

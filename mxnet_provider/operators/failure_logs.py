@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.api.log_lines import LogCursor, split_lines
+from mxnet_operator.views.log_lines import LogCursor, split_lines
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
-from mxnet_operator.api.long_result import is_part
+from mxnet_operator.views.long_result import is_part
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice

@@ -11,7 +11,7 @@ import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_operator.api.log_lines import LineSplitter
+from mxnet_operator.views.log_lines import LineSplitter
 from mxnet_provider import airflow_versions
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import kill, replicas

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from mxnet_operator.api import names
-from mxnet_operator.api.log_lines import LogCursor, split_lines
 from mxnet_operator.api.storable import storable
+from mxnet_operator.views.log_lines import LogCursor, split_lines
 from mxnet_provider.job import event, replicas
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.metrics import Metrics

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mxnet_operator.api.metrics import parse_epoch_line
 from mxnet_operator.api.validation import validate
+from mxnet_operator.views.training_log import parse_epoch_line
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
 EPOCHS = 2

@@ -30,11 +30,11 @@ from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 from waiting import SECONDS
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
-from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.local.control_plane.programs import Programs
+from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 ARGO = ("workflow-controller", "argoexec")
 NAMESPACE = "ml"

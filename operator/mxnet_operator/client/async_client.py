@@ -11,7 +11,6 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
-from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 from mxnet_operator.client.errors import (
@@ -38,6 +37,7 @@ from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.job import DescriptionError, MXJobDescription, to_manifest
 from mxnet_operator.job.plain import plain
+from mxnet_operator.views.training_log import TrainingLog
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.api.log_lines import LineSplitter, LogCursor
-from mxnet_operator.api.long_result import is_part
 from mxnet_operator.client.jobs import PATIENCE, PODS, DeletedError, Patience, pod_name, pods_of, versions
+from mxnet_operator.views.log_lines import LineSplitter, LogCursor
+from mxnet_operator.views.long_result import is_part
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
-from mxnet_operator.api.long_result import reference_in
 from mxnet_operator.api.storable import json_or_text
+from mxnet_operator.views.long_result import reference_in
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.api.log_lines import LineSplitter
-from mxnet_operator.api.long_result import reference_in, text_of, with_result
 from mxnet_operator.client.jobs import PATIENCE, PODS, Patience, main_replica, pod_name
+from mxnet_operator.views.log_lines import LineSplitter
+from mxnet_operator.views.long_result import reference_in, text_of, with_result
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from mxnet_operator.api.argo_workflow import WORKFLOW_LABEL
 from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
@@ -20,6 +19,7 @@ from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
+from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
 NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"

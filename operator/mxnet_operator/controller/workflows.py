@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.argo_workflow import has_ended, owner, why_over
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.kube.answers import Metadata, Shape
@@ -18,6 +17,7 @@ from mxnet_operator.kube.resources import WORKFLOWS
 from mxnet_operator.plan import goes_with_workflow
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.plan.workflow import READ_INTERVAL
+from mxnet_operator.views.argo_workflow import has_ended, owner, why_over
 
 READ_INTERVAL_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 

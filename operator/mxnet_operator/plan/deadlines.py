@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.early_exit import SAID_AFTER, early_exit
 from mxnet_operator.plan.failure import Failure
@@ -19,6 +18,7 @@ from mxnet_operator.plan.shortage import shortage_in_words
 from mxnet_operator.plan.starting import CANNOT_START, reason_to_wait
 from mxnet_operator.plan.terminating_pods import where
 from mxnet_operator.plan.tuning import without_servers
+from mxnet_operator.views.durations import after
 
 _NAMED: Final = 5
 _WHOLE_SECOND: Final = 1

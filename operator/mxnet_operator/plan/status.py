@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.spans import short
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.attempt import restart_scope, torn_down
 from mxnet_operator.plan.deadlines import start_time
@@ -27,6 +26,7 @@ from mxnet_operator.plan.restart import Teardown
 from mxnet_operator.plan.result import result_of
 from mxnet_operator.plan.scheduler_grace import stopped_words
 from mxnet_operator.plan.troubles import with_troubles
+from mxnet_operator.views.durations import short
 
 RECORD_DELAY = timedelta(seconds=5)
 _READY = ("Running", "Succeeded")

@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import DeletePod, Event
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import DEFAULT, Policy
+from mxnet_operator.views.durations import after
 
 _NAMED: Final = 5
 

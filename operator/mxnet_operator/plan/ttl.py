@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.spans import after
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.views.durations import after
 
 
 def time_to_live(job: MXJob, now: datetime) -> timedelta | None:

@@ -1,1 +1,1 @@
-"""Readers of what the API server says of a job's pods: pure, for the controller, the CLI, Airflow and Argo."""
+"""Readers of what the API server and a job's pods say: pure, for the controller, the CLI, Airflow and Argo."""

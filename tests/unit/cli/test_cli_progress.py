@@ -5,10 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
-from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.progress import PlainProgress, elapsed_text, replicas_text, training_text
 from mxnet_operator.cli.output.times import duration
+from mxnet_operator.views.training_log import TrainingLog
 
 JOB = {
     "metadata": {"name": "digits"},

@@ -2,8 +2,8 @@
 
 import json
 
-from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.cli.running.run_report import finished_run
+from mxnet_operator.views.training_log import TrainingLog
 
 JOB = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "of-the-job"},

@@ -7,11 +7,11 @@ import pytest
 from rich.console import Console
 from waiting_jobs import WORDS, waiting_job
 
-from mxnet_operator.api.waiting import WAITING
 from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.output.progress import LiveProgress, PlainProgress
 from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.local.job_pages.page import JobView, html
+from mxnet_operator.views.waiting import WAITING
 
 
 def told(console_of: type[Any], job: dict[str, Any], times: int = 1, **options: Any) -> str:

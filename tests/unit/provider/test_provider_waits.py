@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from waiting_jobs import WORDS, waiting_job
 
-from mxnet_operator.api.waiting import WAITING
+from mxnet_operator.views.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.completion import verdict
 from mxnet_provider.job.job_ref import JobRef

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from mxnet_operator.api.spans import short
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.views.durations import EXAMPLES, seconds_of
+from mxnet_operator.views.durations import EXAMPLES, seconds_of, short
 
 
 def duration(text: str) -> float:

@@ -9,12 +9,12 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state, terminal_message
-from mxnet_operator.api.long_result import reference
-from mxnet_operator.api.metrics import TrainingLog
 from mxnet_operator.api.storable import json_or_text, storable
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.client.jobs import main_replica, pods_of
 from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
+from mxnet_operator.views.long_result import reference
+from mxnet_operator.views.training_log import TrainingLog
 
 _STOPPED: Final = "DeadlineExceeded"
 """Status reason of a pod that the controller stopped by a deadline of one second."""

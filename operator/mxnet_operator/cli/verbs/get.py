@@ -13,7 +13,6 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.replica_types import TYPES
-from mxnet_operator.api.waiting import waiting_reasons
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.progress import ready_counts
@@ -24,6 +23,7 @@ from mxnet_operator.cli.server.connection import Target, complete_job_name, conn
 from mxnet_operator.cli.server.job_kinds import Job, find_job, stored_jobs, type_name
 from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.views.waiting import waiting_reasons
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
-from mxnet_operator.api.metrics import parse_epoch_line
-from mxnet_operator.api.waiting import waiting_reasons
+from mxnet_operator.views.training_log import parse_epoch_line
+from mxnet_operator.views.waiting import waiting_reasons
 
 _REFRESH_SECONDS: Final = 3
 _LAST_LINES: Final = 300

@@ -15,7 +15,7 @@ import sys
 
 CLEAN_UP_SECONDS = 10
 KEPT = 4096  # bytes of a termination message
-LONGEST_RESULT = 256 * 1024  # as in mxnet_operator.api.long_result, where this is read
+LONGEST_RESULT = 256 * 1024  # as in mxnet_operator.views.long_result, where this is read
 RESULT_PART = 768
 FAILURES = []
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mxnet_operator.api.long_result import LONGEST, is_part, reference, text_of
 from mxnet_operator.child_objects.fail_fast import HOOK
+from mxnet_operator.views.long_result import LONGEST, is_part, reference, text_of
 
 RESULT = json.dumps({"losses": list(range(3000)), "name": "caf\u00e9"}, ensure_ascii=False)
 

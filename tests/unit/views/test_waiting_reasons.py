@@ -5,7 +5,7 @@ from builders import make_mxjob
 from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.waiting import STATES, WAITING, waiting_reasons
+from mxnet_operator.views.waiting import STATES, WAITING, waiting_reasons
 
 NO_TYPES = ("REASON_", "_")
 

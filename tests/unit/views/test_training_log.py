@@ -2,7 +2,7 @@
 
 import pytest
 
-from mxnet_operator.api.metrics import BatchSpeed, EpochMetric, TrainingLog, parse_epoch_line, parse_speed_line
+from mxnet_operator.views.training_log import BatchSpeed, EpochMetric, TrainingLog, parse_epoch_line, parse_speed_line
 
 # Of examples/image-classification with MXNet 1.9.1: its first lines, the end of an epoch, the beginning of the next.
 CAPTURED = """\
