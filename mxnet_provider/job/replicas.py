@@ -33,17 +33,6 @@ def container_state(pod: Pod) -> dict[str, Any]:
     return {}
 
 
-def has_started(pod: Pod) -> bool:
-    """Whether there is a log to read."""
-    state = container_state(pod)
-    return "running" in state or "terminated" in state
-
-
-def has_ended(pod: Pod) -> bool:
-    """Whether the log is complete: its container, or the whole pod, is over."""
-    return "terminated" in container_state(pod) or _phase(pod) in ("Succeeded", "Failed")
-
-
 def has_failed(pod: Pod) -> bool:
     """Whether the replica ended by itself with something else than exit code 0.
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.views.log_lines import LogCursor, split_lines
+from mxnet_operator.views.pods import has_log
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 
@@ -21,7 +22,7 @@ def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: in
     if not tail_lines:
         return
     try:
-        failed = [pod for pod in hook.replica_pods(ref) if replicas.has_failed(pod) and replicas.has_started(pod)]
+        failed = [pod for pod in hook.replica_pods(ref) if replicas.has_failed(pod) and has_log(pod)]
         for pod in [pod for pod in failed if replicas.label(pod) not in but][:_MOST_PODS]:
             _show_tail(hook, pod, log, tail_lines)
     except Exception as e:

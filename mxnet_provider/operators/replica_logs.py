@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
 from mxnet_operator.views.long_result import is_part
+from mxnet_operator.views.pods import has_log, is_log_complete
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
@@ -67,7 +68,7 @@ class ReplicaLogs:
             return
         for pod in pods:
             uid = pod["metadata"]["uid"]
-            if replicas.label(pod) in self._labels and uid not in self._followers and replicas.has_started(pod):
+            if replicas.label(pod) in self._labels and uid not in self._followers and has_log(pod):
                 self._label_of[uid] = replicas.label(pod)
                 self._followers[uid] = self._start(pod)
 
@@ -98,7 +99,7 @@ class ReplicaLogs:
 
         def has_ended() -> bool:
             current = self._hook.get_replica_pod(name, namespace)
-            return current is None or current["metadata"]["uid"] != uid or replicas.has_ended(current)
+            return current is None or current["metadata"]["uid"] != uid or is_log_complete(current)
 
         budget = self._budgets[uid] = LogBudget(
             at_once=_AT_ONCE, per_second=_PER_SECOND, notice=notice(label, name, namespace), clock=self._clock

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.views.log_lines import LineSplitter, LogCursor
 from mxnet_operator.views.long_result import is_part
+from mxnet_operator.views.pods import has_log
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
@@ -97,7 +98,7 @@ class ReplicaLogPoller:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         for pod in pods:
             label, name = replicas.label(pod), pod["metadata"]["name"]
-            if label not in self._cursors or not replicas.has_started(pod):
+            if label not in self._cursors or not has_log(pod):
                 continue
             try:
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -121,7 +122,7 @@ class ReplicaLogPoller:
             label: pod["metadata"]["name"]
             for pod in pods
             for label in [replicas.label(pod)]
-            if label in self._cursors and replicas.has_started(pod)
+            if label in self._cursors and has_log(pod)
         }
 
     async def _read(self, label: str, pod: str, limit: float = math.inf, *, to_the_end: bool = False) -> None:

@@ -9,6 +9,7 @@ from mxnet_operator.api import names
 from mxnet_operator.client.jobs import PATIENCE, PODS, DeletedError, Patience, pod_name, pods_of, versions
 from mxnet_operator.views.log_lines import LineSplitter, LogCursor
 from mxnet_operator.views.long_result import is_part
+from mxnet_operator.views.pods import has_log, is_log_complete, why_not_started
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -17,9 +18,6 @@ _REST_OF_LOG = 10.0
 """Seconds for which a log may go on after its job has ended."""
 _PAUSE = 0.2
 """Seconds between two streams of a log that goes on."""
-
-PREPARING = "ContainerCreating"
-"""The kubelet's reason while nothing is wrong."""
 
 OnLine = Callable[[str], None]
 
@@ -108,8 +106,8 @@ class LogFollower:
         uid = pod["metadata"]["uid"]
         if uid in self._seen or not pods_of(self._job, [pod]):
             return
-        if not has_started(pod):
-            self._on_wait(waiting_for(pod))
+        if not has_log(pod):
+            self._on_wait(why_not_started(pod))
             return
         self._on_wait("")
         self._seen.add(uid)
@@ -133,7 +131,7 @@ class LogFollower:
         with contextlib.suppress(DeletedError):
             async with contextlib.aclosing(self._versions()) as pods:
                 async for pod in pods:
-                    return pod["metadata"]["uid"] != uid or has_ended(pod)
+                    return pod["metadata"]["uid"] != uid or is_log_complete(pod)
         return True
 
     async def _read_stream(self, cursor: LogCursor, *, follow: bool, tail: int | None) -> None:
@@ -195,37 +193,3 @@ async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | N
             raise
     if splitter.rest:
         yield splitter.rest.decode("utf-8", "surrogateescape")
-
-
-def has_started(pod: dict[str, Any]) -> bool:
-    """Whether the `mxnet` container runs or ran, so that there is a log."""
-    return any(
-        status.get("name") == names.CONTAINER and ({"running", "terminated"} & set(status.get("state") or {}))
-        for status in pod.get("status", {}).get("containerStatuses") or ()
-    )
-
-
-def has_ended(pod: dict[str, Any]) -> bool:
-    """Whether the `mxnet` container has ended, or its pod has, so that its log doesn't grow any more."""
-    status = pod.get("status", {})
-    return status.get("phase") in {"Succeeded", "Failed"} or any(
-        each.get("name") == names.CONTAINER and "terminated" in (each.get("state") or {})
-        for each in status.get("containerStatuses") or ()
-    )
-
-
-def waiting_for(pod: dict[str, Any]) -> str:
-    """Why a pod has no log yet, in the kubelet's or the scheduler's words; empty where neither says.
-
-    Without the reason while nothing is wrong: a message then says how far things have come.
-    """
-    status = pod.get("status", {})
-    for container in status.get("containerStatuses") or ():
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason"):
-            reason, message = waiting["reason"], waiting.get("message") or ""
-            return message if reason == PREPARING else f"{reason}: {message}"
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
-    return ""

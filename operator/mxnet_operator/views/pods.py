@@ -96,7 +96,9 @@ _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _STOPPED: Final = frozenset({137, 143})
 """Exit codes of SIGKILL and SIGTERM."""
-_ORDINARY_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+PREPARING: Final = "ContainerCreating"
+"""Reason for which the kubelet's containers wait while it prepares them."""
+_ORDINARY_WAITS: Final = frozenset({"", PREPARING, "PodInitializing"})
 """Reasons for which containers wait without any error."""
 
 
@@ -112,6 +114,18 @@ def main_state(status: PodStatus) -> ContainerState:
     """Return the state of the `mxnet` container, which decides about its replica."""
     containers = status.container_statuses or ()
     return next((one.state for one in containers if one.name == names.CONTAINER and one.state), _NOTHING)
+
+
+def has_log(pod: Mapping[str, Any]) -> bool:
+    """Return whether the `mxnet` container runs or ran, so that there is a log."""
+    state = main_state(status_of(pod))
+    return state.running is not None or state.terminated is not None
+
+
+def is_log_complete(pod: Mapping[str, Any]) -> bool:
+    """Return whether the `mxnet` container has ended, or its whole pod, so that the log doesn't grow any more."""
+    status = status_of(pod)
+    return main_state(status).terminated is not None or status.phase in ("Succeeded", "Failed")
 
 
 def end_of(status: PodStatus) -> End | None:
@@ -140,6 +154,22 @@ def waiting_of(status: PodStatus) -> tuple[str, Waiting]:
     waiting = {one.name: one.state.waiting for one in containers if one.state and one.state.waiting}
     wrong = ((name, why) for name, why in waiting.items() if why.reason not in _ORDINARY_WAITS)
     return next(wrong, (names.CONTAINER if names.CONTAINER in waiting else "", waiting.get(names.CONTAINER, Waiting())))
+
+
+def why_not_started(pod: Mapping[str, Any]) -> str:
+    """Return why a pod has no log yet, in the kubelet's or the scheduler's words; empty where neither says.
+
+    Without the reason while nothing is wrong: a message then says how far things have come.
+    """
+    status = status_of(pod)
+    _, waiting = waiting_of(status)
+    if waiting.reason:
+        words = (waiting.message,) if waiting.reason == PREPARING else (waiting.reason, waiting.message)
+    else:
+        unscheduled = (each for each in status.conditions or () if each.type == "PodScheduled")
+        why = next((each for each in unscheduled if each.status == "False"), Condition())
+        words = (why.reason, why.message)
+    return ": ".join(filter(None, words))
 
 
 def cause_order(ended: datetime | None, exit_code: int | None, reason: str) -> tuple[datetime, bool]:

@@ -3,6 +3,7 @@
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_operator.views.pods import has_log, is_log_complete
 from mxnet_provider.job import replicas
 
 
@@ -37,7 +38,7 @@ WAITING = {"waiting": {"reason": "ContainerCreating"}}
     ],
 )
 def test_the_mxnet_container_says_how_a_replica_is(of, started, over, failed):
-    assert (replicas.has_started(of), replicas.has_ended(of), replicas.has_failed(of)) == (started, over, failed)
+    assert (has_log(of), is_log_complete(of), replicas.has_failed(of)) == (started, over, failed)
 
 
 def test_a_replica_that_the_controller_stopped_has_not_failed():

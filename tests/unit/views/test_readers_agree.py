@@ -8,6 +8,7 @@ from mxnet_operator.child_objects import build_pod
 from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Observed, plan
+from mxnet_operator.views.pods import has_log
 from mxnet_provider.job.replicas import failures, summary
 
 AT = "2026-11-21T11:59:30Z"
@@ -68,3 +69,26 @@ def test_a_pod_that_no_kubelet_would_write_tells_nothing_and_breaks_nothing():
     odd = {"metadata": {"name": "j-worker-0"}, "status": {"phase": "Odd", "initContainerStatuses": "none"}}
     assert replica_state(odd).exit_code is None
     assert summary([odd])[0]["exit_code"] is None
+
+
+PULLING = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope"'}}
+INITIALIZING = {"waiting": {"reason": "PodInitializing"}}
+UNSCHEDULED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+WAITS = {
+    "its image": ({"state": PULLING}, 'ImagePullBackOff: Back-off pulling image "nope"'),
+    "an init container's image": (
+        {"state": INITIALIZING, "initContainerStatuses": [{"name": "fetch", "state": PULLING}]},
+        'ImagePullBackOff: Back-off pulling image "nope"',
+    ),
+    "its init containers": ({"state": INITIALIZING}, "PodInitializing"),
+    "its preparation": ({"state": {"waiting": {"reason": "ContainerCreating", "message": "40 % built"}}}, "40 % built"),
+    "a node": ({"state": {}, "conditions": [UNSCHEDULED]}, "Unschedulable: 0/1 nodes"),
+    "the kubelet": ({"state": {}}, ""),
+}
+
+
+@pytest.mark.parametrize(("status", "why"), WAITS.values(), ids=WAITS)
+def test_mxjob_says_what_a_replica_without_a_log_waits_for(status, why):
+    waiting = pod(make_mxjob("j").worker(1).obj(), "Worker", 0, phase="Pending", **status)
+    assert replica_state(waiting).why == why
+    assert not has_log(waiting)

@@ -6,8 +6,7 @@ from typing import Any
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.output.times import moment
-from mxnet_operator.client.follow_logs import waiting_for
-from mxnet_operator.views.pods import cause_order, terminated_of
+from mxnet_operator.views.pods import cause_order, terminated_of, why_not_started
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         or metadata.get("creationTimestamp")
         or "",
         finished=ended.get("finishedAt") or "",
-        why=waiting_for(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
+        why=why_not_started(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
         reason=ended.get("reason") or "",
     )
 

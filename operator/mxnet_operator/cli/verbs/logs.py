@@ -12,8 +12,9 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say, write_log
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
-from mxnet_operator.client.follow_logs import LogFollower, has_started, log_lines, waiting_for
+from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, main_replica, pod_name, pods_of, replicas
+from mxnet_operator.views.pods import has_log, why_not_started
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -90,8 +91,8 @@ async def _print(client: "Client", job: dict[str, Any], replica: str, tail: int 
         state = job_state(job) or "new"
         say(f"{replica}: no pod (job {state}); {terminal_message(job)}".rstrip("; "))
         return
-    if not has_started(pod):
-        say(f"{replica}: no log yet; {waiting_for(pod)}".rstrip("; "))
+    if not has_log(pod):
+        say(f"{replica}: no log yet; {why_not_started(pod)}".rstrip("; "))
         return
     async for line in log_lines(client, namespace, pod_of_replica, tail=tail):
         write(line)
