@@ -22,9 +22,8 @@ from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.job import kill
 from mxnet_provider.job.completion import Verdict, verdict
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import Polling
 from mxnet_provider.job.replicas import is_owned
-from mxnet_provider.outage import Outage
-from mxnet_provider.pace import until_next_look, with_jitter
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _LOG_TIMEOUT: Final = (10, 300)
@@ -307,6 +306,7 @@ class MXNetJobHook(KubernetesHook):
         poll_interval: float,
         startup_timeout: float | None = None,
         api_outage_tolerance: float = 600,
+        lease: float | None = None,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
         stop: threading.Event | None = None,
         clock: Callable[[], float] | None = None,
@@ -318,6 +318,7 @@ class MXNetJobHook(KubernetesHook):
             poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
             startup_timeout: For how many seconds the job may wait for its pods to run.
             api_outage_tolerance: For how many seconds the API server may be away.
+            lease: Seconds of a lease that `observe` renews; None for none.
             observe: Called with the job after every poll.
             stop: Ends the waiting when set; then None is returned.
             clock: Seconds, monotonic, for outages.
@@ -329,26 +330,25 @@ class MXNetJobHook(KubernetesHook):
             MXNetJobUnreachableError: The API server was away for too long.
         """
         stop = stop or threading.Event()
-        outage = Outage(api_outage_tolerance, clock)
+        polling = Polling(poll_interval, api_outage_tolerance, warn=self.log.warning, lease=lease, clock=clock)
         while not stop.is_set():
             try:
                 current = self.get_job(ref)
             except Exception as e:
-                if not is_transient(e):
+                status = polling.failed(e)
+                if status == "refused":
                     raise
-                if outage.lasts_too_long():
-                    raise MXNetJobUnreachableError(f"The API server has been away for {outage.away:.0f} s: {e}") from e
-                self.log.warning("The API server can't be reached, and it is waited for: %s", e)
-                pause = with_jitter(poll_interval)
+                if status == "error":
+                    away = polling.outage.away
+                    raise MXNetJobUnreachableError(f"The API server has been away for {away:.0f} s: {e}") from e
             else:
-                outage.answered()
+                polling.answered(current)
                 if current is not None and current["metadata"]["uid"] == ref.uid:
                     observe(current)
                 found = verdict(current, ref.uid, now=time.time(), startup_timeout=startup_timeout)
                 if found is not None:
                     return found, current
-                pause = until_next_look(current, poll_interval)
-            stop.wait(pause)
+            stop.wait(polling.pause)
         return None
 
     @property

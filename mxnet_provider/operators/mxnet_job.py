@@ -295,6 +295,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
                 log=self.log,
                 stop=ours.killed,
                 keep=ours.keep,
+                lease=None if ours.lease is None else ours.lease.seconds,
             )
             return self._complete(context, ours, ended)
 
@@ -457,10 +458,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         trigger = MXNetJobTrigger(
             **msgspec.structs.asdict(ours.ref),
             **asdict(waiting),
-            kubernetes_conn_id=self.kubernetes_conn_id,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
+            **self.connection.arguments(),
             deadline=deadline,
             get_logs=logs.get_logs,
             log_replicas=list(logs.log_replicas),

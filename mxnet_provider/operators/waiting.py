@@ -36,10 +36,11 @@ def wait(
     log: "Logger",
     stop: threading.Event,
     keep: Callable[[Mapping[str, Any]], None],
+    lease: float | None,
 ) -> Event:
     """Wait until there is a verdict on the job, its log and its states appearing in the task's log.
 
-    `keep` is called with the job after each poll, to renew what has to be.
+    `keep` is called with the job after each poll, to renew what has to be: a lease of so many seconds, if any.
 
     Raises:
         MXNetJobError: `stop` was set before.
@@ -54,7 +55,7 @@ def wait(
         shown.follow()
 
     with shown:
-        waited = hook.wait(ref, **asdict(waiting), observe=observe, stop=stop)
+        waited = hook.wait(ref, **asdict(waiting), lease=lease, observe=observe, stop=stop)
         if waited is None:
             raise MXNetJobError(f"{ref.title} is no longer waited for, because the task was killed.")
         found, job = waited

@@ -112,10 +112,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             missing_ok=self.missing_ok,
             poll_interval=self.poke_interval,
             api_outage_tolerance=self.api_outage_tolerance,
-            kubernetes_conn_id=self.kubernetes_conn_id,
-            in_cluster=self.in_cluster,
-            config_file=self.config_file,
-            cluster_context=self.cluster_context,
+            **self.connection.arguments(),
         )
         return self.defer(trigger=trigger, method_name="execute_complete", timeout=self.timeout)
 

@@ -5,9 +5,10 @@ import contextlib
 import importlib
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mxnet_operator.api.storable import storable_text
+from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
@@ -24,7 +25,7 @@ _PAUSE: Final = 5.0
 
 @contextlib.asynccontextmanager
 async def connected(
-    say: Callable[[str], None], tolerance: float, **connection: Any
+    connection: ClusterConnection, say: Callable[[str], None], tolerance: float
 ) -> "AsyncIterator[MXNetJobAsyncHook]":
     """Return an entered hook.
 
@@ -32,16 +33,16 @@ async def connected(
     trigger would run. So that is done in a thread, by the first trigger.
 
     Args:
+        connection: The hook's arguments.
         say: Where the hook reports to.
         tolerance: For how many seconds Airflow may not say what the connection is.
-        connection: The hook's own arguments.
     """
     module = await asyncio.to_thread(importlib.import_module, "mxnet_provider.hooks.mxnet_job_async")
     outage = Outage(tolerance)
     async with contextlib.AsyncExitStack() as held:
         while True:
             try:
-                hook = await held.enter_async_context(module.MXNetJobAsyncHook(say=say, **connection))
+                hook = await held.enter_async_context(module.MXNetJobAsyncHook(say=say, **connection.arguments()))
                 break
             except AirflowUnreachableError as e:
                 if outage.lasts_too_long():

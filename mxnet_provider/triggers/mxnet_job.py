@@ -13,19 +13,20 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from mxnet_operator.api import names
 from mxnet_operator.views.log_lines import LineSplitter
 from mxnet_provider import airflow_versions
+from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import kill, replicas
-from mxnet_provider.job.completion import Status, Verdict, verdict
+from mxnet_provider.job.completion import Verdict, verdict
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.job.polling import Polling
 from mxnet_provider.job.result_in_log import result_in_log
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.job.summary import summary
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.outage import Outage
-from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import JobEnd, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
@@ -35,16 +36,13 @@ if TYPE_CHECKING:
 
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
-_LONGEST_PAUSE: Final = 60.0
 _LONGEST_HOLD: Final = 10.0
 _KILL_SECONDS: Final = 20.0
 _RESTARTED_AFTER: Final = 60.0
 """A trigger that starts so many seconds after its task was deferred has probably run before."""
 _IS_TOLD_OF_KILLS: Final = hasattr(BaseTrigger, "on_kill")
 
-_CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
 _ARGUMENTS: Final = (
-    *_CONNECTION,
     *("poll_interval", "deadline", "startup_timeout", "api_outage_tolerance"),
     *("get_logs", "log_replicas", "log_cursors", "result_of"),
     *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at", "holder", "lease"),
@@ -140,7 +138,7 @@ class MXNetJobTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
-        own = {field: getattr(self, field) for field in _ARGUMENTS}
+        own = {field: getattr(self, field) for field in _ARGUMENTS} | ClusterConnection.of(self).arguments()
         return f"{type(self).__module__}.{type(self).__name__}", {**msgspec.structs.asdict(self.ref), **own}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -226,16 +224,13 @@ class MXNetJobTrigger(BaseTrigger):
             await asyncio.sleep(max(not_before - time.time(), 0.0))
 
     def _hook(self) -> "AbstractAsyncContextManager[MXNetJobAsyncHook]":
-        tolerance = self.api_outage_tolerance
-        return connected(
-            say=self.log.info, tolerance=tolerance, **{field: getattr(self, field) for field in _CONNECTION}
-        )
+        return connected(ClusterConnection.of(self), say=self.log.info, tolerance=self.api_outage_tolerance)
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Event:
         metrics = Metrics(self.stats_tags, self.log.warning)
         logs = self._logs(hook, metrics)
-        outage = Outage(self.api_outage_tolerance)
-        seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "outage": outage}
+        polling = Polling(self.poll_interval, self.api_outage_tolerance, warn=self.log.warning, lease=self.lease)
+        seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "outage": polling.outage}
         while True:
             try:
                 job = await hook.get_job(self.ref)
@@ -246,26 +241,16 @@ class MXNetJobTrigger(BaseTrigger):
                 if job is not None and found is not None and _is_over(found):
                     job = await self._with_whole_result(hook, job, pods)
             except Exception as e:
-                status = _given_up(e, outage)
-                if status is not None:
+                if (status := polling.failed(e)) is not None:
                     return self._event(Verdict(status, message(e), "Unreachable"), **seen)
-                if outage.failures == 1:
-                    self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
-                pause = with_jitter(min(self.poll_interval * 2**outage.failures, self._longest_pause))
             else:
-                outage.answered()
+                polling.answered(job)
                 if job is not None and job["metadata"]["uid"] == self.ref.uid:
                     self._told.look(job, self.log)
                     await (logs.drain(pods) if pods else logs.look(job))
                 if found is not None:
                     return self._event(found, **seen, job=job, pods=pods)
-                pause = until_next_look(job, self.poll_interval)
-            await asyncio.sleep(pause)
-
-    @property
-    def _longest_pause(self) -> float:
-        """A lease runs on while the API server is away, as far as this process knows: it is soon renewed after that."""
-        return _LONGEST_PAUSE if self.lease is None else min(_LONGEST_PAUSE, max(self.lease / 6, self.poll_interval))
+            await asyncio.sleep(polling.pause)
 
     def _verdict(self, job: Mapping[str, Any] | None) -> Verdict | None:
         return verdict(
@@ -358,12 +343,3 @@ async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
 
 def _is_over(found: Verdict) -> bool:
     return found.status in ("succeeded", "failed")
-
-
-def _given_up(e: Exception, outage: Outage) -> Status | None:
-    """Why to give up after this error; None to try again. Raises it where it is no answer of an API server."""
-    if not is_transient(e):
-        if refusal(e) is None:
-            raise e
-        return "refused"
-    return "error" if outage.lasts_too_long() else None

@@ -8,19 +8,18 @@ import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.cluster import ClusterConnection
+from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import Polling
 from mxnet_provider.job.sensor_state import Sight, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
-from mxnet_provider.outage import Outage
-from mxnet_provider.pace import until_next_look, with_jitter
 from mxnet_provider.triggers.connection import connected, storable_errors
 
 if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
-_CONNECTION: Final = ("kubernetes_conn_id", "in_cluster", "config_file", "cluster_context")
 _OWN: Final = ("target_states", "fail_states", "missing_ok", "poll_interval", "api_outage_tolerance")
 
 
@@ -77,34 +76,28 @@ class MXNetJobStateTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
-        own = {field: getattr(self, field) for field in (*_OWN, *_CONNECTION)}
+        own = {field: getattr(self, field) for field in _OWN} | ClusterConnection.of(self).arguments()
         ref = {key: value for key, value in msgspec.structs.asdict(self.ref).items() if key != "uid"}
         return f"{type(self).__module__}.{type(self).__name__}", {**ref, **own}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait, and send what was seen."""
-        connection = {field: getattr(self, field) for field in _CONNECTION}
+        connection = ClusterConnection.of(self)
         with storable_errors(self.log):
-            async with connected(say=self.log.info, tolerance=self.api_outage_tolerance, **connection) as hook:
+            async with connected(connection, say=self.log.info, tolerance=self.api_outage_tolerance) as hook:
                 sight = await self._watch(hook)
         yield TriggerEvent(sight.payload())  # type: ignore[no-untyped-call]
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Sight:
-        outage = Outage(self.api_outage_tolerance)
+        polling = Polling(self.poll_interval, self.api_outage_tolerance, warn=self.log.warning)
         while True:
             try:
                 job = await hook.get_job(self.ref)
             except Exception as e:
-                if not is_transient(e):
-                    if refusal(e) is None:
-                        raise
-                    return Sight(status="refused", message=message(e))
-                if outage.lasts_too_long():
-                    return Sight(status="error", message=message(e))
-                self.log.warning("The API server can't be reached, and it is waited for: %s", message(e))
-                pause = with_jitter(self.poll_interval)
+                if (status := polling.failed(e)) is not None:
+                    return Sight(status=status, message=message(e))
             else:
-                outage.answered()
+                polling.answered(job)
                 sight = settled(
                     job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
                 )
@@ -112,5 +105,4 @@ class MXNetJobStateTrigger(BaseTrigger):
                     return sight
                 if job is not None:
                     self._told.look(job, self.log)
-                pause = until_next_look(job, self.poll_interval)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(polling.pause)

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse
 
+from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.hooks.api_errors import is_transient
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
@@ -144,7 +145,7 @@ def test_a_trigger_waits_for_airflow_to_say_what_its_connection_is(
         clock[0] += seconds
 
     async def enter() -> str:
-        async with connected(said.append, tolerance=600, kubernetes_conn_id=NAMED) as hook:
+        async with connected(ClusterConnection(kubernetes_conn_id=NAMED), said.append, tolerance=600) as hook:
             return str(hook)
 
     monkeypatch.setattr("mxnet_provider.hooks.mxnet_job_async.MXNetJobAsyncHook", Hook)

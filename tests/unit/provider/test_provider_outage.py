@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,44 +88,85 @@ def test_the_clock_is_set_back_by_each_answer(looks: list[tuple[float, str]], bo
 
 
 class Never(threading.Event):
-    """An event for which nobody has to wait."""
+    """An event for which nobody has to wait; it writes down for how long they would."""
+
+    def __init__(self, pauses: list[float]) -> None:
+        super().__init__()
+        self._pauses = pauses
 
     def wait(self, timeout: float | None = None) -> bool:
+        self._pauses.append(timeout or 0.0)
         return False
+
+
+def wait_in_a_worker(server: Server, **options: float) -> Any:
+    hook = MXNetJobHook()
+    hook.get_job = lambda ref: server.look()  # type: ignore[method-assign]
+    return hook.wait(REF, **options, stop=Never(server.pauses), clock=server.clock)  # type: ignore[arg-type]
+
+
+def wait_in_a_trigger(server: Server, **options: float) -> Any:
+    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, **options)  # type: ignore[arg-type]
+    return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+
+
+def wait_in_a_sensor(server: Server, **options: float) -> Any:
+    states = ["Succeeded"]
+    trigger = MXNetJobStateTrigger(name="digits", namespace="default", target_states=states, **options)  # type: ignore[arg-type]
+    return asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
 
 
 @each_outage
 def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    hook = MXNetJobHook()
-    hook.get_job = lambda ref: server.look()  # type: ignore[method-assign]
     if borne:
-        found = hook.wait(REF, poll_interval=1, api_outage_tolerance=600, stop=Never(), clock=server.clock)
-        assert found is not None
+        found = wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
         assert found[0].status == "succeeded"
     else:
         with pytest.raises(MXNetJobUnreachableError, match="away for 601 s"):
-            hook.wait(REF, poll_interval=1, api_outage_tolerance=600, stop=Never(), clock=server.clock)
+            wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
 
 
 @each_outage
 def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, api_outage_tolerance=600)
-    event = asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    event = wait_in_a_trigger(server, api_outage_tolerance=600)
     assert event.status == ("succeeded" if borne else "error")
 
 
 @each_outage
 def test_a_deferred_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    trigger = MXNetJobStateTrigger(
-        name="digits", namespace="default", target_states=["Succeeded"], api_outage_tolerance=600
-    )
-    sight = asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+    sight = wait_in_a_sensor(server, api_outage_tolerance=600)
     assert (sight.status == "error") is not borne
 
 
+WAITS = {"worker": wait_in_a_worker, "trigger": wait_in_a_trigger, "sensor": wait_in_a_sensor}
+each_wait = pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+
+
+@each_wait
 @pytest.mark.parametrize("looks", [[(0, ANSWER), *[(1, AWAY)] * 6, (0, ANSWER), (1, AWAY), (0, END)]])
-def test_a_trigger_asks_a_sick_server_less_and_less_often(server: Server) -> None:
-    trigger = MXNetJobTrigger(name="digits", namespace="default", uid="u", get_logs=False, poll_interval=10)
-    asyncio.run(trigger._watch(server))  # type: ignore[arg-type]
+def test_a_sick_server_is_asked_less_and_less_often(server: Server, wait: Callable[..., Any]) -> None:
+    wait(server, poll_interval=10)
     wanted = [10, 20, 40, 60, 60, 60, 60, 10, 20]  # give or take a fifth
     assert [0.8 * each <= pause <= 1.2 * each for each, pause in zip(wanted, server.pauses, strict=True)] == [True] * 9
+
+
+@each_wait
+@pytest.mark.parametrize("looks", [[*[(60, AWAY)] * 2000, (0, END)]], ids=["a day and a half"])
+def test_an_outage_may_be_borne_for_days(server: Server, wait: Callable[..., Any]) -> None:
+    wait(server, poll_interval=10, api_outage_tolerance=7 * 24 * 3600.0)
+    assert len(server.pauses) == 2000
+    assert max(server.pauses) <= 60 * 1.2
+
+
+@pytest.mark.parametrize("wait", [wait_in_a_worker, wait_in_a_trigger])
+@pytest.mark.parametrize("looks", [[(0, ANSWER), *[(1, AWAY)] * 6, (0, END)]])
+def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Callable[..., Any]) -> None:
+    wait(server, poll_interval=1, lease=24)
+    assert max(server.pauses) <= 4 * 1.2
+
+
+@each_wait
+@pytest.mark.parametrize("looks", [[(0, ANSWER), (1, AWAY), (0, END)]])
+def test_a_poll_interval_above_a_minute_is_kept_in_an_outage(server: Server, wait: Callable[..., Any]) -> None:
+    wait(server, poll_interval=300)
+    assert min(server.pauses) >= 300 * 0.8

@@ -116,6 +116,7 @@ def by_worker(timeline: Timeline, poll_interval: float, monkeypatch: pytest.Monk
         log=timeline,  # type: ignore[arg-type]
         stop=stop,
         keep=lambda _job: None,
+        lease=None,
     )
 
 

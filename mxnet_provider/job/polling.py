@@ -1,0 +1,69 @@
+"""The steps of waiting for a job by polls: the same in a worker's thread and on a triggerer's event loop."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.outage import Outage
+from mxnet_provider.pace import until_next_look, with_jitter
+
+_LONGEST_PAUSE: Final = 60.0
+_DOUBLINGS: Final = 16
+"""Of the pause: enough for the longest of any `poll_interval`, and few enough for a float."""
+
+
+class Polling:
+    """State of the waiting: who polls says what each poll came to, and waits for `pause` until the next.
+
+    Args:
+        poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
+        api_outage_tolerance: For how many seconds the API server may be away.
+        warn: Called with a format and an argument, once in each outage.
+        lease: Seconds of the job's lease, which runs on while the API server is away, as far as this process knows:
+            the pauses are such that it is soon renewed after that. None for none.
+        clock: Seconds, monotonic, for outages.
+    """
+
+    def __init__(
+        self,
+        poll_interval: float,
+        api_outage_tolerance: float,
+        *,
+        warn: Callable[[str, str], object],
+        lease: float | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.outage = Outage(api_outage_tolerance, clock)
+        self.pause = 0.0
+        """Seconds until the next poll."""
+        self._poll_interval = poll_interval
+        longest = _LONGEST_PAUSE if lease is None else min(_LONGEST_PAUSE, lease / 6)
+        self._longest_pause = max(longest, poll_interval)
+        self._warn = warn
+
+    def answered(self, job: Mapping[str, Any] | None) -> None:
+        """Take the job as it was just read; None where there is none."""
+        self.outage.answered()
+        self.pause = until_next_look(job, self._poll_interval)
+
+    def failed(self, error: Exception) -> Literal["refused", "error"] | None:
+        """Take what a poll failed with, and return why to give up; None to poll again.
+
+        Returns:
+            `refused`: the API server rejects it; `error`: it has been away for too long.
+
+        Raises:
+            Exception: the error, where it is neither an outage nor an answer of an API server.
+        """
+        if not is_transient(error):
+            if refusal(error) is None:
+                raise error
+            return "refused"
+        if self.outage.lasts_too_long():
+            return "error"
+        failures = self.outage.failures
+        if failures == 1:
+            self._warn("The API server can't be reached, and it is waited for: %s", message(error))
+        grown = self._poll_interval * 2 ** min(failures, _DOUBLINGS)
+        self.pause = with_jitter(min(grown, self._longest_pause))
+        return None
