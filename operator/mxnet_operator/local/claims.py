@@ -4,7 +4,6 @@ Both are the kernel's to release, so a cluster that was killed leaves no stale c
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import socket
@@ -12,6 +11,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from mxnet_operator.local.file_locks import open_lock, try_lock
 
 CLAIM_PORT = 19091
 """Port whose use claims a subnet; below the ephemeral range, so that no other process gets it by chance."""
@@ -37,9 +38,9 @@ class HomeLock:
 
     def __init__(self, path: Path, *, patience: float = 0.5) -> None:
         """Take the lock, or raise AlreadyRunningError after `patience` seconds, longer than `lock_holder` probes."""
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._descriptor = open_lock(path)
         give_up = time.monotonic() + patience
-        while not _try_lock(self._descriptor, fcntl.LOCK_EX):
+        while not try_lock(self._descriptor):
             if time.monotonic() >= give_up:
                 pid = _read_pid(self._descriptor)
                 os.close(self._descriptor)
@@ -68,7 +69,7 @@ def lock_holder(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        return None if _try_lock(descriptor, fcntl.LOCK_SH) else _read_pid(descriptor)
+        return None if try_lock(descriptor, shared=True) else _read_pid(descriptor)
     finally:
         os.close(descriptor)
 
@@ -96,14 +97,6 @@ def claim_subnet(home: Path) -> tuple[str, socket.socket]:
         else:
             return subnet, claim
     raise NoFreeSubnetError(f"no free range of loopback addresses: port {CLAIM_PORT} is taken on all of them")
-
-
-def _try_lock(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _read_pid(descriptor: int) -> int | None:

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from mxnet_operator.local.file_locks import open_lock, try_lock
 from mxnet_operator.local.images.errors import ImageError
 from mxnet_operator.local.images.failures import explain
 from mxnet_operator.local.images.interpreter import find_interpreter
@@ -120,12 +120,12 @@ class Environment:
         """Hold the build lock and yield its descriptor; flock excludes tasks and processes alike."""
         try:
             self._lock_file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_lock(self._lock_file)
         except OSError as error:
             raise ImageError(explain("The image can't be written", [str(error)], self._lock_file.parent)) from error
         try:
             told = False
-            while not _try_lock(descriptor):
+            while not try_lock(descriptor):
                 if not told:
                     progress.stage("waiting", "another process builds this image")
                     told = True
@@ -143,14 +143,6 @@ async def _to_thread_to_the_end(function: Callable[[], None]) -> None:
     except asyncio.CancelledError:
         await task
         raise
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _first_import(lock: Lock) -> str:

@@ -1,12 +1,12 @@
 """Registry of the images that a user has added, in a file that several processes may change."""
 
-import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from mxnet_operator.local.file_locks import lock, open_lock
 from mxnet_operator.local.images.errors import ImageError
 
 
@@ -47,8 +47,8 @@ class Registry:
         """
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._path.with_suffix(".lock").open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with os.fdopen(open_lock(self._path.with_suffix(".lock"))) as held:
+                lock(held.fileno())
                 entries = self.read()
                 change(entries)
                 temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
