@@ -244,7 +244,11 @@ class Reflector(Generic[T]):
     def _apply(self, event: frames.Event, meta: frames.Meta) -> None:
         """Apply one event after the initial ones to the cache."""
         if _goes_back(self._version, meta.resource_version):
-            raise ApiError(_GONE, "Expired", f"the server's time went back to version {meta.resource_version}")
+            raise ApiError(
+                _GONE,
+                "Expired",
+                f"the resourceVersion went back to {meta.resource_version}: another server, or one restored",
+            )
         if event.type == "DELETED":
             self._remove(meta.key)
         elif event.type != "BOOKMARK":

@@ -164,9 +164,7 @@ class ImageStore:
         passed = [image.name]
         while image.base is not None:
             if image.base not in known or image.base in passed:
-                raise ImageError(
-                    f"The base of image {image.name}, {image.base}, isn't known. {self.how_to_add(image.base)}"
-                )
+                raise ImageError(f"The base of image {image.name} is missing. {self.how_to_add(image.base)}")
             image = known[image.base]
             passed.append(image.name)
         if image.folder is None:
@@ -185,7 +183,7 @@ class ImageStore:
         if base is not None:
             image = self.resolve(base)
             if image is None:
-                raise ImageError(f"The base image isn't known. {self.how_to_add(base)}")
+                raise ImageError(f"The base image is missing. {self.how_to_add(base)}")
             if image.name == reference:
                 raise ImageError(f"{reference} can't be its own base.")
             return image.name

@@ -176,7 +176,7 @@ def _forced(host: Host, pod: Mapping[str, Any], container: Mapping[str, Any], ow
     devices = host.devices.take(f"{pod['metadata']['uid']}/{container['name']}", asked)
     if devices is None:
         wanted = ", ".join(f"{amount} {name}" for name, amount in asked.items() if "/" in name)
-        raise ConfigError(f"{wanted} asked for, but too few are free on this node")
+        raise ConfigError(f"{wanted} requested, but not enough are free on this node")
     forced = host.devices.variables(devices)
     if (order := os.environ.get("CUDA_DEVICE_ORDER")) is not None:
         forced["CUDA_DEVICE_ORDER"] = order  # the numbers in this process's CUDA_VISIBLE_DEVICES are counted by it
