@@ -4,10 +4,10 @@ import base64
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from html import escape
-from importlib import resources
 from typing import Any
 
 from mxnet_operator.report import curve, timeline, tuning
+from mxnet_operator.report.document import document
 from mxnet_operator.report.run import Replica, Run, Tuning
 
 
@@ -26,33 +26,8 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
         msgspec.ValidationError: the mapping does not describe a run.
     """
     run = Run.of(job)
-    return "\n".join(
-        (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(run.name)}: {escape(run.state)}</title>",
-            f"<style>{_style()}</style>\n</head>\n<body>\n<main>",
-            _header(run),
-            _facts(run, threshold),
-            _picture(run, threshold),
-            _timeline(run),
-            _table(run),
-            "</main>\n</body>\n</html>\n",
-        )
-    )
-
-
-def _style() -> str:
-    return resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
-
-
-def _header(run: Run) -> str:
-    state = escape(run.state)
-    message = f"<p>{escape(run.message)}</p>" if run.message else ""
-    return (
-        f'<header>\n<p class="kind">MXJob in namespace {escape(run.namespace)}</p>\n'
-        f'<h1>{escape(run.name)} <span class="state {state.lower()}">{state}</span></h1>\n{message}\n</header>'
-    )
+    sections = (_facts(run, threshold), _picture(run, threshold), _timeline(run), _table(run))
+    return document(run.name, run.namespace, run.state, run.message, sections)
 
 
 def _facts(run: Run, threshold: float | None) -> str:

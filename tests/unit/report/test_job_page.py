@@ -43,6 +43,15 @@ def test_a_job_that_is_over_says_how_and_is_not_loaded_again():
     assert 'http-equiv="refresh"' in page()
 
 
+def test_a_replica_is_told_as_mxjob_tells_it():
+    assert "2026-11-21T12:00:00Z" in page()
+    assert "ImagePullBackOff" in page("Created", container={"waiting": {"reason": "ImagePullBackOff"}})
+    waiting = pod({"waiting": {"reason": "PodInitializing"}})
+    failed = [{"name": "fetch", "state": {"terminated": {"exitCode": 7}}}]
+    waiting["status"] |= {"phase": "Failed", "initContainerStatuses": failed}
+    assert replica_view(waiting, "").state == "init container fetch exited with code 7"
+
+
 def test_what_a_script_prints_is_text_and_never_markup():
     found = page(log="<script>alert(1)</script>\nEpoch[0] A<b>=0.5\n")
     assert "<script" not in found

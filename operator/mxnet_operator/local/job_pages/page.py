@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import resources
 from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
+from mxnet_operator.report.document import document
+from mxnet_operator.views.pods import main_state, status_of, terminated_of, waiting_of
 from mxnet_operator.views.training_log import parse_epoch_line
 from mxnet_operator.views.waiting import waiting_reasons
 
 _REFRESH_SECONDS: Final = 3
 _LAST_LINES: Final = 300
 _WIDTH, _HEIGHT, _MARGIN = 860, 260, 44
+_LOG_STYLE: Final = "pre { overflow: auto; max-height: 24rem; margin: 0; font: .85rem/1.5 ui-monospace, monospace; }"
 _COLOURS: Final = ("#0b5cad", "#8a6d1f", "#0d5c3c", "#7b3fa0")
 
 
@@ -40,19 +42,18 @@ class JobView:
 def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
     """Build the view of a pod, from its API object and its log."""
     labels = pod["metadata"].get("labels") or {}
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    state = next((status.get("state") or {} for status in statuses if status.get("name") == names.CONTAINER), {})
-    running, ended = state.get("running") or {}, state.get("terminated") or {}
-    words = str((pod.get("status") or {}).get("phase") or "Pending")
+    status, (init_container, ended) = status_of(pod), terminated_of(pod)
+    running, (_, waiting) = main_state(status).running, waiting_of(status)
+    running_since = f"{running.started_at:%Y-%m-%dT%H:%M:%SZ}" if running and running.started_at else ""
+    words = waiting.reason or status.phase
     if ended:
-        words = f"exited with code {ended.get('exitCode')}"
-    elif waiting := (state.get("waiting") or {}).get("reason"):
-        words = str(waiting)
+        who = f"init container {init_container} " if init_container else ""
+        words = f"{who}exited with code {ended.get('exitCode')}"
     return ReplicaView(
         pod=pod["metadata"]["name"],
         label=f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}",
         state=words,
-        started_at=str(ended.get("startedAt") or running.get("startedAt") or ""),
+        started_at=str(ended.get("startedAt") or running_since),
         finished_at=str(ended.get("finishedAt") or ""),
         log=log,
     )
@@ -60,27 +61,16 @@ def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
 
 def html(view: JobView) -> str:
     """Build the page; until the job has finished it reloads itself every few seconds."""
-    name, state = escape(view.job["metadata"]["name"]), escape(job_state(view.job) or "new")
-    refresh = "" if state in TERMINAL else f'<meta http-equiv="refresh" content="{_REFRESH_SECONDS}">'
-    message = escape(terminal_message(view.job) or " ".join(waiting_reasons(view.job)))
-    return "\n".join(
-        (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta name="viewport" content="width=device-width, initial-scale=1">{refresh}',
-            f"<title>{name}: {state}</title>\n<style>{_style()}</style>\n</head>\n<body>\n<main>",
-            f'<header>\n<p class="kind">MXJob in namespace {escape(view.job["metadata"]["namespace"])}</p>',
-            f'<h1>{name} <span class="state {state.lower()}">{state}</span></h1>\n<p>{message}</p>\n</header>',
-            _curve(view),
-            _table(view),
-            *(_log(replica) for replica in view.replicas),
-            "</main>\n</body>\n</html>\n",
-        )
+    metadata, state = view.job["metadata"], job_state(view.job) or "new"
+    return document(
+        metadata["name"],
+        metadata["namespace"],
+        state,
+        terminal_message(view.job) or " ".join(waiting_reasons(view.job)),
+        (_curve(view), _table(view), *map(_log, view.replicas)),
+        meta="" if state in TERMINAL else f'<meta http-equiv="refresh" content="{_REFRESH_SECONDS}">',
+        style=_LOG_STYLE,
     )
-
-
-def _style() -> str:
-    css = resources.files("mxnet_operator.report").joinpath("page.css").read_text(encoding="utf-8")
-    return css + "pre { overflow: auto; max-height: 24rem; margin: 0; font: .85rem/1.5 ui-monospace, monospace; }"
 
 
 def _table(view: JobView) -> str:
