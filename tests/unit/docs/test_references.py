@@ -1,4 +1,4 @@
-"""The generated references of the documentation are up to date, and leave nothing out."""
+"""What make generate writes of the documentation and the chart is up to date, and leaves nothing out."""
 
 import re
 import runpy
@@ -29,7 +29,15 @@ def test_the_reference_is_up_to_date(tool, written):
     assert page(written) == made, "run: make generate"
 
 
-def test_make_generate_runs_every_tool_that_writes_a_page():
+def test_the_charts_files_are_those_of_the_manifests():
+    made = runpy.run_path(str(ROOT / "tools" / "chart_files.py"))["chart_files"]()
+    chart = ROOT / "operator" / "charts" / "mxnet-operator"
+    assert {path for folder in ("crds", "files") for path in (chart / folder).rglob("*.yaml")} == set(made)
+    assert [path.name for path, text in made.items() if path.read_text() != text] == [], "run: make generate"
+    assert not any(path.is_symlink() for path in chart.rglob("*"))
+
+
+def test_make_generate_runs_every_tool_that_writes_something():
     recipe = (ROOT / "Makefile").read_text().partition("\ngenerate:")[2].partition("\n.PHONY")[0]
     written = re.compile(r"^TARGET\b", re.MULTILINE)
     tools = {path.name for path in (ROOT / "tools").glob("*.py") if written.search(path.read_text(encoding="utf-8"))}
