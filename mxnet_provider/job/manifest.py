@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mxnet_operator.api import forms, names
+from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
 from mxnet_operator.api.validation import unknown_fields
@@ -34,7 +34,7 @@ def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
 def mistakes(manifest: Mapping[str, Any], *, allow_unknown: bool = False) -> list[str]:
     """List what is wrong with a manifest of any API version, in its own words; empty if it means a job that can run."""
     asked = dict(manifest)
-    return [error.message for error in (*forms.errors(asked), *(() if allow_unknown else unknown_fields(asked)))]
+    return [error.message for error in (*job_formats.errors(asked), *(() if allow_unknown else unknown_fields(asked)))]
 
 
 def as_v1(manifest: dict[str, Any], tell: Callable[[str], None], *, allow_unknown: bool = False) -> dict[str, Any]:

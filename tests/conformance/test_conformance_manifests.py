@@ -13,7 +13,7 @@ from apiserver_fixtures import running_server
 from control_plane_fixtures import new_namespace, real_api
 from manifest_mutations import mutate, seeds
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.validation import decode, without_nulls
 from mxnet_operator.child_objects import build_pod
@@ -68,7 +68,7 @@ async def test_both_servers_judge_mutated_manifests_and_their_pods_alike(servers
     for (mutant, said), (ours, theirs) in zip(mutants, jobs, strict=True):
         if (ours.code < 300) != (theirs.code < 300) or not words(ours) <= words(theirs):
             otherwise.append(f"{said}\nours: {ours.code} {words(ours)}\ntheirs: {theirs.code} {words(theirs)}")
-        if ours.code < 300 and not forms.errors(mutant):
+        if ours.code < 300 and not job_formats.errors(mutant):
             taken.append((said, pod_of(mutant)))
     pods = await asyncio.gather(*(posted("/api/v1/namespaces/{}/pods", pod) for _, pod in taken))
     ended = 0
@@ -90,6 +90,6 @@ async def test_both_servers_judge_mutated_manifests_and_their_pods_alike(servers
 def pod_of(manifest):
     """The first pod that the controller would create for it."""
     named = manifest | {"metadata": {**manifest["metadata"], "uid": "5a4e6e3c-1b0f-4c57-9d4e-0a9c2f6f0001"}}
-    job = with_defaults(decode(forms.to_v1(without_nulls(named))))
+    job = with_defaults(decode(job_formats.to_v1(without_nulls(named))))
     replica_type = next(kind for kind, spec in job.spec.mx_replica_specs.items() if spec.replicas)
     return build_pod(job, replica_type, 0, 0)

@@ -5,9 +5,9 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.form import Path
+from mxnet_operator.api.formats.format import Path
 from mxnet_operator.api.formats.v1 import V1
-from mxnet_operator.api.forms import form_of, spec_to_v1
+from mxnet_operator.api.job_formats import format_of, spec_to_v1
 from mxnet_operator.api.kinds import MXJOB
 
 _OF_THE_SERVER: Final = (
@@ -43,8 +43,8 @@ def convert(manifest: dict[str, Any]) -> Conversion | None:
 
     Two manifests of one format that mean the same become the same; a converted one is not converted again.
     """
-    form = form_of(manifest)
-    if form is V1:
+    job_format = format_of(manifest)
+    if job_format is V1:
         return None
     remarks = [Remark(("apiVersion",), f"was {manifest['apiVersion']}" + _kind_was(manifest))]
     spec = spec_to_v1(manifest, lambda path, why: remarks.append(Remark(path, why)))

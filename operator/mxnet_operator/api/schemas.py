@@ -68,7 +68,7 @@ def _without_templates(kind: Kind) -> Schema:
     _add_refused(replicas.get("items") or replicas["additionalProperties"], _fields(definition.refused_of_replica))
     status = properties["status"]["properties"]
     status.update(_fields(OlderStatus))
-    # A map in v1, a list in the list forms: no one type fits.
+    # A map in v1, a list in the list formats: no one type fits.
     status["replicaStatuses"] = {
         "description": "replicaStatuses maps replica types to counts of replicas; a list of them in older formats.",
         "x-kubernetes-preserve-unknown-fields": True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from mxnet_operator.api import forms, names
+from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.kinds import Kind, kind_of
 from mxnet_operator.api.replica_types import TYPES
@@ -154,11 +154,15 @@ def resource_of_job(job: dict[str, Any]) -> Resource:
 
 def in_v1_words(job: dict[str, Any]) -> dict[str, Any]:
     """Return a job with the spec and the status that it means in v1; apiVersion and kind stay its own."""
-    form = forms.form_of(job)
-    if form is V1:
+    job_format = job_formats.format_of(job)
+    if job_format is V1:
         return job
-    spec = {"jobMode": "", "mxReplicaSpecs": {}} if forms.errors(job) else forms.to_v1(job)["spec"]
-    return {**job, "spec": spec, "status": msgspec.to_builtins(forms.status_from_wire(form, job.get("status") or {}))}
+    spec = {"jobMode": "", "mxReplicaSpecs": {}} if job_formats.errors(job) else job_formats.to_v1(job)["spec"]
+    return {
+        **job,
+        "spec": spec,
+        "status": msgspec.to_builtins(job_formats.status_from_wire(job_format, job.get("status") or {})),
+    }
 
 
 def pods_of(job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from mxnet_operator.api import conditions, forms
+from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.formats.v1 import V1
-from mxnet_operator.api.forms import Form
+from mxnet_operator.api.job_formats import Format
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.types import MXJob, MXJobSpec, MXJobStatus, ObjectMeta, RunPolicy
 
@@ -26,7 +26,7 @@ class JobRead(msgspec.Struct, frozen=True):
 
     metadata: ObjectMeta
     status: MXJobStatus
-    form: Form
+    format: Format
     source: MXJob | dict[str, Any]
     stored: dict[str, Any] | None
     job: MXJob | None
@@ -38,7 +38,7 @@ class _Known(msgspec.Struct, frozen=True):
 
     uid: str
     generation: int
-    form: Form
+    format: Format
     mistakes: tuple[str, ...]
 
 
@@ -66,37 +66,38 @@ class Reader:
         known = self._known.get(key)
         if known is None or (known.uid, known.generation) != (metadata.uid, metadata.generation):
             known = self._known[key] = _recognise(metadata, msgspec.json.decode(raw))
-        if known.form is not V1:
-            return self._read_form(metadata, known, msgspec.json.decode(raw))
+        if known.format is not V1:
+            return self._read_other(metadata, known, msgspec.json.decode(raw))
         try:
             job = msgspec.json.decode(raw, type=MXJob)
         except msgspec.ValidationError:
-            return self._read_form(metadata, known, msgspec.json.decode(raw))  # Its status may be of another form yet.
+            # Its status may be of another format yet.
+            return self._read_other(metadata, known, msgspec.json.decode(raw))
         runs = self._remains(job.metadata, job.status, msgspec.json.decode(raw)) if known.mistakes else job
         return JobRead(job.metadata, job.status, V1, job, None, runs, known.mistakes)
 
-    def _read_form(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any]) -> JobRead:
+    def _read_other(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any]) -> JobRead:
         stored = manifest.get("status") or {}
         try:
-            status = forms.status_from_wire(known.form, stored)
+            status = job_formats.status_from_wire(known.format, stored)
             if known.mistakes:
                 remains = self._remains(metadata, status, manifest)
-                return JobRead(metadata, status, known.form, manifest, stored, remains, known.mistakes)
-            meant = msgspec.convert({**forms.to_v1(manifest), "status": {}}, MXJob)
+                return JobRead(metadata, status, known.format, manifest, stored, remains, known.mistakes)
+            meant = msgspec.convert({**job_formats.to_v1(manifest), "status": {}}, MXJob)
         except msgspec.ValidationError as error:
             return self._malformed(metadata, known, manifest, error)
         own = {"api_version": self._kind.api_version, "kind": self._kind.kind}
         job = msgspec.structs.replace(meant, metadata=metadata, status=status, **own)
-        return JobRead(metadata, status, known.form, manifest, stored, job)
+        return JobRead(metadata, status, known.format, manifest, stored, job)
 
     def _malformed(self, metadata: ObjectMeta, known: _Known, manifest: dict[str, Any], error: Exception) -> JobRead:
         stored = manifest.get("status") or {}
         try:
-            status = forms.status_from_wire(known.form, stored)
+            status = job_formats.status_from_wire(known.format, stored)
         except msgspec.ValidationError:
             status = MXJobStatus()
         remains = self._remains(metadata, status, manifest)
-        return JobRead(metadata, status, known.form, manifest, stored, remains, known.mistakes or (str(error),))
+        return JobRead(metadata, status, known.format, manifest, stored, remains, known.mistakes or (str(error),))
 
     def _remains(self, metadata: ObjectMeta, status: MXJobStatus, manifest: dict[str, Any]) -> MXJob | None:
         """Return what the clean-up of a finished invalid job needs of it; None for one that is not over."""
@@ -121,5 +122,5 @@ def _ending_policy(spec: Any) -> RunPolicy:
 
 
 def _recognise(metadata: ObjectMeta, manifest: dict[str, Any]) -> _Known:
-    mistakes = tuple(error.message for error in forms.errors(manifest))
-    return _Known(metadata.uid, metadata.generation, forms.form_of(manifest), mistakes)
+    mistakes = tuple(error.message for error in job_formats.errors(manifest))
+    return _Known(metadata.uid, metadata.generation, job_formats.format_of(manifest), mistakes)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.api import conditions, forms
+from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
@@ -219,11 +219,11 @@ class Reconciler:
     async def _conclude(self, read: JobRead, decided: Plan, *, pods_left: bool = False) -> None:
         """Write the status, if it is new and the job unchanged since the plan; then post the Events."""
         job, status = read.metadata, decided.status
-        if status is None and read.form.has_phases and conditions.is_terminal(read.status):
+        if status is None and read.format.has_phases and conditions.is_terminal(read.status):
             status = read.status  # Its last phase comes when the clean-up is over.
         if status is not None:
             old = msgspec.to_builtins(read.status) if read.stored is None else read.stored
-            wire = forms.status_to_wire(read.form, read.source, within_bounds(status), pods_left=pods_left)
+            wire = job_formats.status_to_wire(read.format, read.source, within_bounds(status), pods_left=pods_left)
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
         if decided.status is not None and self._on_status is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.local.apiserver import validation
 
@@ -32,7 +32,7 @@ def remembering() -> Iterator[None]:
             setattr(holder, name, found)
 
 
-_PLACES = ((forms, "validate"), (forms, "template_errors"), (validation, "RULES"))
+_PLACES = ((job_formats, "validate"), (job_formats, "template_errors"), (validation, "RULES"))
 
 
 @cache

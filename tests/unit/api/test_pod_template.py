@@ -7,7 +7,7 @@ import pytest
 from builders import make_mxjob
 from training_operator import its_crd
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.kinds import ALL, Kind
 from mxnet_operator.api.pod_template import complete_schema, crd_schema
@@ -78,7 +78,7 @@ def test_what_has_the_wrong_type_is_rejected_with_its_path(manifest: dict[str, A
 )
 def test_what_lies_deeper_than_the_crd_is_found_before_a_job_is_sent(manifest: dict[str, Any], where: str) -> None:
     assert validate(manifest) == []
-    assert forms.errors(manifest)[0].path.endswith(where)
+    assert job_formats.errors(manifest)[0].path.endswith(where)
 
 
 UNKNOWN = [
@@ -121,7 +121,7 @@ def test_an_unknown_field_of_a_template_is_named_with_the_one_that_was_meant(
 def test_what_clients_write_for_nothing_is_taken(manifest: dict[str, Any]) -> None:
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["restartPolicy"] = None
     manifest["spec"]["successPolicy"] = None
-    assert forms.errors(manifest) == []
+    assert job_formats.errors(manifest) == []
     assert unknown_fields(manifest) == []
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mxnet_operator.api import conditions, replica_types
 from mxnet_operator.api.formats import FORMATS
-from mxnet_operator.api.forms import status_to_wire
+from mxnet_operator.api.job_formats import status_to_wire
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
 from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan import plan

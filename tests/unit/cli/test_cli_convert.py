@@ -7,7 +7,7 @@ import pytest
 import seed_manifests as seeds
 import yaml
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 from mxnet_operator.cli.mxjob import main
 
 
@@ -63,7 +63,7 @@ spec:
               containerPort: 9000
 """
     )
-    assert yaml.safe_load(out) == forms.to_v1(seeds.manifest(seeds.SEED_004_DIST))
+    assert yaml.safe_load(out) == job_formats.to_v1(seeds.manifest(seeds.SEED_004_DIST))
 
 
 @pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)

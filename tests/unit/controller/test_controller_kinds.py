@@ -11,7 +11,7 @@ from waiting import SECONDS, until
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.api.formats.fioravanzo import KIND as FIORAVANZO
-from mxnet_operator.api.forms import form_of, status_from_wire
+from mxnet_operator.api.job_formats import format_of, status_from_wire
 from mxnet_operator.api.kinds import ALL, MXJOB
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.health import Health
@@ -80,7 +80,7 @@ async def test_a_status_has_the_words_of_its_form(tmp_path, form, words):
         await w.run_to_success(await w.pods(4))
         job = await has_state(w, kind_of_form(form), "digits", "Succeeded")
         assert words <= job["status"].keys()
-        assert status_from_wire(form_of(job), job["status"]).completed_indexes["Scheduler"] == "0"
+        assert status_from_wire(format_of(job), job["status"]).completed_indexes["Scheduler"] == "0"
 
 
 def phase(jobs):

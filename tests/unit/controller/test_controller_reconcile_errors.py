@@ -28,8 +28,8 @@ from mxnet_operator.plan import decide
 KEY = "default/digits"
 
 STAGES = {
-    "recognising": (decoding.forms, "errors"),
-    "reading": (decoding.forms, "form_of"),
+    "recognising": (decoding.job_formats, "errors"),
+    "reading": (decoding.job_formats, "format_of"),
     "the workflow": (reconcile.Workflows, "why_over"),
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
@@ -37,7 +37,7 @@ STAGES = {
     "building a pod": (pods, "build_pod"),
     "building a Service": (services, "build_service"),
     "the hook": (executor, "wants_hook"),
-    "the status": (reconcile.forms, "status_to_wire"),
+    "the status": (reconcile.job_formats, "status_to_wire"),
 }
 ERRORS = [
     KeyError("spec"),

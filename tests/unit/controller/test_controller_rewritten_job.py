@@ -4,7 +4,7 @@ import msgspec
 import seed_manifests as seeds
 from seed_manifests import manifest
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.controller.decoding import Reader
@@ -19,12 +19,12 @@ def test_the_status_that_it_had_is_read_and_its_older_words_go() -> None:
     new["metadata"] |= OBJECT | {"generation": 2}
     reader = Reader(MXJOB)
     first = reader.read("default/a", msgspec.json.encode(old | {"apiVersion": "kubeflow.org/v1"}))
-    assert (first.form.name, first.mistakes) == ("v1alpha1", ())
+    assert (first.format.name, first.mistakes) == ("v1alpha1", ())
     read = reader.read("default/a", msgspec.json.encode({**new, "status": old["status"]}))
-    assert (read.form.name, read.mistakes) == ("v1", ())
+    assert (read.format.name, read.mistakes) == ("v1", ())
     assert read.job is not None
     assert read.job.status == first.status
     assert read.job.status.replica_statuses["Worker"].active == 1
-    wire = forms.status_to_wire(read.form, read.source, read.status)
+    wire = job_formats.status_to_wire(read.format, read.source, read.status)
     assert read.stored.keys() - wire.keys() == {"phase", "reason", "form", "RuntimeId", "conditions"}
     assert wire["replicaStatuses"]["Worker"] == {"active": 1}

@@ -6,9 +6,9 @@ import pytest
 import seed_manifests as seeds
 from seed_manifests import manifest
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 
-V1 = forms.to_v1(manifest(seeds.MXNET_OPERATOR_V1)) | {"metadata": {"name": "a"}}
+V1 = job_formats.to_v1(manifest(seeds.MXNET_OPERATOR_V1)) | {"metadata": {"name": "a"}}
 ENTRY = ("spec", "replicaSpecs", 0)
 
 
@@ -127,7 +127,7 @@ def changed(source, value, *path):
     ],
 )
 def test_a_manifest_with_one_such_mistake_has_one_message(written, path, says):
-    (error,) = forms.errors(written)
+    (error,) = job_formats.errors(written)
     assert error.path == path
     assert error.message.endswith(says)
 
@@ -136,7 +136,7 @@ def test_a_label_beside_a_run_policy_is_refused():
     written = changed(V1, V1["spec"]["mxReplicaSpecs"] | {}, "spec", "mxReplicaSpecs")
     replicas = written["spec"]["mxReplicaSpecs"]
     replicas["Worker"] = {**replicas["Worker"], "label": "x"}
-    (error,) = forms.errors(written)
+    (error,) = job_formats.errors(written)
     assert (error.path, "template.metadata.annotations[tuner-server-key]" in error.detail) == (
         "spec.mxReplicaSpecs",
         True,
@@ -146,7 +146,7 @@ def test_a_label_beside_a_run_policy_is_refused():
 def test_keys_of_an_mxnetjob_are_in_lower_case():
     written = manifest(seeds.SEED_000_MXNETJOB)
     written["spec"]["replicaSpecs"]["Worker"] = written["spec"]["replicaSpecs"].pop("worker")
-    (error,) = forms.errors(written)
+    (error,) = job_formats.errors(written)
     assert error.message.endswith("each key must be one of scheduler, server, worker, in lower case")
 
 
@@ -158,19 +158,19 @@ def test_keys_of_an_mxnetjob_are_in_lower_case():
     ],
 )
 def test_replicas_in_the_way_of_another_version_are_refused(api_version, text, path):
-    (error, *_others) = forms.errors(manifest(text) | {"apiVersion": api_version})
+    (error, *_others) = job_formats.errors(manifest(text) | {"apiVersion": api_version})
     assert error.path == path
 
 
 def test_a_list_without_a_scheduler_is_refused_unless_it_is_local():
     written = manifest(seeds.SEED_004_DIST)
     del written["spec"]["replicaSpecs"][:2]
-    (error,) = forms.errors(written)
+    (error,) = job_formats.errors(written)
     assert error.detail.endswith("a job must have 1 and only 1 SCHEDULER, unless its jobMode is local")
     written["spec"]["jobMode"] = "local"
-    assert forms.errors(written) == []
+    assert job_formats.errors(written) == []
 
 
 @pytest.mark.parametrize("written", [None, [], "text", {"spec": []}, {"spec": {"replicaSpecs": {}}}, {"kind": 7}])
 def test_what_is_no_job_at_all_is_an_error_and_no_crash(written):
-    assert forms.errors(written) != []
+    assert job_formats.errors(written) != []

@@ -8,7 +8,7 @@ import seed_manifests as seeds
 from builders import NOW
 from seed_manifests import manifest
 
-from mxnet_operator.api import conditions, forms
+from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
 from mxnet_operator.api.validation import decode, validate
@@ -20,7 +20,7 @@ UID = "7f3a01c2-0000-4000-8000-000000000000"
 
 def job(text):
     """The v1 job with defaults that a text means."""
-    return with_defaults(decode(forms.to_v1(manifest(text))))
+    return with_defaults(decode(job_formats.to_v1(manifest(text))))
 
 
 def pod(text, replica_type, index=0):
@@ -42,8 +42,8 @@ def status(*told, replica_statuses=None):
 
 @pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)
 def test_a_document_s_manifest_is_a_valid_job_in_its_own_form_and_as_v1(text):
-    assert forms.errors(manifest(text)) == []
-    assert validate(forms.to_v1({**manifest(text), "status": {}})) == []
+    assert job_formats.errors(manifest(text)) == []
+    assert validate(job_formats.to_v1({**manifest(text), "status": {}})) == []
 
 
 @pytest.mark.parametrize(
@@ -58,29 +58,29 @@ def test_a_document_s_manifest_is_a_valid_job_in_its_own_form_and_as_v1(text):
     ],
 )
 def test_a_form_is_known_by_group_kind_and_shape(text, form):
-    assert forms.form_of(manifest(text)).name == form
+    assert job_formats.format_of(manifest(text)).name == form
 
 
 @pytest.mark.parametrize("text", [seeds.SEED_001_STORED, seeds.SEED_004_DIST, seeds.MXNET_OPERATOR_V1])
 def test_a_form_is_the_same_when_the_server_gives_its_object_back_as_v1(text):
     written = manifest(text)
     read = {**written, "apiVersion": "kubeflow.org/v1"}
-    assert forms.form_of(read) is forms.form_of(written)
-    assert forms.errors(read) == []
-    assert forms.to_v1(read) == forms.to_v1(written)
+    assert job_formats.format_of(read) is job_formats.format_of(written)
+    assert job_formats.errors(read) == []
+    assert job_formats.to_v1(read) == job_formats.to_v1(written)
 
 
 def test_the_form_that_was_recorded_stays_when_what_it_was_known_by_is_gone():
     bare = manifest(seeds.SEED_001_STORED) | {"apiVersion": "kubeflow.org/v1"}
     del bare["spec"]["cleanPodPolicy"]
-    assert forms.form_of(bare).name == "v1"
+    assert job_formats.format_of(bare).name == "v1"
     bare["status"]["form"] = "v1beta1"
-    assert forms.form_of(bare).name == "v1beta1"
+    assert job_formats.format_of(bare).name == "v1beta1"
 
 
 def test_a_job_that_its_user_rewrote_as_v1_has_no_older_form_any_more():
-    rewritten = forms.to_v1(manifest(seeds.SEED_001_STORED)) | {"status": {"form": "v1beta1"}}
-    assert forms.form_of(rewritten).name == "v1"
+    rewritten = job_formats.to_v1(manifest(seeds.SEED_001_STORED)) | {"status": {"form": "v1beta1"}}
+    assert job_formats.format_of(rewritten).name == "v1"
 
 
 class TestMXNetJob:
@@ -116,9 +116,9 @@ class TestV1beta1:
     def test_pods_are_all_deleted_unless_it_says_otherwise(self):
         written = manifest(seeds.SEED_001_STORED)
         del written["spec"]["cleanPodPolicy"]
-        assert forms.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "All"
+        assert job_formats.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "All"
         written["spec"]["cleanPodPolicy"] = "Running"
-        assert forms.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
+        assert job_formats.to_v1(written)["spec"]["runPolicy"]["cleanPodPolicy"] == "Running"
 
     def test_its_pods_are_as_the_document_shows_them(self):
         built = pod(seeds.SEED_001_STORED, "Worker")
@@ -136,7 +136,7 @@ class TestV1beta1:
         written = manifest(seeds.V1BETA1_TUNE)
         template = written["spec"]["mxReplicaSpecs"]["TunerServer"]["template"]
         template["metadata"] = {"labels": {"a": "b"}, "annotations": {"mine": "1"}}
-        meant = forms.to_v1(written)["spec"]["mxReplicaSpecs"]["TunerServer"]
+        meant = job_formats.to_v1(written)["spec"]["mxReplicaSpecs"]["TunerServer"]
         assert meant["template"]["metadata"] == {
             "labels": {"a": "b"},
             "annotations": {"mine": "1", "tuner-server-key": "2080ti"},
@@ -146,19 +146,19 @@ class TestV1beta1:
     def test_its_status_has_the_counts_under_the_document_s_name_too(self):
         counts = {"Scheduler": ReplicaStatus(active=1), "Worker": ReplicaStatus()}
         told = status("Created", "Running", replica_statuses=counts)
-        form = forms.form_of(manifest(seeds.SEED_001_STORED))
-        wire = forms.status_to_wire(form, {"metadata": {"uid": UID}}, told)
+        form = job_formats.format_of(manifest(seeds.SEED_001_STORED))
+        wire = job_formats.status_to_wire(form, {"metadata": {"uid": UID}}, told)
         assert wire["mxReplicaStatuses"] == wire["replicaStatuses"] == {"Scheduler": {"active": 1}, "Worker": {}}
         assert (wire["form"], wire["RuntimeId"], wire["state"]) == ("v1beta1", "7f3a", "Running")
-        assert forms.status_from_wire(form, wire) == told
+        assert job_formats.status_from_wire(form, wire) == told
 
     def test_the_status_that_the_document_s_operator_wrote_is_read(self):
         written = manifest(seeds.SEED_001_STORED)
-        read = forms.status_from_wire(forms.form_of(written), written["status"])
+        read = job_formats.status_from_wire(job_formats.format_of(written), written["status"])
         assert conditions.is_terminal(read)
         assert read.completion_time == datetime(2019, 3, 19, 9, 25, 11, tzinfo=UTC)
         assert set(read.replica_statuses) == {"Scheduler", "Server", "Worker"}
-        assert plan(decode(forms.to_v1(written)), Observed((), ()), NOW).actions == ()
+        assert plan(decode(job_formats.to_v1(written)), Observed((), ()), NOW).actions == ()
 
 
 class TestFlatV1:
@@ -171,9 +171,9 @@ class TestFlatV1:
         assert spec.success_policy == "AllWorkers"
 
     def test_its_status_is_v1_s_and_the_form(self):
-        form = forms.form_of(manifest(seeds.MXNET_OPERATOR_V1))
+        form = job_formats.format_of(manifest(seeds.MXNET_OPERATOR_V1))
         told = status("Created")
-        assert forms.status_to_wire(form, {}, told) == {**msgspec.to_builtins(told), "form": "flat-v1"}
+        assert job_formats.status_to_wire(form, {}, told) == {**msgspec.to_builtins(told), "form": "flat-v1"}
 
 
 class TestListForm:
@@ -194,7 +194,7 @@ class TestListForm:
     def test_a_template_that_says_never_is_never_restarted(self):
         written = manifest(seeds.SEED_004_DIST)
         written["spec"]["replicaSpecs"][2]["template"]["spec"]["restartPolicy"] = "Never"
-        specs = forms.to_v1(written)["spec"]["mxReplicaSpecs"]
+        specs = job_formats.to_v1(written)["spec"]["mxReplicaSpecs"]
         assert (specs["Worker"]["restartPolicy"], specs["Server"]["restartPolicy"]) == ("Never", "ExitCode")
 
     def test_a_chief_that_was_asked_for_decides_about_success(self):
@@ -202,37 +202,37 @@ class TestListForm:
         written = manifest(seeds.SEED_004_DIST)
         for chief, policy in (("SCHEDULER", "Scheduler"), ("WORKER", "AllWorkers")):
             written["spec"]["terminationPolicy"] = {"chief": {"replicaName": chief, "replicaIndex": 0}}
-            assert forms.to_v1(written)["spec"]["successPolicy"] == policy
+            assert job_formats.to_v1(written)["spec"]["successPolicy"] == policy
 
     def test_a_chief_that_the_old_operator_wrote_into_an_exported_job_is_no_wish_of_its_user(self):
         """It came with a RuntimeId: the job succeeded with its Scheduler, and a worker was killed while it saved."""
         assert job(seeds.SEED_004_STORED).spec.success_policy is None
         written = manifest(seeds.SEED_004_STORED)
         written["spec"]["terminationPolicy"]["chief"] = {}
-        assert "successPolicy" not in forms.to_v1(written)["spec"]
+        assert "successPolicy" not in job_formats.to_v1(written)["spec"]
         written["spec"]["terminationPolicy"]["chief"] = {"replicaName": "WORKER", "replicaIndex": 0}
-        assert forms.to_v1(written)["spec"]["successPolicy"] == "AllWorkers"
+        assert job_formats.to_v1(written)["spec"]["successPolicy"] == "AllWorkers"
 
     def test_an_entry_without_type_is_a_worker(self):
         written = manifest(seeds.SEED_004_DIST)
         del written["spec"]["replicaSpecs"][2]["mxReplicaType"]
-        assert forms.to_v1(written) == forms.to_v1(manifest(seeds.SEED_004_DIST))
+        assert job_formats.to_v1(written) == job_formats.to_v1(manifest(seeds.SEED_004_DIST))
 
     def test_the_scheduler_of_its_pods_is_passed_on(self):
         written = manifest(seeds.SEED_004_DIST)
         written["spec"]["schedulerName"] = "kube-batch"
-        built = forms.to_v1(written)["spec"]["mxReplicaSpecs"]
+        built = job_formats.to_v1(written)["spec"]["mxReplicaSpecs"]
         assert {each["template"]["spec"]["schedulerName"] for each in built.values()} == {"kube-batch"}
 
     def test_its_status_is_the_document_s(self):
         counts = {name: ReplicaStatus(active=1) for name in ("Scheduler", "Server", "Worker")}
         written = manifest(seeds.SEED_004_STORED)
-        form = forms.form_of(written)
+        form = job_formats.format_of(written)
         told = status("Created", "Running", replica_statuses=counts)
-        wire = forms.status_to_wire(form, written, told)
+        wire = job_formats.status_to_wire(form, written, told)
         assert wire.items() >= written["status"].items()
         assert wire["RuntimeId"] == "e800"
-        assert forms.status_from_wire(form, wire) == told
+        assert job_formats.status_from_wire(form, wire) == told
 
     @pytest.mark.parametrize(
         ("told", "pods_left", "phase"),
@@ -247,17 +247,17 @@ class TestListForm:
         ],
     )
     def test_its_phases_are_the_document_s(self, told, pods_left, phase):
-        form = forms.form_of(manifest(seeds.SEED_004_DIST))
-        wire = forms.status_to_wire(form, {"metadata": {"uid": UID}}, status(*told), pods_left=pods_left)
+        form = job_formats.format_of(manifest(seeds.SEED_004_DIST))
+        wire = job_formats.status_to_wire(form, {"metadata": {"uid": UID}}, status(*told), pods_left=pods_left)
         assert wire["phase"] == phase
         assert wire["reason"] == (f"it is {told[-1]}" if told[-1] in {"Restarting", "Failed"} else "")
 
     def test_a_job_that_its_first_operator_finished_does_not_run_again(self):
         written = manifest(seeds.SEED_004_STORED)
         written["status"] |= {"phase": "Done", "state": "Succeeded"}
-        assert plan(decode(forms.to_v1(written)), Observed((), ()), NOW).actions == ()
+        assert plan(decode(job_formats.to_v1(written)), Observed((), ()), NOW).actions == ()
         written["status"] |= {"phase": "Running", "state": "Unknown"}
-        assert plan(decode(forms.to_v1(written)), Observed((), ()), NOW).actions != ()
+        assert plan(decode(job_formats.to_v1(written)), Observed((), ()), NOW).actions != ()
 
 
 class TestFioravanzo:
@@ -267,13 +267,13 @@ class TestFioravanzo:
         assert variables(pod(seeds.SEED_003_LINEAR, "Worker"))["DMLC_PS_ROOT_PORT"] == "9000"
         written = manifest(seeds.SEED_003_LINEAR)
         written["spec"]["replicaSpecs"][0]["mxPort"] = 9777
-        built = build_pod(with_defaults(decode(forms.to_v1(written))), "Server", 0, 0)
+        built = build_pod(with_defaults(decode(job_formats.to_v1(written))), "Server", 0, 0)
         assert variables(built)["DMLC_PS_ROOT_PORT"] == "9777"
 
     def test_an_entry_without_type_is_the_scheduler(self):
         written = manifest(seeds.SEED_003_LINEAR)
         del written["spec"]["replicaSpecs"][0]["mxReplicaType"]
-        assert forms.to_v1(written) == forms.to_v1(manifest(seeds.SEED_003_LINEAR))
+        assert job_formats.to_v1(written) == job_formats.to_v1(manifest(seeds.SEED_003_LINEAR))
 
     def test_exits_from_128_on_are_retried_and_all_others_final(self):
         codes = job(seeds.SEED_003_LINEAR).spec.run_policy.exit_codes
@@ -307,8 +307,8 @@ class TestMlkube:
 
     def test_its_list_of_statuses_names_the_type_as_its_code_did(self):
         told = status("Created", "Running", replica_statuses={"Worker": ReplicaStatus(active=1, failed=1)})
-        form = forms.form_of(manifest(seeds.DEEPINSIGHT_LOCAL))
-        wire = forms.status_to_wire(form, {"metadata": {"uid": UID}}, told)
+        form = job_formats.format_of(manifest(seeds.DEEPINSIGHT_LOCAL))
+        wire = job_formats.status_to_wire(form, {"metadata": {"uid": UID}}, told)
         entry = {"ReplicasStates": {"Running": 1, "Failed": 1}, "Mx_replica_type": "WORKER", "state": "Failed"}
         assert wire["replicaStatuses"] == [entry]
-        assert forms.status_from_wire(form, wire) == told
+        assert job_formats.status_from_wire(form, wire) == told

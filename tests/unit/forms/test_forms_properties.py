@@ -12,7 +12,7 @@ from forms_strategies import JOBS, statuses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.formats import FORMATS
@@ -26,7 +26,7 @@ every_form = pytest.mark.parametrize("name", JOBS)
 
 def planned(manifest, metadata):
     """What is done first for a manifest that was stored with this metadata: actions, events, and the pods built."""
-    job = decode(forms.to_v1({**manifest, "metadata": metadata}))
+    job = decode(job_formats.to_v1({**manifest, "metadata": metadata}))
     first = plan(job, Observed((), ()), NOW)
     pods = [
         build_pod(with_defaults(job), action.type, action.index, action.attempt)
@@ -41,9 +41,9 @@ def planned(manifest, metadata):
 @given(data=st.data())
 def test_a_job_is_valid_in_its_form_and_in_v1(name, data):
     manifest = data.draw(JOBS[name])
-    assert forms.errors(manifest) == []
+    assert job_formats.errors(manifest) == []
     assert unknown_fields(manifest) == []
-    meant = forms.to_v1(manifest)
+    meant = job_formats.to_v1(manifest)
     assert validate(meant) == []
     assert unknown_fields(meant) == []
 
@@ -53,13 +53,13 @@ def test_a_job_is_valid_in_its_form_and_in_v1(name, data):
 @given(data=st.data())
 def test_a_form_is_known_again_when_the_server_gives_it_back_in_the_stored_version(name, data):
     manifest = data.draw(JOBS[name])
-    form = forms.form_of(manifest)
+    form = job_formats.format_of(manifest)
     assert form.name == name or (name == "flat-v1" and form.name in {"v1", "v1beta1"})  # written with few fields
     back = {**manifest, "apiVersion": form.kind.api_version}
     if form.name == "v1beta1":  # its definition's default
         back["spec"] = {"cleanPodPolicy": "All", **manifest["spec"]}
-    assert forms.form_of(back) is form
-    assert decode(forms.to_v1(back)) == decode(forms.to_v1(manifest))
+    assert job_formats.format_of(back) is form
+    assert decode(job_formats.to_v1(back)) == decode(job_formats.to_v1(manifest))
 
 
 @every_form
@@ -79,12 +79,12 @@ def test_converting_twice_changes_nothing_and_converting_changes_no_input(name, 
     manifest = data.draw(JOBS[name])
     written = copy.deepcopy(manifest)
     conversion = convert(manifest)
-    meant = forms.to_v1(manifest)
+    meant = job_formats.to_v1(manifest)
     assert manifest == written
-    assert forms.to_v1(meant) == meant
+    assert job_formats.to_v1(meant) == meant
     if conversion is not None:
         assert convert(conversion.manifest) is None
-        assert forms.to_v1(conversion.manifest) == conversion.manifest
+        assert job_formats.to_v1(conversion.manifest) == conversion.manifest
 
 
 @every_form
@@ -102,6 +102,6 @@ def test_every_remark_names_a_field_of_what_was_converted(name, data):
 @thorough
 @given(status=statuses(), pods_left=st.booleans())
 def test_a_status_comes_back_as_it_was_written(form, status, pods_left):
-    wire = forms.status_to_wire(form, {"metadata": {"uid": "7f3a"}}, status, pods_left=pods_left)
+    wire = job_formats.status_to_wire(form, {"metadata": {"uid": "7f3a"}}, status, pods_left=pods_left)
     stored = msgspec.json.decode(msgspec.json.encode(wire))
-    assert forms.status_from_wire(form, stored) == status
+    assert job_formats.status_from_wire(form, stored) == status

@@ -4,13 +4,13 @@ import pytest
 from left_patches import found, replaced
 from simulator.run import run_seed
 
-from mxnet_operator.api import forms
+from mxnet_operator.api import job_formats
 
 
 def test_a_function_that_was_replaced_and_not_put_back_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     before = found()
-    monkeypatch.setattr(forms, "validate", lambda _: [])
-    assert replaced(before, found()) == ["mxnet_operator.api.forms.validate"]
+    monkeypatch.setattr(job_formats, "validate", lambda _: [])
+    assert replaced(before, found()) == ["mxnet_operator.api.job_formats.validate"]
     monkeypatch.undo()
     assert replaced(before, found()) == []
 

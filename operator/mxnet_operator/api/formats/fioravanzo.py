@@ -7,7 +7,7 @@ from typing import Final
 
 from mxnet_operator.api.formats.definition import Definition
 from mxnet_operator.api.formats.flat_types import FlatSpec
-from mxnet_operator.api.formats.form import Form
+from mxnet_operator.api.formats.format import Format
 from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, list_rules, only_lists
 from mxnet_operator.api.formats.list_spec import ListDefaults, list_conflicts, list_to_v1
 from mxnet_operator.api.formats.list_types import ListSpec
@@ -44,7 +44,7 @@ _DEFINITION: Final = Definition(
     ),
     transitions=(counts_of_list_stay(SCHEDULER),),
 )
-FIORAVANZO: Final = Form(
+FIORAVANZO: Final = Format(
     "fioravanzo",
     _DEFINITION,
     KIND.api_version,

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.formats.form import Note, Path, Spec
+from mxnet_operator.api.formats.format import Note, Path, Spec
 from mxnet_operator.api.formats.lists import SCHEDULER, chief_asked_for, type_of
 from mxnet_operator.api.formats.templates import port_conflicts, port_of, port_path, with_port, without
 from mxnet_operator.api.structural import FieldError

@@ -9,7 +9,7 @@ from typing import Final
 from mxnet_operator.api.formats.definition import Definition
 from mxnet_operator.api.formats.fioravanzo import RETRYABLE
 from mxnet_operator.api.formats.flat_types import FlatSpec
-from mxnet_operator.api.formats.form import Form
+from mxnet_operator.api.formats.format import Format
 from mxnet_operator.api.formats.list_rules import list_rules, mode_rules, only_lists
 from mxnet_operator.api.formats.list_spec import ListDefaults, list_conflicts, list_to_v1
 from mxnet_operator.api.formats.list_types import ListSpec
@@ -49,7 +49,7 @@ _DEFINITION: Final = Definition(
     ),
     transitions=(counts_of_list_stay(WORKER),),
 )
-MLKUBE: Final = Form(
+MLKUBE: Final = Format(
     "mlkube",
     _DEFINITION,
     KIND.api_version,

@@ -13,7 +13,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.formats.definition import Definition
 from mxnet_operator.api.formats.fields import MAX_ENTRIES
 from mxnet_operator.api.formats.flat_types import FLAT_FIELDS, FlatSpec
-from mxnet_operator.api.formats.form import Form, Note, Path, Spec, no_conflicts, no_words
+from mxnet_operator.api.formats.format import Format, Note, Path, Spec, no_conflicts, no_words
 from mxnet_operator.api.formats.list_spec import TRAINING
 from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
@@ -110,6 +110,6 @@ def _replica(replica: dict[str, Any], written: str, path: Path, note: Note) -> d
     return {**replica, "template": {**template, "metadata": {**metadata, "labels": labels}}}
 
 
-MXNETJOB: Final = Form(
+MXNETJOB: Final = Format(
     "mxnetjob", _DEFINITION, f"{KIND.api_version} {KIND.kind}", _to_v1, no_conflicts, no_words, counts_as_map
 )

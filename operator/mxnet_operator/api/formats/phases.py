@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.formats.form import Status
+from mxnet_operator.api.formats.format import Status
 from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
 
 CLEAN_UP: Final = "CleanUp"

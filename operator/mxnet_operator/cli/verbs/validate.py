@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mxnet_operator.api.forms import errors as job_errors
-from mxnet_operator.api.forms import to_v1
+from mxnet_operator.api.job_formats import errors as job_errors
+from mxnet_operator.api.job_formats import to_v1
 from mxnet_operator.api.validation import decode, unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import (

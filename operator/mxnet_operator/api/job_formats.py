@@ -13,8 +13,8 @@ from mxnet_operator.api import names
 from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.formats.flat_types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.formats.flat_v1 import FLAT_V1
-from mxnet_operator.api.formats.form import Form, Note, Path, Spec
-from mxnet_operator.api.formats.list_form import LIST_FORM
+from mxnet_operator.api.formats.format import Format, Note, Path, Spec
+from mxnet_operator.api.formats.list_format import LIST_FORMAT
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.formats.v1beta1 import V1BETA1
 from mxnet_operator.api.kinds import MXJOB, kind_of
@@ -22,26 +22,26 @@ from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.api.validation import missing_fields, template_errors, validate, without_nulls
 
-__all__ = ["Form", "errors", "form_of", "spec_to_v1", "status_from_wire", "status_to_wire", "to_v1"]
+__all__ = ["Format", "errors", "format_of", "spec_to_v1", "status_from_wire", "status_to_wire", "to_v1"]
 
 
-def form_of(manifest: dict[str, Any]) -> Form:
+def format_of(manifest: dict[str, Any]) -> Format:
     """Return the format of a manifest: the one recorded in its status, else by its group, kind and shape.
 
     A recorded format is ignored once the spec no longer has its shape (its user rewrote it).
     """
     kind = kind_of(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     if kind is not None and kind != MXJOB:
-        return next(form for form in FORMATS if form.kind == kind)
+        return next(job_format for job_format in FORMATS if job_format.kind == kind)
     spec = manifest.get("spec") or {}
     if "replicaSpecs" in spec:
-        return LIST_FORM
+        return LIST_FORMAT
     if "runPolicy" in spec:
         return V1
     recorded = (manifest.get("status") or {}).get("form")
-    for form in (V1BETA1, FLAT_V1):
-        if recorded == form.name:
-            return form
+    for job_format in (V1BETA1, FLAT_V1):
+        if recorded == job_format.name:
+            return job_format
     if any(field in spec for field in FLAT_FIELDS if field not in BETA_FIELDS):
         return FLAT_V1
     labelled = any("label" in replica for replica in (spec.get("mxReplicaSpecs") or {}).values())
@@ -64,17 +64,17 @@ def errors(manifest: Any) -> list[FieldError]:
     )
     if found := validate(asked):
         return [*(error for error in missing_fields(asked) if error not in found), *found]
-    return template_errors(asked) or list(form_of(asked).conflicts(without_nulls(asked)["spec"]))
+    return template_errors(asked) or list(format_of(asked).conflicts(without_nulls(asked)["spec"]))
 
 
 def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the v1 MXJob that a valid manifest means: its own format's defaults written out, the same metadata.
 
-    apiVersion and kind become v1's: children of the job are named by its own (`form_of(manifest).kind`).
+    apiVersion and kind become v1's: children of the job are named by its own (`format_of(manifest).kind`).
     A status is turned back by `status_from_wire`. A v1 job is returned as it is.
     """
-    form = form_of(manifest)
-    if form is V1:
+    job_format = format_of(manifest)
+    if job_format is V1:
         return manifest
     manifest = without_nulls(manifest)
     built = {
@@ -84,38 +84,38 @@ def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:
         "spec": spec_to_v1(manifest, _unheard),
     }
     if "status" in manifest:
-        built["status"] = msgspec.to_builtins(status_from_wire(form, manifest["status"] or {}))
+        built["status"] = msgspec.to_builtins(status_from_wire(job_format, manifest["status"] or {}))
     return built
 
 
 def spec_to_v1(manifest: dict[str, Any], note: Note) -> Spec:
     """Return the spec of the v1 job; `note` is called for each field of it that differs from what was written."""
-    return form_of(manifest).spec_to_v1(without_nulls(manifest)["spec"], note)
+    return format_of(manifest).spec_to_v1(without_nulls(manifest)["spec"], note)
 
 
 def status_to_wire(
-    form: Form, job: dict[str, Any] | MXJob, status: MXJobStatus, *, pods_left: bool = False
+    job_format: Format, job: dict[str, Any] | MXJob, status: MXJobStatus, *, pods_left: bool = False
 ) -> dict[str, Any]:
     """Return a status as the API server stores it: v1's, the format's name, and the same in the format's own fields.
 
     `pods_left`: whether pods of a finished job are still to be deleted (phase CleanUp). A format with phases
-    (`form.has_phases`) needs one more write when the last of them is deleted: its phase is then Done or Failed.
+    (`job_format.has_phases`) needs one more write when the last of them is deleted: its phase is then Done or Failed.
     """
     built: dict[str, Any] = msgspec.to_builtins(status)
-    if form is V1:
+    if job_format is V1:
         return built
     uid = job.metadata.uid if isinstance(job, MXJob) else (job.get("metadata") or {}).get("uid", "")
-    runtime_id = {"RuntimeId": names.runtime_id(uid)} if form.has_runtime_id else {}
-    return {**built, "form": form.name, **runtime_id, **form.words(status, pods_left)}
+    runtime_id = {"RuntimeId": names.runtime_id(uid)} if job_format.has_runtime_id else {}
+    return {**built, "form": job_format.name, **runtime_id, **job_format.words(status, pods_left)}
 
 
-def status_from_wire(form: Form, status: dict[str, Any]) -> MXJobStatus:
+def status_from_wire(job_format: Format, status: dict[str, Any]) -> MXJobStatus:
     """Return the status that was stored by `status_to_wire`: its inverse.
 
     Raises:
         msgspec.ValidationError: it is not one that we write.
     """
-    return msgspec.convert(form.read(status), MXJobStatus)
+    return msgspec.convert(job_format.read(status), MXJobStatus)
 
 
 _BETA: Final = f"{names.GROUP}/v1beta1"

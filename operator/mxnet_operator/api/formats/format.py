@@ -17,7 +17,7 @@ Note = Callable[[Path, str], None]
 """Callback for each field of a converted spec that differs from what the user wrote, with the reason."""
 
 
-class Form(msgspec.Struct, frozen=True):
+class Format(msgspec.Struct, frozen=True):
     """Format of a job; its functions expect manifests that the API server's own checks accept."""
 
     name: str
