@@ -87,11 +87,11 @@ OUTSIDE = (
         package="mxnet_provider",
     ),
     Mutation(
-        "ask as often in a trigger however long an outage lasts",
-        "triggers/mxnet_job.py",
-        "self.poll_interval * 2**outage.failures",
-        "self.poll_interval",
-        test=f"{_OUTAGE}a_trigger_asks_a_sick_server_less_and_less_often",
+        "ask as often in a worker, trigger or sensor however long an outage lasts",
+        "job/polling.py",
+        "self._poll_interval * 2 ** min(failures, _DOUBLINGS)",
+        "self._poll_interval",
+        test=f"{_OUTAGE}a_sick_server_is_asked_less_and_less_often",
         package="mxnet_provider",
     ),
     Mutation(
