@@ -187,7 +187,7 @@ def tune_then_train(
     if tuned_input not in of_train:
         raise ValueError(f"{name}: {train.name} has no input {tuned_input}; it has {', '.join(of_train)}")
     own = {**of_tune, **{key: each for key, each in of_train.items() if key != tuned_input}}
-    given = {key: f"{{{{inputs.parameters.{key}}}}}" for key in own}
+    given = {key: _given(key) for key in own}
     result = f"{{{{tasks.{_TUNE}.outputs.parameters.result}}}}"
     with DAG(
         name=name,

@@ -14,8 +14,8 @@ from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.formats.flat_types import BETA_FIELDS, FLAT_FIELDS
 from mxnet_operator.api.formats.flat_v1 import FLAT_V1
 from mxnet_operator.api.formats.format import Format, Note, Path, Spec
-from mxnet_operator.api.formats.list_format import LIST_FORMAT
 from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.formats.v1alpha1 import V1ALPHA1
 from mxnet_operator.api.formats.v1beta1 import V1BETA1
 from mxnet_operator.api.kinds import MXJOB, kind_of
 from mxnet_operator.api.structural import FieldError
@@ -35,7 +35,7 @@ def format_of(manifest: dict[str, Any]) -> Format:
         return next(job_format for job_format in FORMATS if job_format.kind == kind)
     spec = manifest.get("spec") or {}
     if "replicaSpecs" in spec:
-        return LIST_FORMAT
+        return V1ALPHA1
     if "runPolicy" in spec:
         return V1
     recorded = (manifest.get("status") or {}).get("form")

@@ -8,12 +8,12 @@ from typing import Final
 from mxnet_operator.api.formats.definition import Definition
 from mxnet_operator.api.formats.flat_types import FlatSpec
 from mxnet_operator.api.formats.format import Format
+from mxnet_operator.api.formats.list_format import list_format
 from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, list_rules, only_lists
-from mxnet_operator.api.formats.list_spec import ListDefaults, list_conflicts, list_to_v1
+from mxnet_operator.api.formats.list_spec import ListDefaults
 from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.lists import SCHEDULER
 from mxnet_operator.api.formats.map_types import MapReplica, MapSpec
-from mxnet_operator.api.formats.phases import list_words, read_list_status
 from mxnet_operator.api.formats.transition_rules import counts_of_list_stay
 from mxnet_operator.api.kind import Kind
 from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
@@ -44,14 +44,4 @@ _DEFINITION: Final = Definition(
     ),
     transitions=(counts_of_list_stay(SCHEDULER),),
 )
-FIORAVANZO: Final = Format(
-    "fioravanzo",
-    _DEFINITION,
-    KIND.api_version,
-    list_to_v1(_DEFAULTS),
-    list_conflicts(_DEFAULTS),
-    list_words("mx_replica_type"),
-    read_list_status,
-    has_runtime_id=True,
-    has_phases=True,
-)
+FIORAVANZO: Final[Format] = list_format("fioravanzo", _DEFINITION, KIND.api_version, _DEFAULTS)
