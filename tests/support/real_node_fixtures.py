@@ -25,10 +25,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     markers = [marker for item in session.items for marker in item.iter_markers("node")]
     if not markers or session.config.option.collectonly or why_not():
         return
-    say(session.config, "Looking for the images of the node; to build them takes minutes, the first time")
     further = (image for marker in markers for image in marker.args)
     try:
-        archives([*IMAGES, *dict.fromkeys(further)])
+        archives(
+            [*IMAGES, *dict.fromkeys(further)],
+            lambda names: say(session.config, f"Building the images {names}: minutes, the first time"),
+        )
     except MissingProgramError as error:  # the tests say it
         say(session.config, str(error))
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,8 +127,10 @@ class Archive:
         return self.path.stat().st_size >> 20
 
 
-def archives(images: Sequence[Image]) -> list[Archive]:
+def archives(images: Sequence[Image], announce: Callable[[str], None] = lambda _names: None) -> list[Archive]:
     """The images as archives, built where they are not there yet, in the order given: parents first.
+
+    `announce` gets the names of those that this process is about to build.
 
     Raises:
         MissingProgramError: One can't be built; with the builder's last words.
@@ -137,11 +139,13 @@ def archives(images: Sequence[Image]) -> list[Archive]:
     if all(archive.path.exists() for archive in built):
         return built
     with building("images"):
-        for archive in built:
-            if not archive.path.exists():
-                build(archive.image)
-                export(archive.image, archive.path)
-                _prune(archive)
+        absent = [archive for archive in built if not archive.path.exists()]
+        if absent:
+            announce(", ".join(archive.image.archive_name for archive in absent))
+        for archive in absent:
+            build(archive.image)
+            export(archive.image, archive.path)
+            _prune(archive)
     return built
 
 
