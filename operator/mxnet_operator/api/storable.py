@@ -14,6 +14,9 @@ from typing import Any, Final
 LONGEST_TEXT: Final = 32 * 1024
 """Maximum characters of one text; Kubernetes itself keeps a condition's message below that."""
 
+LONGEST_JSON: Final = 256 * 1024
+"""Maximum characters of a result that is read as JSON: as long as the longest that a log carries."""
+
 DEEPEST: Final = 32
 """Maximum levels of lists and mappings within each other."""
 
@@ -67,7 +70,7 @@ def json_or_text(text: str) -> Any:
 
     NaN and Infinity, which Python's `json.dumps` writes, are read as numbers: `storable` makes None of them.
     """
-    if len(text) > LONGEST_TEXT:
+    if len(text) > LONGEST_JSON:
         return text
     try:
         value = json.loads(text)
