@@ -5,7 +5,7 @@ import contextlib
 import threading
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from mxnet_operator.client.async_client import AsyncMXJobClient, JobRef, Manifest
 from mxnet_operator.client.job_status import JobStatus
@@ -13,6 +13,8 @@ from mxnet_operator.client.jobs import PATIENCE
 from mxnet_operator.job import MXJobDescription
 
 T = TypeVar("T")
+_PAUSE_FOR_A_STEP: Final = 0.01
+"""Seconds between two looks at a step that was cancelled."""
 
 
 class MXJobClient:
@@ -96,7 +98,7 @@ class MXJobClient:
                 while True:
                     yield self._run(_next(lines))
         finally:
-            self._run(lines.aclose())
+            self._run(_close(lines))
 
     def result(self, job: JobRef, *, timeout: float | None = None) -> Any:
         """Wait for a job to succeed, and return its result; as `AsyncMXJobClient.result`."""
@@ -130,6 +132,13 @@ class MXJobClient:
 async def _next(lines: Any) -> str:
     line: str = await anext(lines)
     return line
+
+
+async def _close(lines: Any) -> None:
+    """Close the generator, once a step of it that was cancelled, as by Ctrl-C, has ended."""
+    while lines.ag_running:  # noqa: ASYNC110 - a generator has no event for it
+        await asyncio.sleep(_PAUSE_FOR_A_STEP)
+    await lines.aclose()
 
 
 __all__ = ["MXJobClient"]

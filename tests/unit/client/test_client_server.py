@@ -219,6 +219,57 @@ async def test_the_synchronous_client_works_beside_a_running_loop(tmp_path):
         client.get(job)
 
 
+async def test_ctrl_c_while_a_log_is_followed_is_that_and_nothing_else(tmp_path, monkeypatch):
+    """It comes while the program waits for the next line, of which there is none."""
+    waits = asyncio.Event()
+
+    async def quiet(*_arguments, **_options):
+        yield "one"
+        try:
+            waits.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)  # as the connection that is closed takes its time
+
+    def follow(client):
+        monkeypatch.setattr(client._async, "logs", quiet)
+        loop_waits = asyncio.run_coroutine_threadsafe
+        for line in client.logs("digits"):
+            assert line == "one"
+
+            def interrupted(work, loop):
+                running = loop_waits(work, loop)
+                monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", loop_waits)
+                loop_waits(waits.wait(), loop).result()
+                monkeypatch.setattr(running, "result", ctrl_c)
+                return running
+
+            monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", interrupted)
+
+    def ctrl_c(*_):
+        raise KeyboardInterrupt
+
+    async with running_server(tmp_path) as server:
+        with await asyncio.to_thread(MXJobClient, kubeconfig=server.kubeconfig) as client:
+            try:
+                await asyncio.to_thread(with_its_interruption, follow, client)
+            except InterruptedInAThreadError as interrupted:
+                assert isinstance(interrupted.__cause__, KeyboardInterrupt)
+            else:
+                pytest.fail("nothing was interrupted")
+
+
+class InterruptedInAThreadError(Exception):
+    """A KeyboardInterrupt that comes out of a thread."""
+
+
+def with_its_interruption(call, *arguments):
+    try:
+        call(*arguments)
+    except KeyboardInterrupt as error:
+        raise InterruptedInAThreadError from error
+
+
 def test_credentials_that_are_not_there_are_told_when_the_client_is_made(tmp_path):
     with pytest.raises(CredentialsError, match="no kubeconfig"):
         MXJobClient(kubeconfig=tmp_path / "nothing")
