@@ -112,9 +112,8 @@ class MXJobStep(Resource):
         given = job.given()
         if "suspend" in given["spec"]["runPolicy"]:
             raise ValueError(
-                f"{self.name}: spec.runPolicy.suspend (which queue_name sets): leave it out: a poller that is replaced"
-                " applies the manifest again, and would undo what a queue, or somebody, has done with it since; an"
-                " MXJobRunner doesn't"
+                f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
+                " again, and would suspend the job anew; an MXJobRunner doesn't"
             )
         return job.text(given)
 

@@ -19,6 +19,7 @@ from mxnet_operator.api import names
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller import queues as queues_module
 from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
+from mxnet_operator.job import MXJobDescription, to_manifest
 
 pytestmark = pytest.mark.kubernetes("kueue")
 
@@ -81,8 +82,7 @@ def job(name, queue, gpus, policy="Never", *, ends=False, **labels):
     """A gang with one worker for each GPU, in a queue."""
     builder = make_mxjob(name).scheduler().worker(gpus, resources={"limits": {GPU: 1}}).restart(policy)
     manifest = submitted(ending(builder, Scheduler=0, Worker=0) if ends else builder)
-    manifest["metadata"]["labels"] = {names.QUEUE_LABEL: queue, **labels}
-    return manifest
+    return to_manifest(MXJobDescription(queue_name=queue, labels=labels or None), manifest)
 
 
 async def workloads(world, holds=lambda _: True):

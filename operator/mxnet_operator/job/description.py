@@ -27,7 +27,7 @@ class MXJobDescription(PodDescription):
         schedulers: 1 or 0, or a `Role`, or a ReplicaSpec; if not given, 1 where there are servers.
         gpus_per_worker: GPUs of each Worker.
         restart_policy: Never, OnFailure, Always or ExitCode, of all replicas; ExitCode if not given.
-        queue_name: A queue of Kueue's that starts the job when there is room; until then it is suspended.
+        queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended.
         clean_pod_policy: Which pods of a finished job are deleted: None, Running or All.
         ttl_seconds_after_finished: Seconds (or a timedelta) after which a finished job is deleted.
         active_deadline_seconds: Seconds (or a timedelta) after which the job fails.

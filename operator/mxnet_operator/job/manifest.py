@@ -146,9 +146,7 @@ def _with_job_fields(job: Object, given: Object) -> Object:
         if given.get(field) is not None:
             policy[name] = _in_seconds(given[field]) if field in SECONDS else given[field]
     if given.get("queue_name"):
-        queued = {names.QUEUE_LABEL: given["queue_name"]}
-        patch["labels"] = {**patch.get("labels", {}), **queued}
-        policy["suspend"] = True
+        patch["labels"] = {**patch.get("labels", {}), names.QUEUE_LABEL: given["queue_name"]}
     spec = job.get("spec")
     if isinstance(spec, dict):
         said: Object = {"runPolicy": policy} if policy else {}

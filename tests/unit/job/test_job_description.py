@@ -119,10 +119,10 @@ class TestOverAManifest:
 
 
 class TestQueue:
-    def test_a_queue_gets_the_job_suspended(self) -> None:
+    def test_a_queue_is_a_label_and_suspends_nothing_in_the_spec(self) -> None:
         job = over(training(), queue_name="gpus")
         assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
-        assert job["spec"]["runPolicy"]["suspend"] is True
+        assert "suspend" not in job["spec"].get("runPolicy", {})
 
 
 class TestModels:
