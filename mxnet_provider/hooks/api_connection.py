@@ -10,6 +10,7 @@ from typing import Any, Final
 import aiohttp
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from requests.utils import should_bypass_proxies
 
 from mxnet_provider.hooks import answers
 
@@ -62,6 +63,8 @@ class ApiConnection:
         url = self._configuration.host.rstrip("/") + path
         options["allow_redirects"] = False  # a login page; no API server sends elsewhere
         options["server_hostname"] = self._configuration.tls_server_name or None
+        if (proxy := _proxy(self._configuration)) is not None:
+            options |= {"proxy": proxy, "proxy_headers": self._configuration.proxy_headers}
         async with self._session.request(method, url, params=params, headers=headers, **options) as response:
             if response.status >= 300:
                 body = await response.text(errors="replace")
@@ -83,9 +86,15 @@ async def open_connection(configuration: client.Configuration) -> AsyncIterator[
     """Return a connection, open until the context ends."""
     context = await asyncio.to_thread(_ssl_context, configuration)  # reads certificates
     connector = aiohttp.TCPConnector(ssl=context, limit=4)
-    proxy = configuration.proxy or None
-    async with aiohttp.ClientSession(connector=connector, proxy=proxy, trust_env=False) as session:
+    async with aiohttp.ClientSession(connector=connector, trust_env=False) as session:
         yield ApiConnection(configuration, session)
+
+
+def _proxy(configuration: client.Configuration) -> str | None:
+    """Return the proxy on the way to the server, by the rule of the Kubernetes client's own requests."""
+    if not configuration.proxy or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
+        return None
+    return str(configuration.proxy)
 
 
 def _ssl_context(configuration: client.Configuration) -> ssl.SSLContext:
