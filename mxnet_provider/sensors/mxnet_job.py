@@ -114,7 +114,10 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             api_outage_tolerance=self.api_outage_tolerance,
             **self.connection.arguments(),
         )
-        return self.defer(trigger=trigger, method_name="execute_complete", timeout=self.timeout)
+        # Airflow 2.11 takes nothing else than a timedelta, though it makes a number of the sensor's own.
+        return self.defer(
+            trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=float(self.timeout))
+        )
 
     def poke(self, context: "Context") -> bool:  # noqa: ARG002
         """Look once."""

@@ -7,10 +7,11 @@ import os
 import random
 import threading
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import TaskDeferred
 from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.views.waiting import WAITING
@@ -218,6 +219,18 @@ def test_a_sensor_in_a_worker_tells_with_each_poke_what_is_new(monkeypatch: pyte
         assert not sensor.poke({})
         told.append(timeline.told_at)
     assert told == [None, 60.0, 60.0]
+
+
+@pytest.mark.parametrize("timeout", [90, 90.0, timedelta(seconds=90)])
+def test_a_sensor_defers_with_the_type_of_timeout_that_every_airflow_takes(
+    monkeypatch: pytest.MonkeyPatch, timeout: float | timedelta
+) -> None:
+    """That of 2.11 raises where it is no timedelta."""
+    sensor = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", deferrable=True, timeout=timeout)
+    monkeypatch.setattr(MXNetJobSensor, "poke", lambda *_: False)
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor.execute({})
+    assert deferred.value.timeout == timedelta(seconds=90)
 
 
 def queued(created: str, *conditions: dict[str, Any]) -> dict[str, Any]:
