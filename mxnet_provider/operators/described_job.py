@@ -7,12 +7,14 @@ from typing import Any, ClassVar, Final
 from mxnet_operator.job import DescriptionError, MXJobDescription, Role, to_manifest
 from mxnet_operator.job.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
 from mxnet_operator.job.plain import plain
+from mxnet_operator.job.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile
 
 _OF_THE_TASK: Final = frozenset({"name", "namespace"})
 """Fields from which the operator makes its own name and place for each try's job."""
+_COUNTS_OF_A_ROLE: Final = frozenset({"replicas", "gpus"})
 _TEMPLATE_MARKS: Final = ("{{", "{%", "{#")
 
 
@@ -206,7 +208,7 @@ class DescribesJob(ReadsManifestFile):
         return manifests.as_v1(manifests.parse(self.manifest), self._tell, allow_unknown=self.allow_unknown_fields)
 
     def _description(self, **instead: Any) -> MXJobDescription:
-        given = {name: number(name, value) for name, value in self._given_fields().items()}
+        given = {name: _with_numbers(name, value) for name, value in self._given_fields().items()}
         try:
             return MXJobDescription(**{**given, **instead})
         except DescriptionError as e:
@@ -221,9 +223,13 @@ class DescribesJob(ReadsManifestFile):
 
 
 def _as_mapping(value: Any) -> Any:
-    if not isinstance(value, Role):
-        return plain(value) if value.__class__.__module__.partition(".")[0] != "airflow" else value
-    return plain(given_fields(value))
+    if isinstance(value, Role):
+        return plain(given_fields(value))
+    if value.__class__.__module__.partition(".")[0] == "airflow":
+        return value
+    found = plain(value)
+    # The very object where it is one already: Airflow knows by that which mapped values it must not render.
+    return value if found == value else found
 
 
 def is_rendered_later(value: Any) -> bool:
@@ -237,6 +243,13 @@ def number(field: str, value: Any) -> Any:
     """Return the number that a template has left as text."""
     is_number = field in COUNTS | SECONDS and isinstance(value, str) and value.strip().isdecimal()
     return int(value) if is_number else value
+
+
+def _with_numbers(field: str, value: Any) -> Any:
+    """As `number`, of a role's own counts too."""
+    if field in ROLES and isinstance(value, Mapping):
+        return {key: number("workers", each) if key in _COUNTS_OF_A_ROLE else each for key, each in value.items()}
+    return number(field, value)
 
 
 def _refusal(error: DescriptionError) -> MXNetManifestError:

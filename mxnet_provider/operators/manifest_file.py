@@ -1,6 +1,7 @@
-"""Templates of an operator that takes a manifest: which of its strings names a file."""
+"""Templates of an operator that takes a manifest: which of its strings names a file, and which stay text."""
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
@@ -8,11 +9,27 @@ if TYPE_CHECKING:
     import jinja2
     from airflow.sdk import Context
 
+_TEXTS: Final = frozenset(
+    {
+        "command",
+        "args",
+        "env",
+        "labels",
+        "annotations",
+        "node_selector",
+        "nodeSelector",
+        "pod_labels",
+        "pod_annotations",
+    }
+)
+"""Fields of an operator, a role or a manifest within which Kubernetes takes text only."""
+
 
 class ReadsManifestFile(BaseOperator):
     """An operator whose `manifest` may name a file of `template_ext`, and none of whose other fields does.
 
     Airflow takes any string that ends in `.yaml` for a file, so that `args=["--config", "conf.yaml"]` would not work.
+    With `render_template_as_native_obj` it makes a number of "20", so that `args=["--epochs", "20"]` would not either.
     """
 
     manifest: Any
@@ -24,11 +41,32 @@ class ReadsManifestFile(BaseOperator):
         jinja_env: "jinja2.Environment | None" = None,
         seen_oids: set[int] | None = None,
     ) -> Any:
-        """As every operator, except that only `manifest` itself can name a file."""
-        if isinstance(content, str) and content is not self.manifest:
-            template = (jinja_env or self.get_template_env()).from_string(content)
-            return self._render(template, context)
-        return super().render_template(content, context, jinja_env, seen_oids)
+        """As every operator, except that only `manifest` itself can name a file, and that arguments stay text."""
+        is_text = any(content is getattr(self, field, None) for field in _TEXTS if not isinstance(content, str))
+        env = jinja_env or self.get_template_env()
+        return self._rendered(content, context, env, set() if seen_oids is None else seen_oids, is_text=is_text)
+
+    def _rendered(
+        self, content: Any, context: "Context", env: "jinja2.Environment", seen: set[int], *, is_text: bool
+    ) -> Any:
+        if id(content) in seen:  # mapped values, which no DAG's author wrote
+            return content
+        match content:
+            case str() if content is self.manifest:
+                return super().render_template(content, context, env, seen)
+            case str() if not _has_marks(content, env):
+                return content
+            case str():
+                template = env.from_string(content)
+                return _as_text(template, context) if is_text else self._render(template, context)
+            case list():
+                return [self._rendered(each, context, env, seen, is_text=is_text) for each in content]
+            case dict():
+                return {
+                    key: self._rendered(each, context, env, seen, is_text=is_text or key in _TEXTS)
+                    for key, each in content.items()
+                }
+        return super().render_template(content, context, env, seen)
 
     def resolve_template_files(self) -> None:
         """Read the manifest's file, and none that an argument happens to name."""
@@ -38,3 +76,19 @@ class ReadsManifestFile(BaseOperator):
         super().resolve_template_files()
         for field, value in others.items():
             setattr(self, field, value)
+
+
+def _has_marks(text: str, env: "jinja2.Environment") -> bool:
+    if env.line_statement_prefix or env.line_comment_prefix:
+        return True
+    return any(mark in text for mark in (env.variable_start_string, env.block_start_string, env.comment_start_string))
+
+
+def _as_text(template: "jinja2.Template", context: "Context") -> str:
+    """Render as Airflow does, and join what comes as text, whether the environment is a native one or not."""
+    known: Any = copy.copy(context)
+    known.update((name, value) for name, value in template.globals.items() if name not in known)
+    try:
+        return "".join(map(str, template.root_render_func(template.new_context(known, shared=True))))
+    except Exception:
+        template.environment.handle_exception()
