@@ -190,7 +190,8 @@ def safe_label(value: str) -> str:
     safe = re.sub(r"^[^a-z0-9A-Z]*|[^a-zA-Z0-9_\-\.]|[^a-z0-9A-Z]*$", "", value)
     if len(safe) > names.MAX_NAME or value != safe:
         digest = hashlib.md5(value.encode(), usedforsecurity=False).hexdigest()[:9]
-        safe = f"{safe[: names.MAX_NAME - len(digest) - 1]}-{digest}"
+        # Of a text without any letter of ASCII that function makes a value that Kubernetes rejects.
+        safe = f"{safe[: names.MAX_NAME - len(digest) - 1]}-{digest}".removeprefix("-")
     return safe
 
 

@@ -135,7 +135,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             `default`, the first there is. (templated)
         labels: Labels of the job; `pod_labels` are those of its pods. (templated)
         annotations: Annotations of the job. (templated)
-        queue_name: A queue of Kueue's that starts the job when there is room; until then it is suspended. (templated)
+        queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended. (templated)
         kubernetes_conn_id: Connection of type `kubernetes`. Where `kubernetes_default` does not exist, the
             in-cluster configuration or kubectl's own (`KUBECONFIG`, `~/.kube/config`) is used. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.

@@ -305,8 +305,10 @@ class TaskJob:
         for job in jobs:
             if identity.generation_of(job) < generation:
                 self._replace(job, JobRef.of(job, self._plural))
+        # A finished job that a first try finds is of a run of the same id, which somebody deleted and made again.
         found = identity.newest(
-            [job for job in jobs if identity.generation_of(job) == generation], reuse_succeeded=reuse_succeeded
+            [job for job in jobs if identity.generation_of(job) == generation],
+            reuse_succeeded=reuse_succeeded and self._ti.try_number > 1,
         )
         if found is None:
             return self._create_new(make, deadline)
@@ -425,7 +427,15 @@ class TaskJob:
 
     def _remove_finished(self, ref: JobRef, state: str | None, holds: holder.Holds) -> None:
         if state in TERMINAL and self._ends.on_finish_action in ("delete", f"delete_{state.lower()}"):
-            ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds))
+            try:
+                ended = self._end(ref, partial(kill.removal, uid=ref.uid, holds=holds))
+            except Exception as e:
+                if api_errors.refusal(e) is None and not api_errors.is_transient(e):
+                    raise
+                # What became of the job is known by now, and is not lost over the cleaning up behind it.
+                said = api_errors.message(e)
+                self._log.warning("%s, which has finished, could not be deleted: %s", ref.title, said)
+                return
             if ended.done:
                 self._log.info("Deleted %s, which has finished.", ref.title)
             elif ended.why:

@@ -84,8 +84,9 @@ def test_names_that_are_written_here_too_are_airflow_s_own():
     from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 
     assert KubernetesHook.default_conn_name == DEFAULT_CONNECTION
-    for value in ("train", "manual__2026-11-21T12:00:00+00:00", "d" * 200, "_x_", "é", "", "a.b-c_d"):
+    for value in ("train", "manual__2026-11-21T12:00:00+00:00", "d" * 200, "_x_", "é1", "", "a.b-c_d"):
         assert identity.safe_label(value) == make_safe_label_value(value)
+    assert make_safe_label_value("é") == f"-{identity.safe_label('é')}"  # which Kubernetes rejects
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,12 @@
 """A job's name and labels: another for each try of a task, and always what Kubernetes takes."""
 
 import json
+import re
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import to_builtins
 from msgspec.structs import replace
 
@@ -74,6 +77,13 @@ def test_labels_are_safe_whatever_airflow_s_ids_are():
     labels = identity.labels(ti, TOKEN)
     assert all(len(value) <= 63 and ":" not in value and "+" not in value for value in labels.values())
     assert labels["map_index"] not in ("", "None")
+
+
+@given(st.text(max_size=80) | st.text(alphabet="._- aZ9é学", max_size=80))
+def test_a_label_of_any_text_is_one_that_kubernetes_takes(text):
+    """Airflow allows ids of letters and digits of any script."""
+    value = identity.safe_label(text)
+    assert value == "" or re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", value)
 
 
 REF = JobRef(name="digits-01234567", namespace="default", uid="u1")

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import holder
+from mxnet_provider.job import holder, identity
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.identity import Record
 from mxnet_provider.job.job_ref import JobRef
@@ -74,6 +75,58 @@ def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
     made.finished(ended)
     assert hook.did[0] == "remember finished"
     assert len(hook.did) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiException(status=403),
+        ApiException(status=401),
+        ApiException(status=422),
+        ApiException(status=503),
+        MaxRetryError(None, "/apis", None),  # type: ignore[arg-type]
+        ConnectionResetError(),
+    ],
+    ids=lambda error: f"{type(error).__name__} {getattr(error, 'status', '')}",
+)
+def test_what_became_of_a_job_is_not_lost_where_it_can_not_be_deleted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    hook = Hook()
+    made = task(hook, EndOptions(on_finish_action="delete"))
+    made._record = Record(token=BEFORE, ref=REF, generation=0)
+
+    def end_job(*_arguments: Any, **_options: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(hook, "end_job", end_job)
+    ended = Event(status="succeeded", name="digits", namespace="default", uid="u", summary={"state": "Succeeded"})
+    made.finished(ended)
+    assert hook.did == ["remember finished"]
+    assert "could not be deleted" in caplog.text
+
+
+@pytest.mark.parametrize(("try_number", "is_reused"), [(1, False), (2, True)])
+@pytest.mark.parametrize("state", ["Succeeded", "Running"])
+def test_without_a_store_only_a_retry_takes_a_result_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, state: str, try_number: int, is_reused: bool
+) -> None:
+    """A run that is deleted and made again with its id has the labels of the old one's job."""
+    found = running(BEFORE)
+    found["metadata"] |= {"labels": {identity.GENERATION_LABEL: "0"}, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    found["apiVersion"], found["kind"] = names.API_VERSION, names.KIND
+    found["status"] = {"state": state, "conditions": [{"type": state, "status": "True"}]}
+    hook = Hook()
+    made = task(hook, EndOptions())
+    made._ti = SimpleNamespace(
+        dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=try_number, max_tries=0, id="0192-2"
+    )
+    made._store = hook
+    monkeypatch.setattr(hook, "list_jobs", lambda *_: [found], raising=False)
+    monkeypatch.setattr(made, "_create_new", lambda *_: {"metadata": {"name": "a-new-one"}})
+    monkeypatch.setattr(made, "_take_over", lambda job, **_: job)
+    begun = made._begin_by_labels(lambda _token: found, None, reuse_succeeded=True)
+    assert (begun is found) is (is_reused or state == "Running")
 
 
 def refusal(reason: str) -> ApiException:
