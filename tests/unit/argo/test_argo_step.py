@@ -256,6 +256,10 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"runPolicy\.suspend: leave it out"):
             with_policy(suspend=True)
 
+    def test_a_queue_is_no_suspension(self) -> None:
+        made = step(spec=MXJobSpec(image="a", command=COMMAND, queue_name="gpus"))
+        assert manifest_of(made)["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
+
     def test_a_job_that_could_be_gone_before_the_step_looks_is_refused(self) -> None:
         with pytest.raises(ValueError, match="300 at least"):
             with_policy(ttlSecondsAfterFinished=10)
