@@ -44,6 +44,7 @@ async def test_a_key_added_while_it_is_worked_on_comes_back_when_that_is_done(qu
     queue.add("a")
     assert len(queue) == 0
     queue.done(key)
+    assert len(queue) == 1
     assert await queue.get() == "a"
 
 
