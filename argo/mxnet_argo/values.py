@@ -18,6 +18,10 @@ from mxnet_operator.job import Placeholder
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
 
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
+_BRACKETED = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
+_SUM = re.compile(r"[\w.]*(?: \+ [\w.]*)*")
+
 
 @dataclass(frozen=True)
 class Value(Placeholder):
@@ -209,13 +213,26 @@ def _reference(parameter: str) -> str:
     return f"inputs.parameters.{parameter}" if plain else f"inputs.parameters['{parameter}']"
 
 
+def _binds_tightly(expression: str) -> bool:
+    """Whether `+` leaves it whole: names, members, calls, and texts or these joined by `+`; `==` and `?:` bind less."""
+    bare = _LITERAL.sub("", expression)
+    while (inner := _BRACKETED.sub("", bare)) != bare:
+        bare = inner
+    return _SUM.fullmatch(bare) is not None
+
+
+def _literal(text: str) -> str:
+    """Return a text as an expression: without surrogate pairs, which Argo's know not, and braces that end a tag."""
+    return json.dumps(text, ensure_ascii=False).replace("{{", r"{\u007b").replace("}}", r"}\u007d")
+
+
 def _joined(left: "str | Value", right: "str | Value") -> Value:
     sides = []
     for side in (left, right):
         if isinstance(side, str):
-            sides.append(json.dumps(side, ensure_ascii=False))  # Argo's expressions know no surrogate pairs
+            sides.append(_literal(side))
         elif side.kind in (_TEXT, _WORD):
-            sides.append(side.expression)
+            sides.append(side.expression if _binds_tightly(side.expression) else f"({side.expression})")
         else:
             raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")
     words = all(side.kind is _WORD for side in (left, right) if isinstance(side, Value))
