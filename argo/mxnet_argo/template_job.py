@@ -130,8 +130,6 @@ class TemplateJob:
         if not is_mapping or not isinstance(given.get("spec"), Mapping):
             raise ValueError(f"{self.template}: input {name}: it is no MXJob")
         metadata = given.get("metadata", {})
-        if "namespace" in metadata:
-            raise ValueError(f"{self.template}: input {name}: metadata.namespace: leave it out: it is the workflow's")
         if "suspend" in (given["spec"].get("runPolicy") or {}):
             raise ValueError(
                 f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would suspend the"
