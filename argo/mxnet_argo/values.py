@@ -29,8 +29,8 @@ class Value(Placeholder):
 
     expression: str
     kind: "Kind"
-    text_of: Callable[[Mapping[str, str]], str] | None = field(default=None, compare=False)
-    """The text that the expression gives of several parameters' texts; None: it is that of the one it reads."""
+    text_of: Callable[[Mapping[str, str]], str | None] | None = field(default=None, compare=False)
+    """What `known_text` is, where the expression is more than a reference to one parameter."""
 
     @property
     def tag(self) -> str:
@@ -41,6 +41,13 @@ class Value(Placeholder):
     def parameters(self) -> frozenset[str]:
         """The input parameters that it reads."""
         return frozenset(plain or quoted for plain, quoted in _REFERENCE.findall(self.expression))
+
+    def known_text(self, texts: Mapping[str, str]) -> str | None:
+        """Return the text that it gives of these parameters' texts; None where only Argo can say."""
+        if self.text_of is not None:
+            return self.text_of(texts)
+        reference = _REFERENCE.fullmatch(self.expression)
+        return texts.get(reference[1] or reference[2]) if reference else None
 
     def one_if_any(self) -> "Value":
         """1 where this number is not 0."""
@@ -177,8 +184,8 @@ def servers_or_default(servers: str, workers: str) -> Value:
     """Return an input parameter that is a number of servers; where it is empty, what a description takes by default."""
     given, count = _reference(servers), _reference(workers)
 
-    def text_of(samples: Mapping[str, str]) -> str:
-        return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers, "1"))
+    def text_of(samples: Mapping[str, str]) -> str | None:
+        return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers))
 
     return Value(f'({given} != "" ? {given} : {count} == "1" ? "0" : {count})', _INTEGER, text_of)
 
@@ -236,7 +243,13 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
         else:
             raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")
     words = all(side.kind is _WORD for side in (left, right) if isinstance(side, Value))
-    return Value(" + ".join(sides), _WORD if words else _TEXT)
+
+    def text_of(samples: Mapping[str, str]) -> str | None:
+        texts = [side if isinstance(side, str) else side.known_text(samples) for side in (left, right)]
+        known = [each for each in texts if each is not None]
+        return "".join(known) if known == texts else None
+
+    return Value(" + ".join(sides), _WORD if words else _TEXT, text_of)
 
 
 __all__ = [

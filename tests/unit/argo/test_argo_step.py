@@ -28,6 +28,7 @@ from mxnet_argo import (
     data,
     delete_jobs_on_exit,
     exit_handler,
+    expression,
     integer,
     mxjob_ref,
     number,
@@ -279,6 +280,62 @@ class TestRefusals:
     def test_what_is_no_parameter_name_is_refused(self, name: str) -> None:
         with pytest.raises(ValueError, match="is not the name of a parameter"):
             text(name)
+
+
+FILLED_IN_LATER: list[dict[str, Any]] = [
+    {"container_resources": {"limits": {"memory": text("p")}}},
+    {"container_resources": {"limits": {"memory": text("p") + "Gi"}}},
+    {"container_resources": {"limits": {"memory": expression("workflow.parameters.memory")}}},
+    {"container_resources": data("p")},
+    {"restart_policy": text("p")},
+    {"restart_policy": "On" + text("p")},
+    {"clean_pod_policy": text("p")},
+    {"restart_scope": text("p")},
+    {"success_policy": text("p")},
+    {"run_policy": {"ttlSecondsAfterFinished": integer("p")}},
+    {"ttl_seconds_after_finished": integer("p")},
+    {"backoff_limit": integer("p")},
+    {"volumes": data("p")},
+    {"env": data("p")},
+    {"tolerations": data("p")},
+    {"node_selector": data("p")},
+    {"workers": integer("p"), "servers": integer("p")},
+]
+
+
+class TestWhatIsFilledInLater:
+    @pytest.mark.parametrize("fields", FILLED_IN_LATER, ids=lambda fields: str(list(fields)))
+    def test_what_no_default_says_is_judged_by_the_api_server(self, fields: dict[str, Any]) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, **fields)
+        for inputs in ([Parameter(name="p")], [Parameter(name="p", default="{{workflow.name}}")]):
+            assert "restartPolicy" in step(spec=spec, inputs=[*inputs])._build_manifest()
+            MXJobRunner(name="r", image="i", spec=spec, inputs=[*inputs])
+
+    @pytest.mark.parametrize(
+        ("fields", "default", "words"),
+        [
+            ({"container_resources": {"limits": {"memory": text("p")}}}, "much", "input p: .*memory.*much"),
+            ({"container_resources": {"limits": {"memory": text("p") + "Gb"}}}, "4", "input p: .*memory.*4Gb"),
+            ({"restart_policy": "On" + text("p")}, "fire", "input p: .*Onfire"),
+            ({"run_policy": {"ttlSecondsAfterFinished": integer("p")}}, "10", "input p: .*10: .*300 at least"),
+        ],
+        ids=str,
+    )
+    def test_a_default_is_judged_as_the_whole_text_that_it_becomes(
+        self, fields: dict[str, Any], default: str, words: str
+    ) -> None:
+        with pytest.raises(ValueError, match=words):
+            step(spec=MXJobSpec(image="a", command=COMMAND, **fields), inputs=[Parameter(name="p", default=default)])
+
+    def test_a_default_that_is_sound_only_with_the_text_around_it_is_taken(self) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, restart_policy="On" + text("p"))
+        assert '"On" + inputs' in step(spec=spec, inputs=[Parameter(name="p", default="Failure")])._build_manifest()
+
+    def test_what_is_wrong_beside_it_is_still_said(self) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, restart_policy=text("p"), run_policy={"backofLimit": 3})
+        with pytest.raises(ValueError, match="backofLimit") as caught:
+            step(spec=spec, inputs=[Parameter(name="p")])
+        assert "restartPolicy" not in str(caught.value)
 
 
 class TestConditions:
