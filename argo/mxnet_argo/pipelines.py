@@ -181,11 +181,18 @@ def tune_then_train(
     Both steps' inputs are the DAG's, but for `tuned_input`, the input of `train` that gets the tuning's result.
 
     Raises:
-        ValueError: `train` has no such input.
+        ValueError: `train` has no such input, or both have one with different defaults.
     """
     of_tune, of_train = parameters(tune.inputs), parameters(train.inputs)
     if tuned_input not in of_train:
         raise ValueError(f"{name}: {train.name} has no input {tuned_input}; it has {', '.join(of_train)}")
+    for key in of_tune.keys() & of_train.keys() - {tuned_input}:
+        defaults = {each.default for each in (of_tune[key], of_train[key]) if isinstance(each.default, str)}
+        if len(defaults) > 1:
+            raise ValueError(
+                f"{name}: {tune.name} and {train.name} both have an input {key}, with different defaults"
+                f" ({', '.join(map(repr, sorted(defaults)))}): give one of them another name"
+            )
     own = {**of_tune, **{key: each for key, each in of_train.items() if key != tuned_input}}
     given = {key: _given(key) for key in own}
     result = f"{{{{tasks.{_TUNE}.outputs.parameters.result}}}}"

@@ -64,7 +64,7 @@ class TemplateJob:
             timeout=template.timeout,
             delete_with_workflow=template.delete_with_workflow is None or template.delete_with_workflow,
             inputs=template.inputs,
-            allow_unknown_fields=template.allow_unknown_fields,
+            allow_unknown_fields=bool(template.allow_unknown_fields),
         )
 
     def given(self) -> dict[str, Any]:
