@@ -33,8 +33,8 @@ def sweep(
 
     Its output `results` is a JSON list of the trials that succeeded, `{"job", "value", "result"}` each: `result` is
     what the trial reported, parsed where it is JSON, and `value` the number in it, or null. Those without a number come
-    first, then the others up to the best. The output `best` is the last of them. Where no trial reported a number, the
-    DAG fails and says so; the table is then in the output `results` of its task `trials`.
+    first, then the others up to the best. The output `best` is the last of them, of equals the first given. Where no
+    trial reported a number, the DAG fails and says so; the table is then in the output `results` of its task `trials`.
 
     Within `with workflow`, or a template that the workflow has: the DAG refers to two more templates, `NAME-trials` and
     `NAME-verdict`, which Hera adds there.
@@ -151,7 +151,9 @@ def ranked() -> dict[str, str]:
             f"let found = map(0..len(jobs) - 1, {{ {{'job': jobs[#], 'result': {result}}} }});",
             f"let rows = map(found, {valued});",
             "let order = direction == 'minimize' ? 'desc' : 'asc';",
-            "let numbers = sortBy(filter(rows, #.value != nil), #.value, order);",
+            # Argo's sortBy leaves equals in any order.
+            "let equals = groupBy(filter(rows, #.value != nil), #.value);",
+            "let numbers = flatten(map(sort(keys(equals), order), reverse(equals[#])));",
         )
     )
     why = " ".join(
