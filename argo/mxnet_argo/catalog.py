@@ -16,6 +16,7 @@ from mxnet_argo.pipelines import sweep_templates, tune_then_train
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
 from mxnet_argo.values import data, integer, resources_with_gpus, servers_or_default, text
+from mxnet_argo.whole_job import AS_JSON
 from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
@@ -48,9 +49,7 @@ _DELETE_WITH_WORKFLOW = Parameter(
     default="true",
     description="true: the controller deletes unfinished jobs of a workflow that is over or terminated",
 )
-_MANIFEST = Parameter(
-    name="manifest", description="an MXJob as JSON, which kubectl create --dry-run=client -o json -f FILE makes"
-)
+_MANIFEST = Parameter(name="manifest", description=f"an MXJob as JSON, which {AS_JSON} makes")
 _TUNING = (
     Parameter(name="tune-image", description="the image of tracker, servers and tuner"),
     Parameter(name="tune-command", description="a JSON list, the same for all of them"),

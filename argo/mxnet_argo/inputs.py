@@ -4,21 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hera.workflows import Parameter
-from hera.workflows.models import Inputs
+from hera.workflows.models import Arguments, Inputs, Outputs
 from hera.workflows.models import Parameter as ModelParameter
 
 
 def parameters(given: Any) -> dict[str, Parameter]:
-    """Parameters by name, however Hera takes them: one or a list of parameters, mappings of values by name."""
-    if isinstance(given, Inputs):
-        given = given.parameters
+    """Parameters by name, however Hera takes them: one or a list of parameters, mappings of values by name.
+
+    A value that one has without a default is its default, as Argo takes it.
+    """
     found: dict[str, Parameter] = {}
     for each in as_list(given):
         if isinstance(each, Mapping):
             found.update({name: _with_default(name, value) for name, value in each.items()})
-        elif isinstance(each, Parameter):
-            found[str(each.name)] = each
-        elif isinstance(each, ModelParameter):
+        elif isinstance(each, Parameter | ModelParameter):
             default = each.default if each.default is not None else each.value
             found[str(each.name)] = _with_default(str(each.name), default, each.description)
     return found
@@ -46,9 +45,11 @@ def _as(field: str, parameter: Parameter) -> dict[str, Any]:
 
 
 def as_list(given: Any) -> list[Any]:
-    """One, many or none as a list."""
+    """One, many or none as a list; of a model of Argo's, its parameters and artifacts."""
     if given is None:
         return []
+    if isinstance(given, Inputs | Outputs | Arguments):
+        return [*(given.parameters or ()), *(given.artifacts or ())]
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 

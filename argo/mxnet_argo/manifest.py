@@ -39,7 +39,7 @@ def render(manifest: Mapping[str, Any]) -> str:
 
 
 def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str], given: Collection[str] = ()) -> dict[str, Any]:
-    """Return the manifest as it would be with these texts for parameters, and examples for what isn't among them.
+    """Return the manifest as it would be with these texts for parameters, and examples for values not known by them.
 
     `given` are those parameters that somebody has set: of several that a value is made of, these are named.
 
@@ -50,18 +50,12 @@ def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str], given: Coll
     def sample(value: Value | str) -> Any:
         if isinstance(value, str):
             return value
-        known = [name for name in sorted(value.parameters) if name in samples]
-        if value.text_of is not None:
-            try:
-                return value.kind.parse(value.text_of(samples))
-            except ValueError as error:
-                raise ValueError(f"input {', '.join(blamed(known, given))}: {error}") from error
-        if not known:
-            return value.kind.parse(value.kind.example)
         try:
-            return value.kind.parse(samples[known[0]])
+            text = value.known_text(samples)
+            return value.kind.parse(value.kind.example if text is None else text)
         except ValueError as error:
-            raise ValueError(f"input {known[0]}: {error}") from error
+            known = [name for name in sorted(value.parameters) if name in samples]
+            raise ValueError(f"input {', '.join(blamed(known, given))}: {error}") from error
 
     result: dict[str, Any] = json.loads(json.dumps(_mapped(manifest, sample)))
     return result

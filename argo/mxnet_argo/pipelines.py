@@ -33,8 +33,8 @@ def sweep(
 
     Its output `results` is a JSON list of the trials that succeeded, `{"job", "value", "result"}` each: `result` is
     what the trial reported, parsed where it is JSON, and `value` the number in it, or null. Those without a number come
-    first, then the others up to the best. The output `best` is the last of them. Where no trial reported a number, the
-    DAG fails and says so; the table is then in the output `results` of its task `trials`.
+    first, then the others up to the best. The output `best` is the last of them, of equals the first given. Where no
+    trial reported a number, the DAG fails and says so; the table is then in the output `results` of its task `trials`.
 
     Within `with workflow`, or a template that the workflow has: the DAG refers to two more templates, `NAME-trials` and
     `NAME-verdict`, which Hera adds there.
@@ -151,7 +151,9 @@ def ranked() -> dict[str, str]:
             f"let found = map(0..len(jobs) - 1, {{ {{'job': jobs[#], 'result': {result}}} }});",
             f"let rows = map(found, {valued});",
             "let order = direction == 'minimize' ? 'desc' : 'asc';",
-            "let numbers = sortBy(filter(rows, #.value != nil), #.value, order);",
+            # Argo's sortBy leaves equals in any order.
+            "let equals = groupBy(filter(rows, #.value != nil), #.value);",
+            "let numbers = flatten(map(sort(keys(equals), order), reverse(equals[#])));",
         )
     )
     why = " ".join(
@@ -181,11 +183,18 @@ def tune_then_train(
     Both steps' inputs are the DAG's, but for `tuned_input`, the input of `train` that gets the tuning's result.
 
     Raises:
-        ValueError: `train` has no such input.
+        ValueError: `train` has no such input, or both have one with different defaults.
     """
     of_tune, of_train = parameters(tune.inputs), parameters(train.inputs)
     if tuned_input not in of_train:
         raise ValueError(f"{name}: {train.name} has no input {tuned_input}; it has {', '.join(of_train)}")
+    for key in of_tune.keys() & of_train.keys() - {tuned_input}:
+        defaults = {each.default for each in (of_tune[key], of_train[key]) if isinstance(each.default, str)}
+        if len(defaults) > 1:
+            raise ValueError(
+                f"{name}: {tune.name} and {train.name} both have an input {key}, with different defaults"
+                f" ({', '.join(map(repr, sorted(defaults)))}): give one of them another name"
+            )
     own = {**of_tune, **{key: each for key, each in of_train.items() if key != tuned_input}}
     given = {key: _given(key) for key in own}
     result = f"{{{{tasks.{_TUNE}.outputs.parameters.result}}}}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from hera.workflows import Parameter, Step, Task, WorkflowTemplate
+from hera.workflows.models import Parameter as ModelParameter
 from hera.workflows.models import TemplateRef
 
 from mxnet_argo.catalog import CATALOG
@@ -76,7 +77,8 @@ def mxjob_ref(
     Args:
         name: the task's name.
         template: `mxjob-train`, `mxjob-runner`, `mxjob-manifest`, `mxjob-sweep` or `mxjob-tune-then-train`.
-        arguments: by input; what isn't text becomes JSON. Argo's tags (`{{inputs.parameters.x}}`) are text.
+        arguments: by input; what isn't text becomes JSON. Argo's tags (`{{inputs.parameters.x}}`) are text, and so is
+            the value of a Parameter (`task.get_parameter("job")`).
         kind: a task of a DAG, or a step of Steps.
         cluster_scope: refer to the ClusterWorkflowTemplate of that name.
         options: further fields of Hera's Task or Step.
@@ -89,8 +91,8 @@ def mxjob_ref(
     entry = _entry(template)
     if unknown := sorted(set(arguments) - set(entry.inputs)):
         raise ValueError(f"{name}: {template} takes no {unknown[0]!r}: {_instead(unknown[0], list(entry.inputs))}")
-    given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
-    needed = (key for key, each in entry.inputs.items() if not isinstance(each.value, str))
+    given = {key: _text(f"{name}: argument {key}", value) for key, value in arguments.items()}
+    needed = (key for key, each in entry.inputs.items() if not isinstance(each.default, str))
     if missing := [key for key in needed if key not in given]:
         raise ValueError(f"{name}: {template} needs {', '.join(map(repr, missing))}")
     for job in entry.jobs:
@@ -101,6 +103,24 @@ def mxjob_ref(
     made = Task if kind == "task" else Step
     reference = TemplateRef(name=template, template=entry.template, cluster_scope=cluster_scope or None)
     return made(name=name, template_ref=reference, arguments=given, **options)
+
+
+def _text(argument: str, value: Any) -> str:
+    """Return an argument as Argo has it.
+
+    Raises:
+        ValueError: there is no text for it.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Parameter | ModelParameter):
+        if value.value is None:
+            raise ValueError(f"{argument}: the Parameter {value.name} has no value: give it one, or a text")
+        return str(value.value)
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument}: {error}: give a text, a Parameter with a value, or what JSON can say") from error
 
 
 def _instead(wrong: str, known: list[str]) -> str:

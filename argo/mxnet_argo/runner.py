@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hera.shared import BaseMixin
 from hera.workflows import Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
 from hera.workflows.models import Capabilities, Inputs, SeccompProfile, SecurityContext, ValueFrom
 
@@ -63,14 +64,15 @@ class MXJobRunner(Container):
     prefix: str | None = None
     deadline: int | Value | None = None
     delete_with_workflow: bool | Value | None = None
-    allow_unknown_fields: bool = False
-    options: Sequence[str] = ()
-    service_account_name: str | None = RUNNER_ACCOUNT
+    allow_unknown_fields: bool | None = None
+    options: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Build the command and check what is given; the manifest is built with the template."""
+        BaseMixin.__post_init__(self)  # type: ignore[no-untyped-call]  # the defaults that the class was given
         self._refuse_what_breaks_the_step()  # before Hera gives it an image of Python's
         super().__post_init__()  # type: ignore[no-untyped-call]
+        self.service_account_name = self.service_account_name or RUNNER_ACCOUNT
         self._manifest()  # what is wrong is told where it is written
         self.command = ["mxjob", "run"]
         self.args = [
@@ -81,7 +83,7 @@ class MXJobRunner(Container):
             *("--patience", _PATIENCE),
             *("--output-dir", _OUTPUTS),
             *("--message-file", "/dev/termination-log"),
-            *self.options,
+            *(self.options or ()),
         ]
         self.outputs = [*own_outputs(str(self.name), self.outputs), *map(_output, OUTPUTS)]
         self.env = [*as_list(self.env), FieldEnv(name="POD_NAME", field_path="metadata.name")]

@@ -87,14 +87,13 @@ class MXJobStep(Resource):
     prefix: str | None = None
     deadline: int | Value | None = None
     delete_with_workflow: bool | Value | None = None
-    allow_unknown_fields: bool = False
+    allow_unknown_fields: bool | None = None
     restart_killed_poller: bool | None = None
-    success_condition: str | None = OVER
-    failure_condition: str | None = None
 
     def __post_init__(self) -> None:
         """Check what is given; the manifest is built with the template, from what the fields say then."""
         super().__post_init__()
+        self.success_condition = OVER if self.success_condition is None else self.success_condition
         self._build_manifest()  # what is wrong is told where it is written
         refuse_retry_strategy(str(self.name), self.retry_strategy)
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")

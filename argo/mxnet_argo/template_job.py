@@ -64,7 +64,7 @@ class TemplateJob:
             timeout=template.timeout,
             delete_with_workflow=template.delete_with_workflow is None or template.delete_with_workflow,
             inputs=template.inputs,
-            allow_unknown_fields=template.allow_unknown_fields,
+            allow_unknown_fields=bool(template.allow_unknown_fields),
         )
 
     def given(self) -> dict[str, Any]:
@@ -130,8 +130,6 @@ class TemplateJob:
         if not is_mapping or not isinstance(given.get("spec"), Mapping):
             raise ValueError(f"{self.template}: input {name}: it is no MXJob")
         metadata = given.get("metadata", {})
-        if "namespace" in metadata:
-            raise ValueError(f"{self.template}: input {name}: metadata.namespace: leave it out: it is the workflow's")
         if "suspend" in (given["spec"].get("runPolicy") or {}):
             raise ValueError(
                 f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would suspend the"
@@ -196,16 +194,13 @@ class TemplateJob:
         used = {name for _, leaf in leaves(given) if isinstance(leaf, Value) for name in leaf.parameters}
         if missing := sorted(used - set(declared)):
             raise ValueError(f"{self.template}: the manifest uses {', '.join(missing)}: declare it in inputs")
-        sample = self._sample(given, {})
-        ttl = sample["spec"]["runPolicy"].get("ttlSecondsAfterFinished")
-        if ttl is not None and ttl < SHORTEST_TTL:
-            raise ValueError(
-                f"{self.template}: ttlSecondsAfterFinished {ttl}: the job could be gone before the step has read how"
-                f" it ended; {SHORTEST_TTL} at least"
-            )
+        self._sample(given, {})
 
     def _sample(self, given: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """Return the job with these arguments, the inputs' defaults, and examples for what has neither."""
+        """Return the job with these arguments, the inputs' defaults, and examples for what has neither.
+
+        An example is judged by nobody but the API server, once the workflow runs and there is a value.
+        """
         declared = parameters(self.inputs)
         defaults = {name: each.default for name, each in declared.items() if isinstance(each.default, str)}
         texts = {name: text for name, text in {**defaults, **arguments}.items() if "{{" not in text}
@@ -218,22 +213,39 @@ class TemplateJob:
             raise ValueError(f"{self.template}: {error}") from error
         del sample["metadata"]["ownerReferences"]
         sample["metadata"]["labels"] = labels
-        problems = [*(validate(sample) or template_errors(sample))]
+        values = {path: leaf for path, leaf in leaves(given) if isinstance(leaf, Value)}
+        examples = [path for path, leaf in values.items() if leaf.known_text(texts) is None]
+        problems = _but_in(examples, validate(sample)) or _but_in(examples, template_errors(sample))
         if not self.allow_unknown_fields:
-            problems += unknown_fields(sample)
-        if problems:
-            by = {
-                path: blamed(sorted(leaf.parameters), arguments)
-                for path, leaf in leaves(given)
-                if isinstance(leaf, Value)
-            }
+            problems += _but_in(examples, unknown_fields(sample))
+        if problems := problems or _but_in(examples, _ttl_errors(sample)):
+            by = {path: blamed(sorted(leaf.parameters), arguments) for path, leaf in values.items()}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
         return sample
 
 
+def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
+    """Return what is wrong with the TTL of a job that is well-formed."""
+    ttl = job["spec"]["runPolicy"].get("ttlSecondsAfterFinished")
+    if ttl is None or ttl >= SHORTEST_TTL:
+        return []
+    gone = f"the job could be gone before the step has read how it ended; {SHORTEST_TTL} at least"
+    path = "spec.runPolicy.ttlSecondsAfterFinished"
+    return [FieldError(path, "FieldValueInvalid", f"ttlSecondsAfterFinished {ttl}: {gone}")]
+
+
+def _but_in(paths: Sequence[str], problems: Sequence[FieldError]) -> list[FieldError]:
+    """Return the mistakes but those at or below these places."""
+    return [each for each in problems if not any(_is_in(path, each) for path in paths)]
+
+
+def _is_in(path: str, problem: FieldError) -> bool:
+    return problem.path == path or problem.path.startswith((f"{path}.", f"{path}["))
+
+
 def _named(problem: FieldError, inputs: Mapping[str, Sequence[str]]) -> str:
     """Return a mistake, with the input that the value comes from."""
-    of = next((names for path, names in inputs.items() if problem.path.startswith(path) and names), ())
+    of = next((names for path, names in inputs.items() if _is_in(path, problem) and names), ())
     return f"input {', '.join(of)}: {problem.message}" if of else problem.message
 
 

@@ -18,6 +18,10 @@ from mxnet_operator.job import Placeholder
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")
 
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
+_BRACKETED = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
+_SUM = re.compile(r"[\w.]*(?: \+ [\w.]*)*")
+
 
 @dataclass(frozen=True)
 class Value(Placeholder):
@@ -25,8 +29,8 @@ class Value(Placeholder):
 
     expression: str
     kind: "Kind"
-    text_of: Callable[[Mapping[str, str]], str] | None = field(default=None, compare=False)
-    """The text that the expression gives of several parameters' texts; None: it is that of the one it reads."""
+    text_of: Callable[[Mapping[str, str]], str | None] | None = field(default=None, compare=False)
+    """What `known_text` is, where the expression is more than a reference to one parameter."""
 
     @property
     def tag(self) -> str:
@@ -37,6 +41,13 @@ class Value(Placeholder):
     def parameters(self) -> frozenset[str]:
         """The input parameters that it reads."""
         return frozenset(plain or quoted for plain, quoted in _REFERENCE.findall(self.expression))
+
+    def known_text(self, texts: Mapping[str, str]) -> str | None:
+        """Return the text that it gives of these parameters' texts; None where only Argo can say."""
+        if self.text_of is not None:
+            return self.text_of(texts)
+        reference = _REFERENCE.fullmatch(self.expression)
+        return texts.get(reference[1] or reference[2]) if reference else None
 
     def one_if_any(self) -> "Value":
         """1 where this number is not 0."""
@@ -173,8 +184,8 @@ def servers_or_default(servers: str, workers: str) -> Value:
     """Return an input parameter that is a number of servers; where it is empty, what a description takes by default."""
     given, count = _reference(servers), _reference(workers)
 
-    def text_of(samples: Mapping[str, str]) -> str:
-        return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers, "1"))
+    def text_of(samples: Mapping[str, str]) -> str | None:
+        return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers))
 
     return Value(f'({given} != "" ? {given} : {count} == "1" ? "0" : {count})', _INTEGER, text_of)
 
@@ -209,17 +220,36 @@ def _reference(parameter: str) -> str:
     return f"inputs.parameters.{parameter}" if plain else f"inputs.parameters['{parameter}']"
 
 
+def _binds_tightly(expression: str) -> bool:
+    """Whether `+` leaves it whole: names, members, calls, and texts or these joined by `+`; `==` and `?:` bind less."""
+    bare = _LITERAL.sub("", expression)
+    while (inner := _BRACKETED.sub("", bare)) != bare:
+        bare = inner
+    return _SUM.fullmatch(bare) is not None
+
+
+def _literal(text: str) -> str:
+    """Return a text as an expression: without surrogate pairs, which Argo's know not, and braces that end a tag."""
+    return json.dumps(text, ensure_ascii=False).replace("{{", r"{\u007b").replace("}}", r"}\u007d")
+
+
 def _joined(left: "str | Value", right: "str | Value") -> Value:
     sides = []
     for side in (left, right):
         if isinstance(side, str):
-            sides.append(json.dumps(side, ensure_ascii=False))  # Argo's expressions know no surrogate pairs
+            sides.append(_literal(side))
         elif side.kind in (_TEXT, _WORD):
-            sides.append(side.expression)
+            sides.append(side.expression if _binds_tightly(side.expression) else f"({side.expression})")
         else:
             raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")
     words = all(side.kind is _WORD for side in (left, right) if isinstance(side, Value))
-    return Value(" + ".join(sides), _WORD if words else _TEXT)
+
+    def text_of(samples: Mapping[str, str]) -> str | None:
+        texts = [side if isinstance(side, str) else side.known_text(samples) for side in (left, right)]
+        known = [each for each in texts if each is not None]
+        return "".join(known) if known == texts else None
+
+    return Value(" + ".join(sides), _WORD if words else _TEXT, text_of)
 
 
 __all__ = [

@@ -13,8 +13,8 @@ from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
-AS_JSON: Final = "kubectl create --dry-run=client -o json -f FILE"
-"""What makes JSON of a manifest that is written as YAML."""
+AS_JSON: Final = "kubectl create -n NAMESPACE --dry-run=client -o json -f FILE"
+"""What makes JSON of a manifest that is written as YAML; kubectl writes the namespace into it."""
 
 
 def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Value) -> str:
@@ -47,7 +47,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "? 'metadata, labels, annotations and runPolicy of the manifest are mappings, name and apiVersion text'",
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
             ": (meta.namespace ?? workflow.namespace) != workflow.namespace",
-            "? 'the namespace is that of the workflow, leave it out of the manifest'",
+            f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
             ": (policy.suspend ?? false) != false ? 'leave runPolicy.suspend out of the manifest, a new poller would"
             " suspend the job again' : '';",
         )

@@ -28,12 +28,14 @@ from mxnet_argo import (
     data,
     delete_jobs_on_exit,
     exit_handler,
+    expression,
     integer,
     mxjob_ref,
     number,
     reference,
     sweep,
     text,
+    tune_then_train,
 )
 from mxnet_argo.conditions import check_condition
 from mxnet_argo.pipelines import sweep_templates
@@ -104,6 +106,38 @@ class TestManifest:
                 assert "activeDeadlineSeconds: 600" in text_
                 assert "delete-with-workflow" not in text_
             assert "activeDeadlineSeconds: 60\n" in step(deadline=60)._build_manifest()
+        finally:
+            global_config.reset()
+
+    def test_heras_defaults_hold_for_fields_that_have_a_default_of_ours(self) -> None:
+        unknown = {"spec": MXJobSpec(image="a", command=COMMAND).to_dict()}
+        unknown["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nextYear"] = True
+        try:
+            condition = "status.state == Succeeded"
+            global_config.set_class_defaults(MXJobStep, allow_unknown_fields=True, success_condition=condition)
+            of_runner = {"image": "mine:1", "service_account_name": "mine", "options": ["--no-logs"]}
+            global_config.set_class_defaults(MXJobRunner, allow_unknown_fields=True, **of_runner)
+            assert step(spec=None, manifest=unknown).success_condition == condition
+            built = MXJobRunner(name="run", manifest=unknown)._build_template()
+            assert built.container is not None
+            assert (built.container.image, built.service_account_name) == ("mine:1", "mine")
+            assert [each for each in built.container.args or [] if each in ("--no-logs", "--allow-unknown-fields")] == [
+                "--allow-unknown-fields",
+                "--no-logs",
+            ]
+            own = MXJobRunner(name="run", spec=step().spec, image="b", service_account_name="other", options=[])
+            assert (own.image, own.service_account_name) == ("b", "other")
+            assert "--no-logs" not in (own.args or [])
+            with pytest.raises(ValueError, match="nextYear"):
+                step(spec=None, manifest=unknown, allow_unknown_fields=False)
+        finally:
+            global_config.reset()
+
+    def test_heras_defaults_that_would_break_a_runner_are_rejected_as_if_given(self) -> None:
+        try:
+            global_config.set_class_defaults(MXJobRunner, image="i", command=["sh"])
+            with pytest.raises(ValueError, match="the command is mxjob run"):
+                MXJobRunner(name="run", spec=step().spec)
         finally:
             global_config.reset()
 
@@ -285,6 +319,62 @@ class TestRefusals:
             text(name)
 
 
+FILLED_IN_LATER: list[dict[str, Any]] = [
+    {"container_resources": {"limits": {"memory": text("p")}}},
+    {"container_resources": {"limits": {"memory": text("p") + "Gi"}}},
+    {"container_resources": {"limits": {"memory": expression("workflow.parameters.memory")}}},
+    {"container_resources": data("p")},
+    {"restart_policy": text("p")},
+    {"restart_policy": "On" + text("p")},
+    {"clean_pod_policy": text("p")},
+    {"restart_scope": text("p")},
+    {"success_policy": text("p")},
+    {"run_policy": {"ttlSecondsAfterFinished": integer("p")}},
+    {"ttl_seconds_after_finished": integer("p")},
+    {"backoff_limit": integer("p")},
+    {"volumes": data("p")},
+    {"env": data("p")},
+    {"tolerations": data("p")},
+    {"node_selector": data("p")},
+    {"workers": integer("p"), "servers": integer("p")},
+]
+
+
+class TestWhatIsFilledInLater:
+    @pytest.mark.parametrize("fields", FILLED_IN_LATER, ids=lambda fields: str(list(fields)))
+    def test_what_no_default_says_is_judged_by_the_api_server(self, fields: dict[str, Any]) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, **fields)
+        for inputs in ([Parameter(name="p")], [Parameter(name="p", default="{{workflow.name}}")]):
+            assert "restartPolicy" in step(spec=spec, inputs=[*inputs])._build_manifest()
+            MXJobRunner(name="r", image="i", spec=spec, inputs=[*inputs])
+
+    @pytest.mark.parametrize(
+        ("fields", "default", "words"),
+        [
+            ({"container_resources": {"limits": {"memory": text("p")}}}, "much", "input p: .*memory.*much"),
+            ({"container_resources": {"limits": {"memory": text("p") + "Gb"}}}, "4", "input p: .*memory.*4Gb"),
+            ({"restart_policy": "On" + text("p")}, "fire", "input p: .*Onfire"),
+            ({"run_policy": {"ttlSecondsAfterFinished": integer("p")}}, "10", "input p: .*10: .*300 at least"),
+        ],
+        ids=str,
+    )
+    def test_a_default_is_judged_as_the_whole_text_that_it_becomes(
+        self, fields: dict[str, Any], default: str, words: str
+    ) -> None:
+        with pytest.raises(ValueError, match=words):
+            step(spec=MXJobSpec(image="a", command=COMMAND, **fields), inputs=[Parameter(name="p", default=default)])
+
+    def test_a_default_that_is_sound_only_with_the_text_around_it_is_taken(self) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, restart_policy="On" + text("p"))
+        assert '"On" + inputs' in step(spec=spec, inputs=[Parameter(name="p", default="Failure")])._build_manifest()
+
+    def test_what_is_wrong_beside_it_is_still_said(self) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, restart_policy=text("p"), run_policy={"backofLimit": 3})
+        with pytest.raises(ValueError, match="backofLimit") as caught:
+            step(spec=spec, inputs=[Parameter(name="p")])
+        assert "restartPolicy" not in str(caught.value)
+
+
 class TestConditions:
     @pytest.mark.parametrize(
         "condition",
@@ -364,8 +454,10 @@ class TestArguments:
             Parameter(name="lr", default="0.1"),
             [models.Parameter(name="lr", default="0.1")],
             models.Inputs(parameters=[models.Parameter(name="lr")]),
+            Parameter(name="lr", value="0.1"),
+            [models.Parameter(name="lr", value="0.1")],
         ],
-        ids=["mapping", "list of mappings", "parameter", "model", "model of all"],
+        ids=["mapping", "list of mappings", "parameter", "model", "model of all", "value", "value of a model"],
     )
     def test_inputs_may_be_given_in_each_of_heras_forms(self, inputs: Any) -> None:
         spec = MXJobSpec(image="a", command=COMMAND, env={"LR": text("lr")})
@@ -373,6 +465,58 @@ class TestArguments:
             built = made._build_template()
             assert built.inputs is not None
             assert [each.name for each in built.inputs.parameters or []] == ["lr"]
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            Parameter(name="p", value=10),
+            models.Parameter(name="p", value="10"),
+            models.Inputs(parameters=[models.Parameter(name="p", value="10")]),
+            Parameter(name="p", value=1000, default=10),
+        ],
+        ids=["value", "value of a model", "model of all", "default before value"],
+    )
+    def test_an_inputs_value_is_its_default_as_argo_takes_it(self, given: Any) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, ttl_seconds_after_finished=integer("p"))
+        with pytest.raises(ValueError, match=r"input p: .*10: .*300 at least"):
+            step(spec=spec, inputs=given)
+
+    @pytest.mark.parametrize("model", [Parameter, models.Parameter])
+    def test_pipelines_keep_an_inputs_value(self, model: Any) -> None:
+        inputs = [Parameter(name="lr"), model(name="epochs", value="3")]
+        spec = MXJobSpec(image="a", command=COMMAND, env={"LR": text("lr"), "EPOCHS": text("epochs")})
+        both = step(name="a", spec=spec, inputs=inputs), step(name="b", spec=spec, inputs=inputs)
+        for dag in (
+            sweep("search", both[0], by="x", trial_inputs=["lr"]),
+            tune_then_train("both", *both, tuned_input="lr"),
+        ):
+            built = dag._build_template().inputs
+            assert built is not None
+            assert {each.name: each.default for each in built.parameters or []}["epochs"] == "3"
+
+    @pytest.mark.parametrize(
+        "outputs",
+        [
+            lambda own: models.Outputs(parameters=[own]),
+            lambda own: models.Outputs(parameters=[own], artifacts=[models.Artifact(name="log", path="/log")]),
+            lambda own: [own],
+            lambda own: own,
+        ],
+        ids=["model", "model with an artifact", "list", "one"],
+    )
+    def test_outputs_may_be_given_in_each_of_heras_forms(self, outputs: Any) -> None:
+        given = outputs(models.Parameter(name="mine", value_from=models.ValueFrom(path="/mine")))
+        for made in (step(outputs=given), MXJobRunner(name="r", image="i", spec=step().spec, outputs=given)):
+            built = made._build_template().outputs
+            assert built is not None
+            names = [each.name for each in built.parameters or []]
+            assert names == ["mine", "job", "state", "message", "result"]
+            artifacts = given.artifacts if isinstance(given, models.Outputs) else None
+            assert [each.name for each in built.artifacts or []] == [each.name for each in artifacts or []]
+
+    def test_an_output_in_a_model_may_have_no_name_of_ours(self) -> None:
+        with pytest.raises(ValueError, match="output result: the step has one of that name already"):
+            step(outputs=models.Outputs(parameters=[models.Parameter(name="result")]))
 
     def test_what_is_said_of_a_step_later_holds_for_its_job(self) -> None:
         made = step()
@@ -417,6 +561,31 @@ class TestWorkflows:
         lr, choice, kept = spec["arguments"]["parameters"]
         assert (lr["name"], choice["name"], choice["value"]) == ("lr", "on-failure", "delete")
         assert (kept["name"], kept["value"]) == ("keep-failed-for", "0")
+
+    @pytest.mark.parametrize("kind", [Workflow, WorkflowTemplate])
+    def test_a_choice_is_added_to_arguments_in_each_of_heras_forms(self, kind: type[Workflow]) -> None:
+        forms = [
+            models.Arguments(parameters=[models.Parameter(name="lr", value="1")]),
+            [models.Parameter(name="lr", value="1")],
+            Parameter(name="lr", value="1"),
+            {"lr": "1"},
+        ]
+        for arguments in forms:
+            with kind(name="w", entrypoint="train", arguments=arguments) as workflow:
+                step()
+            delete_jobs_on_exit(workflow, choice="on-failure")
+            given = workflow.to_dict()["spec"]["arguments"]["parameters"]
+            assert [each["name"] for each in given] == ["lr", "on-failure", "keep-failed-for"]
+            assert given[0]["value"] == "1"
+
+    def test_an_input_of_both_steps_has_one_default(self) -> None:
+        def made(name: str, default: str) -> MXJobStep:
+            inputs = [Parameter(name="tuned", default=name), Parameter(name="x", default=default)]
+            return step(name=name, inputs=inputs)
+
+        with pytest.raises(ValueError, match=r"both: tune and train both have an input x, with .*'1', '2'"):
+            tune_then_train("both", made("tune", "1"), made("train", "2"), tuned_input="tuned")
+        assert tune_then_train("both", made("tune", "1"), made("train", "1"), tuned_input="tuned")
 
     def test_the_exit_handler_of_a_workflow_that_has_one_is_added_by_hand(self) -> None:
         with Workflow(name="w", entrypoint="train", on_exit="mine") as workflow:
@@ -485,6 +654,41 @@ class TestWorkflows:
             mxjob_ref("train", "mxjob-train", {"image": "a"})
         with pytest.raises(ValueError, match="no template 'mxjob-trian': did you mean 'mxjob-train'"):
             mxjob_ref("train", "mxjob-trian", arguments)
+
+
+@pytest.mark.parametrize("parameter", [Parameter, models.Parameter])
+def test_an_argument_may_be_a_parameter_with_a_value(parameter: Any) -> None:
+    given = {**GIVEN, "workers": parameter(name="n", value="2")}
+    assert mxjob_ref("r", "mxjob-train", given).arguments["workers"] == "2"  # type: ignore[index,call-overload]
+    with pytest.raises(ValueError, match="input workers: 'x' is not a whole number"):
+        mxjob_ref("r", "mxjob-train", {**GIVEN, "workers": parameter(name="n", value="x")})
+
+
+def test_an_argument_may_be_another_tasks_output() -> None:
+    with Workflow(name="w", entrypoint="both"):
+        built = step(name="build")
+        with DAG(name="both"):
+            first = Task(name="first", template=built)
+            second = mxjob_ref("second", "mxjob-train", {**GIVEN, "image": first.get_parameter("result")})
+    tag = "{{tasks.first.outputs.parameters.result}}"
+    assert second.arguments["image"] == tag  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Parameter(name="i"),
+        models.Parameter(name="i"),
+        [Parameter(name="i", value="x")],
+        text("i"),
+        {1},
+        float("nan"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_argument_without_a_text_is_named(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^r: argument image: "):
+        mxjob_ref("r", "mxjob-train", {**GIVEN, "image": value})
 
 
 def test_a_number_is_written_as_one() -> None:

@@ -82,13 +82,34 @@ def test_whatever_trials_print_the_best_number_is_chosen_and_every_trial_is_in_t
     assert {each["job"]: as_go_has_it(each["value"]) for each in results} == {
         row["job"]: as_go_has_it(row["value"]) for row in rows
     }
+    assert [each["job"] for each in results] == [row["job"] for row in rows]
     if (expected := ranking.best(rows)) is not None:
-        assert (float(best["value"]), best, verdict) == (as_go_has_it(expected["value"]), results[-1], "0")
+        assert (best["job"], best, verdict) == (expected["job"], results[-1], "0")
     else:
         assert best is None
         assert verdict.startswith("no trial reported a number ")
         assert f"{len(texts)} of {len(texts) + failed} succeeded" in verdict
         assert "{{" not in verdict
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("trials", [*range(2, 31), 300])
+def test_of_equal_trials_the_first_given_is_the_best(argo: Expressions, trials: int, direction: str) -> None:
+    best, results, _ = outcome(argo, ['{"accuracy": 0.5}'] * trials, direction=direction)
+    assert best["job"] == "job-0"
+    assert [each["job"] for each in results] == [f"job-{index}" for index in reversed(range(trials))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(numbers=st.lists(st.sampled_from([0, -0.0, 1, 1.0, 0.5, "x"]), max_size=40), minimize=st.booleans())
+def test_trials_of_few_numbers_are_ranked_as_airflow_ranks_them(
+    argo: Expressions, numbers: list[float | str], *, minimize: bool
+) -> None:
+    direction: ranking.Direction = "minimize" if minimize else "maximize"
+    texts = [json.dumps({"accuracy": each}) for each in numbers]
+    _, results, _ = outcome(argo, texts, direction=direction)
+    rows = ranking.ranked(((f"job-{index}", read(text)) for index, text in enumerate(texts)), "accuracy", direction)
+    assert [each["job"] for each in results] == [row["job"] for row in rows]
 
 
 def test_a_sweep_without_a_number_says_what_its_trials_told(argo: Expressions) -> None:

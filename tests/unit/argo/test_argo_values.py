@@ -9,8 +9,9 @@ from argo_expressions import Expressions, argo_expressions
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mxnet_argo import data, text
+from mxnet_argo import data, expression, text
 from mxnet_argo.manifest import render
+from mxnet_argo.values import word
 
 SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468\u200d\U0001f469 ${}'\"\\\t\n\x01e\u0301"
 """What JSON, YAML, Argo or the kubelet would read as something else, and what takes two UTF-16 units."""
@@ -28,6 +29,7 @@ def argo() -> Iterator[Expressions]:
 @settings(max_examples=200, deadline=None)
 @given(given_text=texts, around=texts.filter(lambda each: "{{" not in each))
 @example(given_text=SPECIAL, around=SPECIAL)
+@example(given_text="}}", around="{}}}")
 def test_any_text_comes_out_as_it_went_in(argo: Expressions, given_text: str, around: str) -> None:
     manifest = {
         "text": text("given"),
@@ -46,4 +48,55 @@ def test_any_text_comes_out_as_it_went_in(argo: Expressions, given_text: str, ar
         "data": [given_text],
         "literal": around,
         "with a variable": "$(HOME)" + around,
+    }
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize("around", ["}}", "{{", '{"a": {"b": 1}}', "{{=1}}", "}}}", "{{{"])
+def test_braces_around_an_input_are_no_tag(argo: Expressions, around: str) -> None:
+    rendered = render({"joined": around + text("given") + around})
+    assert rendered.count("{{") == rendered.count("}}") == 1
+    assert json.loads(argo.filled_in(rendered, {"inputs.parameters.given": "x"}).removeprefix("joined: ")) == (
+        f"{around}x{around}"
+    )
+
+
+JOINED = {
+    "inputs.parameters.m == 'b' ? 'sgd' : 'adam'": "sgd",
+    "inputs.parameters.none ?? 'adam'": "adam",
+    "inputs.parameters.m in ['b'] ? 'yes' : 'no'": "yes",
+    "not (inputs.parameters.m == 'b') ? 'yes' : 'no'": "no",
+    "!(inputs.parameters.m == 'b') ? 'yes' : 'no'": "no",
+    "inputs.parameters.m matches '^b$' && true ? 'yes' : 'no'": "yes",
+    "'c' | upper()": "C",
+    "let a = inputs.parameters.m; a + a": "bb",
+    "string(2 + 3) + inputs.parameters.m": "5b",
+    "string(2 * 3)": "6",
+    "inputs.parameters['a-b'] + \"(\" + `[`": "c([",
+    "('d') + (inputs.parameters.m == 'b' ? 'e' : 'f')": "de",
+    "['g', 'h'][0]": "g",
+    "{'k': 'v'}.k": "v",
+    "inputs?.parameters?.m": "b",
+    "true ? 'a ? b' : 'c'": "a ? b",
+    "if inputs.parameters.m == 'b' { 'sgd' } else { 'adam' }": "sgd",
+}
+"""Expressions of each operator that binds less than +, and of those that don't, with what they give."""
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize("source", JOINED)
+def test_text_around_an_expression_changes_nothing_in_it(argo: Expressions, source: str) -> None:
+    given_text = expression(source)
+    joins = {"alone": given_text, "before": "--o=" + given_text, "after": given_text + "!"}
+    joins |= {"both": "<" + given_text + ">", "twice": given_text + (given_text + "!"), "words": "<" + word(source)}
+    scope = {"inputs.parameters.m": "b", "inputs.parameters.a-b": "c"}
+    made = yaml.safe_load(argo.filled_in(render(joins), scope))
+    is_ = JOINED[source]
+    assert made == {
+        "alone": is_,
+        "before": "--o=" + is_,
+        "after": is_ + "!",
+        "both": f"<{is_}>",
+        "twice": is_ + is_ + "!",
+        "words": "<" + is_,
     }

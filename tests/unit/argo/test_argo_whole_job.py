@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data, mxjob_ref
 from mxnet_argo.catalog import manifest as manifest_step
+from mxnet_argo.whole_job import AS_JSON
 
 CONTAINER = {"name": "mxnet", "image": "i", "command": ["true"]}
 SPEC: dict[str, Any] = {
@@ -105,9 +106,8 @@ class TestEvaluated:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("kind: MXJob", "is not JSON.*kubectl create --dry-run=client"),
+        ("kind: MXJob", "is not JSON.*kubectl create -n NAMESPACE --dry-run=client"),
         ([1], "it is no MXJob"),
-        ({"metadata": {"namespace": "prod"}, "spec": SPEC}, "metadata.namespace: leave it out"),
         ({"spec": {**SPEC, "runPolicy": {"suspend": True}}}, "runPolicy.suspend: leave it out"),
         ({"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {"Workers": {}}}}, "Worker"),
         ({"kind": "Job", "spec": SPEC}, "kind"),
@@ -121,6 +121,30 @@ def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> N
 def test_a_reference_to_a_sound_job_is_taken_and_so_are_argos_tags() -> None:
     mxjob_ref("train", "mxjob-manifest", {"manifest": {"metadata": {"name": "a"}, "spec": SPEC}})
     mxjob_ref("train", "mxjob-manifest", {"manifest": "{{inputs.parameters.job}}"})
+
+
+AS_KUBECTL_WRITES_IT = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "MXJob",
+    "metadata": {"name": "digits", "namespace": "ml"},
+    "spec": SPEC,
+}
+"""What `kubectl create -n ml --dry-run=client -o json` prints: its namespace is in it."""
+
+
+def test_a_reference_takes_the_namespace_that_kubectl_writes_and_the_run_compares_it() -> None:
+    mxjob_ref("train", "mxjob-manifest", {"manifest": AS_KUBECTL_WRITES_IT})
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize(("namespace", "sound"), [("ml", True), ("default", False)])
+def test_a_run_takes_what_kubectl_makes_for_its_own_namespace(
+    argo: Expressions, namespace: str, *, sound: bool
+) -> None:
+    metadata = {"name": "digits", "namespace": namespace}
+    made = evaluated(argo, json.dumps({**AS_KUBECTL_WRITES_IT, "metadata": metadata}))
+    assert made["metadata"]["name"].startswith("digits-") is sound
+    assert (f"name it: {AS_JSON}" in made["metadata"]["name"]) is not sound
 
 
 def test_an_input_that_is_not_declared_and_a_spec_beside_it_are_refused() -> None:
