@@ -84,7 +84,14 @@ def label_templates(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> N
     for template in _templates(manifest):
         metadata = template.setdefault("metadata", {})
         if isinstance(metadata, dict):
-            metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+            add_labels(metadata, labels)
+
+
+def add_labels(metadata: dict[str, Any], labels: Mapping[str, str]) -> None:
+    """Add labels to an object's metadata; what is malformed is left to validation."""
+    given = metadata.get("labels") or {}
+    if isinstance(given, Mapping):
+        metadata["labels"] = {**given, **labels}
 
 
 def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:

@@ -364,7 +364,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), token
         )
         metadata["namespace"] = self.namespace or metadata.get("namespace") or self.hook.default_namespace()
-        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+        manifests.add_labels(metadata, labels)
         manifests.label_templates(manifest, labels)
         if self._end_options.termination_grace_period is not None:
             manifests.set_grace_period(manifest, self._end_options.termination_grace_period)

@@ -44,7 +44,7 @@ def format_of(manifest: dict[str, Any]) -> Format:
             return job_format
     if any(field in spec for field in FLAT_FIELDS if field not in BETA_FIELDS):
         return FLAT_V1
-    labelled = any("label" in replica for replica in (spec.get("mxReplicaSpecs") or {}).values())
+    labelled = any("label" in (replica or ()) for replica in (spec.get("mxReplicaSpecs") or {}).values())
     if labelled or any(field in spec for field in BETA_FIELDS) or manifest.get("apiVersion") == _BETA:
         return V1BETA1
     return V1

@@ -201,8 +201,10 @@ def _resources(given: Object) -> Any:
     return {**(asked or {}), "limits": {**limits, resource: gpus}}
 
 
-def _with_role(spec: Object, role: Any, field: str) -> Object:
-    """Merge a role's own fields over its ReplicaSpec."""
+def _with_role(spec: Any, role: Any, field: str) -> Any:
+    """Merge a role's own fields over its ReplicaSpec; one that is malformed is left to validation."""
+    if not isinstance(spec, dict):
+        return spec
     own, replica_spec = _split(role)
     if _is_complete(replica_spec.get("template")):
         spec = {key: value for key, value in spec.items() if key != "template"}

@@ -6,7 +6,7 @@ import typer
 
 from mxnet_operator.api.job_formats import errors as job_errors
 from mxnet_operator.api.job_formats import to_v1
-from mxnet_operator.api.validation import decode, unknown_fields
+from mxnet_operator.api.validation import decode, unknown_fields, without_nulls
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import (
     Document,
@@ -97,6 +97,6 @@ def _report(document: Document, *, alone: bool, allow_unknown: bool) -> bool:
     if not errors:
         metadata = document.content["metadata"]
         write_line(f"{where}: ok: {document.content['kind']} {metadata.get('name') or metadata['generateName'] + '*'}")
-        for warning in unused_gpus(decode(to_v1(document.content))):
+        for warning in unused_gpus(decode(to_v1(without_nulls(document.content)))):
             say(f"{where}: warning: {warning.message}")
     return bool(errors)
