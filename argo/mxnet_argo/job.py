@@ -66,7 +66,7 @@ def job_manifest(given: Mapping[str, Any], name: str | Value) -> dict[str, Any]:
             **given["spec"],
             "mxReplicaSpecs": {
                 replica_type: _labelled(spec, workflow if isinstance(name, Value) else "workflow")
-                for replica_type, spec in given["spec"].get("mxReplicaSpecs", {}).items()
+                for replica_type, spec in (given["spec"].get("mxReplicaSpecs") or {}).items()
             },
         },
     }
@@ -77,7 +77,10 @@ def _labelled(spec: Any, workflow: str | Value) -> Any:
     if not isinstance(spec, Mapping) or not isinstance(spec.get("template"), Mapping):
         return spec
     metadata = spec["template"].get("metadata") or {}
-    labels = {**(metadata.get("labels") or {}), WORKFLOW_LABEL: workflow}
+    labels = (metadata.get("labels") or {}) if isinstance(metadata, Mapping) else None
+    if not isinstance(labels, Mapping):
+        return spec
+    labels = {**labels, WORKFLOW_LABEL: workflow}
     return {**spec, "template": {**spec["template"], "metadata": {**metadata, "labels": labels}}}
 
 

@@ -26,6 +26,17 @@ _TAKEN: Final = ("labels", "annotations")
 _LOAD: Final = "mxnet_operator.api.manifest_text.load() reads one as kubectl does"
 
 
+_OBJECTS: Final = (
+    ("metadata",),
+    ("metadata", "labels"),
+    ("metadata", "annotations"),
+    ("spec",),
+    ("spec", "runPolicy"),
+    ("spec", "mxReplicaSpecs"),
+)
+"""Parts of a manifest that a step adds to, or looks into, before validation sees it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TemplateJob:
     """What a template knows of its job.
@@ -75,7 +86,8 @@ class TemplateJob:
         """
         check_prefix(self._prefix)
         given = self._given()
-        policy = given["spec"].setdefault("runPolicy", {})
+        spec = given["spec"] = dict(given.get("spec") or {})
+        policy = spec["runPolicy"] = dict(spec.get("runPolicy") or {})
         policy.setdefault("activeDeadlineSeconds", self._deadline())
         if self.delete_with_workflow:
             metadata = given["metadata"] = dict(given.get("metadata") or {})
@@ -176,6 +188,8 @@ class TemplateJob:
             copied: dict[str, Any] = jsonable(plain(self.manifest), keep=(Value,))
         except ManifestError as error:
             raise ValueError(f"{self.template}: {error}; {_LOAD}") from error
+        for path in _OBJECTS:
+            _check_object(self.template, copied, path)
         self._refuse_place(copied)
         return copied
 
@@ -222,6 +236,18 @@ class TemplateJob:
             by = {path: blamed(sorted(leaf.parameters), arguments) for path, leaf in values.items()}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
         return sample
+
+
+def _check_object(template: str, given: Mapping[str, Any], path: tuple[str, ...]) -> None:
+    """Reject a part of the manifest that something is added to, and that is no mapping."""
+    found: Any = given
+    for field in path:
+        found = found.get(field) if found else None
+    if found is None or isinstance(found, Mapping):
+        return
+    of_inputs = isinstance(found, Value)
+    why = "an input can't have all of it: give its fields values of inputs" if of_inputs else "must be an object"
+    raise ValueError(f"{template}: {'.'.join(path)}: Invalid value: {why}")
 
 
 def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:

@@ -1,0 +1,66 @@
+"""Manifests with mistakes at any path: a step and a runner name them when they are made, and raise nothing else."""
+
+import random
+from typing import Any
+
+import pytest
+from fresh_seeds import first_fresh_seed
+from hera.workflows import Parameter
+from manifest_mutations import VALUES, mutate, seeds
+
+from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data
+
+COUNT = 150
+MAKERS = pytest.mark.parametrize(
+    "make", [MXJobStep, lambda **given: MXJobRunner(image="i", **given)], ids=["step", "runner"]
+)
+OBJECTS = ["metadata", "metadata.labels", "metadata.annotations", "spec", "spec.runPolicy", "spec.mxReplicaSpecs"]
+
+
+def without_metadata(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in manifest.items() if key != "metadata"}
+
+
+@MAKERS
+def test_any_mistake_is_named_by_fresh_seeds(make: Any) -> None:
+    rng = random.Random(first_fresh_seed())
+    manifests = [without_metadata(each) for each in seeds()]
+    outcomes = set()
+    for _ in range(COUNT):
+        mutant, where = mutate(rng, rng.choice(manifests))
+        try:
+            make(name="s", manifest=mutant)
+        except ValueError as error:
+            outcomes.add("named")
+            assert str(error), where
+        except Exception as error:
+            raise AssertionError(where) from error
+        else:
+            outcomes.add("made")
+    assert outcomes == {"named", "made"}
+
+
+@MAKERS
+@pytest.mark.parametrize("path", OBJECTS)
+@pytest.mark.parametrize("value", [*VALUES, data("p")], ids=lambda value: repr(value)[:20])
+def test_so_is_a_part_that_is_no_mapping(make: Any, path: str, value: Any) -> None:
+    manifest = {**without_metadata(seeds()[0]), "metadata": {}}
+    *above, last = path.split(".")
+    holder = manifest
+    for field in above:
+        holder = holder[field]
+    holder[last] = value
+    try:
+        make(name="s", manifest=manifest, inputs=[Parameter(name="p", default="{}")])
+    except ValueError as error:
+        assert path.partition(".")[0] in str(error)
+    else:
+        assert value is None or isinstance(value, dict)
+
+
+@MAKERS
+def test_a_description_over_one_that_is_odd_is_told_too(make: Any) -> None:
+    manifest = {**without_metadata(seeds()[1])}
+    manifest["spec"]["mxReplicaSpecs"]["Server"] = "x"
+    with pytest.raises(ValueError, match=r"mxReplicaSpecs\.Server"):
+        make(name="s", manifest=manifest, spec=MXJobSpec(servers=2))
