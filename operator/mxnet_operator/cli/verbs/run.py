@@ -41,6 +41,7 @@ from mxnet_operator.cli.verbs.job_options import (
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
 from mxnet_operator.client.jobs import in_v1_words, replicas
 from mxnet_operator.job import DescriptionError, to_manifest
+from mxnet_operator.kube.resources import is_path_segment
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -222,6 +223,8 @@ def _check(job: dict[str, Any], options: Options) -> None:
     """Reject options that don't fit the job or this machine, before anything is created."""
     if options.adopt is not None:
         check_adoptable(job, options.adopt)
+    if options.workflow is not None and not is_path_segment(options.workflow):
+        raise CommandError(f"--workflow {options.workflow}: not the name of a workflow", code=Exit.USAGE)
     there = replicas(in_v1_words(job))
     if options.replica is not None and options.replica.lower() not in there:
         raise CommandError(
