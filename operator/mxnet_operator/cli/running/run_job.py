@@ -14,7 +14,7 @@ from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
-from mxnet_operator.cli.running.follow_replicas import replicas_shown
+from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
 from mxnet_operator.cli.running.run_outputs import Record
 from mxnet_operator.cli.server.connection import Target, connect
@@ -144,7 +144,8 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         try:
             async with replicas_shown(client, job, shown):
                 await _until_terminal(client, options, record, shown)
-                await _finish(follower, shown)
+                if not await _finish(follower, shown):
+                    shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, patience=options.patience))
         except DeletedError:
             record.message = f"job {name} was deleted by somebody else before it finished"
@@ -177,13 +178,15 @@ async def _until_terminal(client: "Client", options: Options, record: Record, sh
                 return
 
 
-async def _finish(follower: LogFollower, shown: Progress) -> None:
+async def _finish(follower: LogFollower, shown: Progress) -> bool:
+    """Read the rest of the log; returns whether all of it was shown, or why not."""
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     try:
-        await follower.finish()
+        return await follower.finish()
     except KubeError as error:
         shown.note(f"the log can't be shown: {error}")
+        return True
 
 
 async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:
