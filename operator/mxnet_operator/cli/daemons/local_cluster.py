@@ -23,8 +23,8 @@ from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError
 from mxnet_operator.local.control_plane.programs import ProgramError
-from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
-from mxnet_operator.local.state import ClusterState, running_state
+from mxnet_operator.local.home import UnsafeHomeError, mxjob_home
+from mxnet_operator.local.state import ClusterState
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -91,10 +91,9 @@ def detach(options: ClusterOptions, policy: Policy) -> None:
     except AlreadyRunningError as error:
         say(f"{error}; its options are unchanged: to set others, stop it first with mxjob local down")
         return
+    except daemon.BusyError as error:
+        raise CommandError(str(error), hint="stop it with: mxjob local down") from error
     except daemon.StartFailedError as error:
-        if running_state(cluster_files(home)) is not None:  # somebody else's start was faster
-            say("the local cluster is already running")
-            return
         raise CommandError(f"{error}; the end of its log:\n{error.log_tail}") from error
     except UnsafeHomeError as error:
         raise CommandError(str(error)) from error
