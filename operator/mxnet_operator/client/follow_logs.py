@@ -70,7 +70,7 @@ class LogFollower:
     async def finish(self) -> bool:
         """Read what is left of the log of a job that has ended, then stop; returns whether that was all of it.
 
-        As long as lines come there is time for those of a pod that has ended: whoever takes them may be slow.
+        As long as lines come there is time for those of a pod that has ended: the taker may be slow.
 
         Raises:
             ApiError, ApiUnavailable: what made the following stop before.

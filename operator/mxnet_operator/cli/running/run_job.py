@@ -16,7 +16,7 @@ from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
 from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.jobs import (
@@ -155,11 +155,17 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
             with contextlib.suppress(Exception):
                 await follower.cancel()
     job = record.job or {}
+    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if options.report is not None:
-        await _write_report(client, job, options.report, shown)
+        try:
+            await _write_report(client, job, options.report, shown)
+        except ReportError as error:
+            say(record.message, style="green" if job_state(job) == SUCCEEDED else "red")
+            if options.adopt is not None:  # 1 would say that the job Failed
+                error.code, error.hint = Exit.TRY_AGAIN, "run the same command again: it finds the job"
+            raise
     for first in shown.training.diverged.values():
         say(first.divergence, style="yellow")
-    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if job_state(job) == SUCCEEDED:
         say(f"{record.message} ({took})", style="green")
         return Exit.OK

@@ -17,7 +17,7 @@ from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.run_job import Options, run_job
-from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
 from mxnet_operator.cli.verbs.job_options import (
     BackoffLimitOption,
@@ -209,7 +209,8 @@ def run(
         _check(job, options)
         code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
     except CommandError as error:
-        record.message = error.message
+        if not isinstance(error, ReportError):
+            record.message = error.message
         try:
             record.write(error.code)
         except CommandError as unwritten:
