@@ -125,6 +125,8 @@ def read_text(source: str) -> str:
     """
     try:
         if source == "-":
+            if sys.stdin is None:
+                raise CommandError("stdin is closed; expected an MXJob manifest", code=Exit.USAGE)
             return decoded(sys.stdin.buffer.read(MOST_BYTES + 1))
         with open(source, "rb") as file:  # noqa: PTH123 - a Path would lose what the user typed
             return decoded(file.read(MOST_BYTES + 1))

@@ -28,7 +28,15 @@ def check_report(path: Path) -> None:
         CommandError: the file can't be written there, or matplotlib is not installed.
     """
     problem = ""
-    if path.is_dir():
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        problem = str(error.strerror)
+    if problem:
+        pass
+    elif path.is_dir():
         problem = "it is a folder"
     elif not path.parent.is_dir():
         problem = f"there is no folder {path.parent}"
