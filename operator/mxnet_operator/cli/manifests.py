@@ -42,7 +42,9 @@ class Document:
     @property
     def is_job(self) -> bool:
         """Whether the document is a job; one without a kind counts as a job, so that the missing kind is reported."""
-        kind = self.content.get("kind", names.KIND) if isinstance(self.content, dict) else names.KIND
+        kind = self.content.get("kind") if isinstance(self.content, dict) else None
+        if kind is None:
+            kind = names.KIND
         return isinstance(kind, str) and kind.lower() in {each.kind.lower() for each in ALL}
 
     def line(self, path: str = "") -> int:

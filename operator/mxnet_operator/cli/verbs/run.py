@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from mxnet_operator.api import names
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.output.terminal import data_console, go_on_unread
+from mxnet_operator.cli.output.terminal import go_on_unread, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
@@ -188,7 +187,7 @@ def run(
         backoff_limit=backoff_limit,
     )
     if dry_run:
-        data_console().print(Text(dump(_job(file, described, allow_unknown=allow_unknown_fields))), end="")
+        write_line(dump(_job(file, described, allow_unknown=allow_unknown_fields)).rstrip("\n"))
         return
     go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
