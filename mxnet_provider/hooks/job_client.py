@@ -5,6 +5,7 @@ import contextlib
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Final, Self, TypeVar
+from urllib.parse import quote
 
 import aiohttp
 from kubernetes import client
@@ -119,7 +120,7 @@ class AsyncJobClient(abc.ABC):
         """Return the pods that the job owns."""
         found = await self._connection.request(
             "GET",
-            f"/api/v1/namespaces/{ref.namespace}/pods",
+            _pods(ref.namespace),
             params={"labelSelector": f"{names.LABEL_JOB_NAME}={ref.name}"},
         )
         return [pod for pod in answers.items_of(found) if is_owned(pod, ref.uid)]
@@ -133,7 +134,7 @@ class AsyncJobClient(abc.ABC):
             params["sinceTime"] = since
         if tail_lines is not None:
             params["tailLines"] = str(tail_lines)
-        async for chunk in self._connection.stream(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", params):
+        async for chunk in self._connection.stream(f"{_pods(namespace)}/{quote(pod, safe='')}/log", params):
             yield chunk
 
     @property
@@ -163,3 +164,8 @@ class AsyncJobClient(abc.ABC):
                 return False
             raise
         return True
+
+
+def _pods(namespace: str) -> str:
+    """Return the path of a namespace's pods on the API server."""
+    return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -52,9 +53,9 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def collection(self) -> str:
         """The path of all such jobs of its namespace on the API server."""
-        return f"/apis/{self.api_version}/namespaces/{self.namespace}/{self.plural}"
+        return f"/apis/{self.api_version}/namespaces/{quote(self.namespace, safe='')}/{self.plural}"
 
     @property
     def path(self) -> str:
         """Its own path on the API server."""
-        return f"{self.collection}/{self.name}"
+        return f"{self.collection}/{quote(self.name, safe='')}"

@@ -14,7 +14,10 @@ CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED, signa
 
 @contextlib.contextmanager
 def first_signal() -> "Iterator[asyncio.Future[Exit]]":
-    """Yield a future with the exit code of the first signal; a second signal exits the process at once."""
+    """Yield a future with the exit code of the first signal; a second signal exits the process at once.
+
+    A signal that is ignored stays so: `nohup` has SIGHUP ignored, a shell's script the SIGINT of what it puts behind.
+    """
     loop = asyncio.get_running_loop()
     asked: asyncio.Future[Exit] = loop.create_future()
 
@@ -23,12 +26,13 @@ def first_signal() -> "Iterator[asyncio.Future[Exit]]":
             os._exit(code)
         asked.set_result(code)
 
-    for number, code in CODES.items():
-        loop.add_signal_handler(number, arrived, code)
+    heard = [number for number in CODES if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heard:
+        loop.add_signal_handler(number, arrived, CODES[number])
     try:
         yield asked
     finally:
-        for number in CODES:
+        for number in heard:
             loop.remove_signal_handler(number)
 
 

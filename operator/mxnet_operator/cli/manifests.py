@@ -42,7 +42,9 @@ class Document:
     @property
     def is_job(self) -> bool:
         """Whether the document is a job; one without a kind counts as a job, so that the missing kind is reported."""
-        kind = self.content.get("kind", names.KIND) if isinstance(self.content, dict) else names.KIND
+        kind = self.content.get("kind") if isinstance(self.content, dict) else None
+        if kind is None:
+            kind = names.KIND
         return isinstance(kind, str) and kind.lower() in {each.kind.lower() for each in ALL}
 
     def line(self, path: str = "") -> int:
@@ -125,6 +127,8 @@ def read_text(source: str) -> str:
     """
     try:
         if source == "-":
+            if sys.stdin is None:
+                raise CommandError("stdin is closed; expected an MXJob manifest", code=Exit.USAGE)
             return decoded(sys.stdin.buffer.read(MOST_BYTES + 1))
         with open(source, "rb") as file:  # noqa: PTH123 - a Path would lose what the user typed
             return decoded(file.read(MOST_BYTES + 1))

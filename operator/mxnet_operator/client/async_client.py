@@ -37,6 +37,7 @@ from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.client.whole_result import with_whole_result
 from mxnet_operator.job import DescriptionError, MXJobDescription, to_manifest
 from mxnet_operator.job.plain import plain
+from mxnet_operator.kube.resources import is_path_segment
 from mxnet_operator.views.training_log import TrainingLog
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ class AsyncMXJobClient:
     async def _found(self, job: JobRef) -> dict[str, Any]:
         name, namespace, uid = _identity(job)
         namespace = namespace or self._namespace or self._connected.namespace
-        found = await self._stored(namespace, name)
+        found = await self._stored(namespace, name) if is_path_segment(name) else None
         if found is None:
             raise JobNotFoundError(f"there is no MXJob {namespace}/{name}")
         if uid and found["metadata"]["uid"] != uid:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
@@ -14,8 +14,10 @@ from mxnet_operator.views.pods import has_log, is_log_complete, why_not_started
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-_REST_OF_LOG = 10.0
-"""Seconds for which a log may go on after its job has ended."""
+_LOOK = 1.0
+"""Seconds between two looks at whether the rest of a log comes, once its job has ended."""
+_MOST_LOOKS = 10
+"""Looks in a row that may find no new line, or a pod that still writes."""
 _PAUSE = 0.2
 """Seconds between two streams of a log that goes on."""
 
@@ -55,31 +57,59 @@ class LogFollower:
         self._seen: set[str] = set()
         self._reading = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
+        self._uid = ""
+        """Of the pod whose log is read."""
+        self._moved = False
+        """Whether there was a line since the last look."""
 
     def start(self) -> asyncio.Task[None]:
         """Begin to follow, in a task of its own, which ends only by what makes the following stop."""
         self._watching = asyncio.create_task(self._watch())
         return self._watching
 
-    async def finish(self) -> None:
-        """Read what is left of the log of a job that has ended, then stop.
+    async def finish(self) -> bool:
+        """Read what is left of the log of a job that has ended, then stop; returns whether that was all of it.
+
+        As long as lines come there is time for those of a pod that has ended: the taker may be slow.
 
         Raises:
             ApiError, ApiUnavailable: what made the following stop before.
         """
-        try:
-            async with asyncio.timeout(_REST_OF_LOG), self._reading:
-                pass
-        except TimeoutError:
-            await self.cancel()
-            return
+        is_whole = await self._in_time(self._until_read())
         await self.cancel()
         # A container that started and ended between two looks has not been read yet.
-        with contextlib.suppress(DeletedError, TimeoutError):
-            async with asyncio.timeout(_REST_OF_LOG), contextlib.aclosing(self._versions()) as pods:
+        return is_whole and await self._in_time(self._read_once())
+
+    async def _until_read(self) -> None:
+        async with self._reading:
+            pass
+
+    async def _read_once(self) -> None:
+        with contextlib.suppress(DeletedError):
+            async with contextlib.aclosing(self._versions()) as pods:
                 async for pod in pods:
                     await self._read(pod, follow=False)
                     return
+
+    async def _in_time(self, reading: Coroutine[Any, Any, None]) -> bool:
+        """Read until it is done, and return True, or until it is in vain.
+
+        Looks are counted, and not seconds: while the taker of a line doesn't take it, nothing else can happen.
+        """
+        task, looks = asyncio.create_task(reading), 0
+        try:
+            while looks < _MOST_LOOKS:
+                self._moved = False
+                await asyncio.wait({task}, timeout=_LOOK)
+                if task.done():
+                    await task
+                    return True
+                looks = 0 if self._moved and await self._is_over(self._uid) else looks + 1
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+        return False
 
     async def cancel(self) -> None:
         """Stop at once.
@@ -111,6 +141,7 @@ class LogFollower:
             return
         self._on_wait("")
         self._seen.add(uid)
+        self._uid = uid
         async with self._reading:
             tail, self._tail = self._tail, None
             cursor, with_server = LogCursor(exact=True), Patience(self._patience)
@@ -163,6 +194,7 @@ class LogFollower:
     def _show(self, line: str | None) -> None:
         if line is not None and not is_part(line):
             self._on_line(line)
+            self._moved = True
 
     def _versions(self) -> AsyncGenerator[dict[str, Any]]:
         return versions(self._client, PODS, self._namespace, self._pod, patience=self._patience)

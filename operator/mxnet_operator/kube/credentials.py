@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
-from urllib.request import proxy_bypass
 
 from mxnet_operator.kube.errors import CredentialsError, NoKubeconfigError
 from mxnet_operator.kube.loader import loaders
+from mxnet_operator.kube.proxies import proxy_for
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_KUBECONFIG: Final = "~/.kube/config"
@@ -46,7 +46,7 @@ def load_credentials(kubeconfig: str | None = None, context: str | None = None) 
         NoKubeconfigError: there is none, and this process runs in no pod.
         CredentialsError: it can't be read, lacks the context, or its exec plugin fails.
     """
-    paths = kubeconfig or os.environ.get("KUBECONFIG")
+    paths = kubeconfig or os.environ.get("KUBECONFIG") or None
     in_cluster = bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
     if paths is None and in_cluster and context is None and not _expanded(_DEFAULT_KUBECONFIG).exists():
         return _in_cluster()
@@ -77,9 +77,24 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
                 f"kubeconfig {paths}: the exec plugin {command!r} gave neither token nor certificate; its own message"
                 " is in the log"
             )
+        namespace = chosen.get("namespace") or "default"
+        if not isinstance(namespace, str):
+            raise CredentialsError(f"kubeconfig {paths}: the namespace {namespace!r} is no text")
+        cluster = config["clusters"].get_with_name(chosen["cluster"])["cluster"].value
+        _check_server(paths, cluster.get("server"))
         return _credentials(
-            configuration, chosen.get("namespace") or "default", lambda: _from_kubeconfig(paths, context)
+            configuration, namespace, lambda: _from_kubeconfig(paths, context), cluster.get("proxy-url")
         )
+
+
+def _check_server(paths: str, server: object) -> None:
+    try:
+        url = urlsplit(server if isinstance(server, str) else "")
+        is_url = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise CredentialsError(f"kubeconfig {paths}: the server {server!r} is no URL, such as https://HOST:6443")
 
 
 def _expanded(path: str) -> Path:
@@ -98,7 +113,15 @@ def _in_cluster() -> Credentials:
     return _credentials(configuration, namespace or "default", _in_cluster)
 
 
-def _credentials(configuration: Any, namespace: str, reload: Callable[[], Credentials]) -> Credentials:
+def _credentials(
+    configuration: Any, namespace: str, reload: Callable[[], Credentials], proxy: str | None = None
+) -> Credentials:
+    """Make credentials of what the loader has read; `proxy` is the kubeconfig's own.
+
+    Raises:
+        CredentialsError: something of it can't be used.
+    """
+
     def headers() -> Mapping[str, str]:
         try:
             value = configuration.get_api_key_with_prefix("BearerToken")  # runs the loader's refresh hook
@@ -114,7 +137,7 @@ def _credentials(configuration: Any, namespace: str, reload: Callable[[], Creden
         server=configuration.host.rstrip("/"),
         ssl=context,
         server_hostname=configuration.tls_server_name,
-        proxy=_proxy(configuration),
+        proxy=proxy_for(configuration.host, proxy, os.environ),
         namespace=namespace,
         headers=headers,
         reload=reload,
@@ -131,11 +154,3 @@ def _ssl_context(configuration: Any) -> ssl.SSLContext:
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file)
     return context
-
-
-def _proxy(configuration: Any) -> str | None:
-    """Return the environment's proxy, but none for this machine itself (Go's rule, which kubectl follows)."""
-    host = urlsplit(configuration.host).hostname or ""
-    if not configuration.proxy or host == "localhost" or host.startswith("127.") or host == "::1":
-        return None
-    return None if proxy_bypass(host) else str(configuration.proxy)

@@ -27,6 +27,10 @@ class InvalidAnswerError(ApiUnavailable):
     """
 
 
+class EmptyNameError(KubeError, ValueError):
+    """An object was asked for by an empty name: the request, a deletion included, would have been about all objects."""
+
+
 class WriteFencedError(KubeError):
     """A write was not sent, because this process no longer holds the Lease that allows it to write."""
 

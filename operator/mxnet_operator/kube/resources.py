@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
+
+from mxnet_operator.kube.errors import EmptyNameError
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +17,19 @@ class Resource:
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Build the URL path of one object, of the objects of a namespace, or (no namespace) of all namespaces."""
+        """Build the URL path of one object, of the objects of a namespace, or (no namespace) of all namespaces.
+
+        Raises:
+            EmptyNameError: the name is empty: the path would be that of all objects.
+        """
         parts = ["/api" if not self.group else f"/apis/{self.group}", self.version]
         if namespace and self.namespaced:
-            parts += ["namespaces", namespace]
+            parts += ["namespaces", _quoted(namespace)]
         parts.append(self.plural)
-        if name:
-            parts.append(name)
+        if name is not None:
+            if not name:
+                raise EmptyNameError(f"the name of one of {self} can't be empty")
+            parts.append(_quoted(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
@@ -28,6 +37,15 @@ class Resource:
     def __str__(self) -> str:
         """Format as kubectl does: `mxjobs.kubeflow.org`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def is_path_segment(text: str) -> bool:
+    """Whether a name or namespace can be one segment of a URL path; client-go asks for the same."""
+    return text not in {"", ".", ".."} and "/" not in text
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="replace")
 
 
 PODS: Final = Resource("", "v1", "pods")

@@ -63,7 +63,11 @@ class HomeLock:
 
 
 def lock_holder(path: Path) -> int | None:
-    """Return the process id of the running cluster; None if none runs."""
+    """Return the process id of the running cluster; None if none runs.
+
+    Raises:
+        OSError: the lock can't be read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

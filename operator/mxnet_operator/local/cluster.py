@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -126,7 +128,10 @@ async def run_cluster(
                 )
                 write_state(files, state)
                 on_ready(state)
-                await _first(None, stop, components)
+                try:
+                    await _first(None, stop, components)
+                finally:
+                    write_state(files, msgspec.structs.replace(state, stopping=True))
         finally:
             await _stop(components, kubelet)
 

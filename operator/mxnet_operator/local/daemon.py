@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,9 @@ READY = "ready"
 STEP = "step "
 
 _STOP_SECONDS = 30.0
+_BUSY_SECONDS = 60.0
+"""Longest wait for another cluster of this home that is starting or stopping."""
+_BUSY_PAUSE = 0.1
 
 
 class StartFailedError(Exception):
@@ -24,6 +28,13 @@ class StartFailedError(Exception):
     def __init__(self, status: int, log_tail: str) -> None:
         super().__init__(f"the cluster ended with exit code {status} before it was ready")
         self.log_tail = log_tail
+
+
+class BusyError(Exception):
+    """Another cluster of this home is starting or stopping, and goes on to."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(f"the local cluster (pid {pid}) has been starting or stopping for {_BUSY_SECONDS:g} s")
 
 
 class Announcer:
@@ -46,20 +57,46 @@ class Announcer:
             os.write(self._descriptor, f"{line}\n".encode())
 
 
-def start_detached(home: Path, command: Sequence[str], on_step: Callable[[str], None]) -> ClusterState:
+def start_detached(
+    home: Path,
+    command: Sequence[str],
+    on_step: Callable[[str], None],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> ClusterState:
     """Start `command` with `--announce DESCRIPTOR` in the background and wait until it is ready.
 
-    If interrupted, ends the process again.
+    A cluster of this home that is starting, or stopping, is waited for. If interrupted, ends the process again.
 
     Raises:
         UnsafeHomeError: see `make_cluster_folder`.
-        AlreadyRunningError: there is one.
+        AlreadyRunningError: there is one, and it is ready.
+        BusyError: there is one that neither becomes ready nor ends.
         StartFailedError: with the end of its log.
     """
     files = make_cluster_folder(home)
-    pid = lock_holder(files.lock)
-    if pid is not None:
-        raise AlreadyRunningError(pid)
+    while True:
+        _wait_for_other(files, on_step, sleep)
+        try:
+            return _start(files, command, on_step)
+        except StartFailedError:
+            if lock_holder(files.lock) is None:  # else somebody else's start was faster
+                raise
+
+
+def _wait_for_other(files: ClusterFiles, on_step: Callable[[str], None], sleep: Callable[[float], None]) -> None:
+    for _ in range(round(_BUSY_SECONDS / _BUSY_PAUSE)):
+        if (pid := lock_holder(files.lock)) is None:
+            return
+        if running_state(files) is not None:
+            raise AlreadyRunningError(pid)
+        on_step(f"waiting for the cluster that is starting or stopping (pid {pid})")
+        sleep(_BUSY_PAUSE)
+    if (pid := lock_holder(files.lock)) is not None:
+        raise BusyError(pid)
+
+
+def _start(files: ClusterFiles, command: Sequence[str], on_step: Callable[[str], None]) -> ClusterState:
     reading, writing = os.pipe()
     log = os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:

@@ -10,7 +10,17 @@ import platformdirs
 HOME_VARIABLE = "MXJOB_HOME"
 
 
-class UnsafeHomeError(Exception):
+class HomeError(Exception):
+    """The folder for local state can't be used."""
+
+    @classmethod
+    def of(cls, home: Path, error: OSError) -> "HomeError":
+        """Build the error for a home that can't be made, read or written."""
+        where = f" ({error.filename})" if error.filename and Path(error.filename) != home else ""
+        return cls(f"{home} can't be used: {error.strerror or error}{where}; name another folder: {HOME_VARIABLE}")
+
+
+class UnsafeHomeError(HomeError):
     """The folder for local state belongs to another user, or others may write into it or replace it."""
 
 
@@ -66,9 +76,17 @@ def make_cluster_folder(home: Path) -> ClusterFiles:
     """Create the home and the cluster's folder, accessible to their owner only.
 
     Raises:
+        HomeError: it can't be made.
         UnsafeHomeError: the home is another user's, a link, or others may write into it or replace it; the cluster
             starts processes, so anyone who can swap its files could run code as its user.
     """
+    try:
+        return _make_cluster_folder(home)
+    except OSError as error:
+        raise HomeError.of(home, error) from error
+
+
+def _make_cluster_folder(home: Path) -> ClusterFiles:
     files = cluster_files(home)
     if home.is_symlink():
         raise UnsafeHomeError(f"{home} is a link: name the folder itself, {HOME_VARIABLE}={home.resolve()}")

@@ -25,6 +25,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Process ids of the control plane's programs; empty for the in-memory API server."""
     pages_port: int = 0
     """Port of the job pages."""
+    stopping: bool = False
+    """Whether it has begun to stop."""
 
     @property
     def server(self) -> str:
@@ -54,10 +56,10 @@ def last_state(files: ClusterFiles) -> ClusterState | None:
 
 
 def running_state(files: ClusterFiles) -> ClusterState | None:
-    """Read the state of the running cluster; None where none is ready."""
+    """Read the state of the running cluster; None where none is ready, or it is stopping."""
     pid = lock_holder(files.lock)
     state = last_state(files)
-    return state if pid is not None and state is not None and state.pid == pid else None
+    return state if pid is not None and state is not None and state.pid == pid and not state.stopping else None
 
 
 def process_use(pid: int) -> ProcessUse:

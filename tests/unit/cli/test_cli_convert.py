@@ -126,3 +126,18 @@ def test_a_manifest_has_to_be_named(run):
     code, _, err = run("convert")
     assert code == 2
     assert "mxjob convert -f old.yaml" in err
+
+
+@pytest.mark.parametrize(
+    "head", ["%YAML 1.1\n---\n", "# made by hand\n%YAML 1.1\n---\n", "%YAML 1.2\n%TAG ! !x\n--- # job\n"]
+)
+def test_a_manifest_that_begins_with_a_directive_is_read(run, head):
+    plain, with_head = (run("convert", "-f", "-", stdin=start + seeds.SEED_004_DIST) for start in ("", head))
+    assert with_head[0] == 0
+    assert yaml.safe_load(with_head[1]) == yaml.safe_load(plain[1])
+
+
+def test_a_directive_between_two_documents_is_read(run):
+    both = f"{seeds.SEED_004_DIST}\n...\n%YAML 1.1\n---\n{seeds.SEED_004_DIST}"
+    code, out, _ = run("convert", "-f", "-", stdin=both)
+    assert (code, len(list(yaml.safe_load_all(out)))) == (0, 2)

@@ -3,20 +3,16 @@
 import asyncio
 import json
 import os
-import types
 from functools import partial
 
 import pytest
-import typer
 from apiserver_fixtures import running_server
+from cli_outcomes import outcome
 from controller_fixtures import JOBS, PODS, gang
 from odd_answers import ODD, OddProxy
 
-from mxnet_operator.cli import command
-from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.cli.mxjob import app
+from mxnet_operator.cli.errors import Exit
 from mxnet_operator.cli.running import create_job
-from mxnet_operator.cli.verbs import run
 from mxnet_operator.client import follow_logs, jobs
 from mxnet_operator.kube import transport
 
@@ -46,23 +42,6 @@ def patient(monkeypatch):
     for module in (jobs, create_job, follow_logs):
         monkeypatch.setattr(module, "Patience", brief)
     monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
-
-
-async def outcome(monkeypatch, *words):
-    """The exit code of a command in this process, and its last word; an exception that no user should see is raised."""
-    works = []
-
-    def run_later(work):
-        works.append(work)
-        raise typer.Exit
-
-    for module in (command, run):
-        monkeypatch.setattr(module, "asyncio", types.SimpleNamespace(run=run_later))
-    app(list(words), standalone_mode=False)
-    try:
-        return await asyncio.wait_for(works[0], 60), ""
-    except CommandError as error:
-        return error.code, error.message
 
 
 async def end_job(api):

@@ -96,3 +96,10 @@ def test_what_can_not_be_meant_is_refused_with_the_code_of_wrong_usage(run, args
     code, manifest, err = run(*args)
     assert (code, manifest) == (2, None)
     assert words in err
+
+
+def test_a_dry_run_prints_the_text_of_a_variable_as_it_was_given(run):
+    code, manifest, _ = run("--image", "i", "-e", "A=\u202ex", "--", "true")
+    assert code == 0
+    container = manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    assert container["env"] == [{"name": "A", "value": "\u202ex"}]

@@ -170,3 +170,12 @@ def test_a_gpu_that_nothing_uses_is_a_warning_and_no_mistake(run):
     assert (code, out) == (0, "stdin: ok: MXJob good\n")
     assert err.startswith("stdin: warning: Scheduler: the template asks for nvidia.com/gpu, which a Scheduler never")
     assert err.count("warning") == 1
+
+
+@pytest.mark.parametrize("kind", ["", "null", "~"])
+@pytest.mark.parametrize("verb", ["validate", "convert"])
+def test_a_kind_that_is_null_is_a_mistake(run, verb, kind):
+    manifest = f"apiVersion: kubeflow.org/v1\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{}}\n"
+    code, out, err = run(verb, "-f", "-", stdin=manifest)
+    assert code == 2
+    assert "stdin:2: kind: " in out + err

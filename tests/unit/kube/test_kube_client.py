@@ -9,7 +9,7 @@ import tenacity
 from scripted_api import answer, hang_up, make_object, make_status, refuse, scripted_api, stream
 
 from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client
-from mxnet_operator.kube.errors import CredentialsError
+from mxnet_operator.kube.errors import CredentialsError, EmptyNameError
 from mxnet_operator.kube.resources import EVENTS, NODES, PODS, Resource
 
 PATH = PODS.path("default")
@@ -23,6 +23,23 @@ def test_paths_are_those_of_the_kubernetes_api():
     assert EVENTS.path("a") == "/api/v1/namespaces/a/events"
     assert NODES.path("ignored", "n") == "/api/v1/nodes/n"
     assert str(jobs) == "mxjobs.kubeflow.org"
+
+
+@pytest.mark.parametrize("odd", ["a#b", "a?b=c", "a/b", "a b", "a%62", "a\t", "ä", "a\udcff", ";", "..a"])
+async def test_an_odd_name_is_one_part_of_the_path_and_nothing_else_of_the_url(odd):
+    async with scripted_api(answer(POD), answer(POD)) as api, api.client() as client:
+        await client.get(PODS.path(odd, odd, "log"), {"x": "y"})
+        await client.delete(PODS.path(odd, odd))
+    sent = odd.encode(errors="replace").decode()
+    assert [path for _, path, *_ in api.asked] == [
+        f"/api/v1/namespaces/{sent}/pods/{sent}{end}" for end in ("/log", "")
+    ]
+    assert api.queries() == [{"x": "y"}, {}]
+
+
+def test_no_path_is_made_of_an_empty_name():
+    with pytest.raises(EmptyNameError, match="the name of one of pods can't be empty"):
+        PODS.path("default", "")
 
 
 async def test_a_refusal_carries_the_fields_of_its_status():

@@ -183,3 +183,30 @@ def test_loading_imports_none_of_the_official_clients_models_and_leaves_the_pack
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_proxy_of_the_kubeconfigs_cluster_is_used(tmp_path):
+    cluster = {"proxy-url": "http://proxy.invalid:3128"}
+    assert load_credentials(kubeconfig(tmp_path / "k", cluster=cluster)).proxy == "http://proxy.invalid:3128"
+
+
+@pytest.mark.parametrize(
+    "server", ["https://127.0.0.1:99999", "https://[::1:1", "https://a:b", "https://", 5, "a b", "127.0.0.1:6443", ""]
+)
+def test_a_server_that_is_no_url_is_an_error_that_names_the_file(tmp_path, monkeypatch, server):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.invalid:3128")
+    with pytest.raises(CredentialsError, match=str(tmp_path / "k")):
+        load_credentials(kubeconfig(tmp_path / "k", cluster={"server": server}))
+
+
+@pytest.mark.parametrize("namespace", [5, ["a"], True])
+def test_a_namespace_that_is_no_text_is_an_error_that_names_the_file(tmp_path, namespace):
+    with pytest.raises(CredentialsError, match=f"{tmp_path / 'k'}: the namespace .* is no text"):
+        load_credentials(kubeconfig(tmp_path / "k", namespace=namespace))
+
+
+def test_an_empty_variable_is_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", "")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    with pytest.raises(CredentialsError, match="service account"):
+        load_credentials()

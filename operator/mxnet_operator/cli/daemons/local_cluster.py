@@ -12,6 +12,7 @@ import msgspec
 from rich.text import Text
 
 from mxnet_operator.api.printable import printable
+from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, leave
 from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
@@ -23,8 +24,7 @@ from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError
 from mxnet_operator.local.control_plane.programs import ProgramError
-from mxnet_operator.local.home import UnsafeHomeError, cluster_files, mxjob_home
-from mxnet_operator.local.state import ClusterState, running_state
+from mxnet_operator.local.state import ClusterState
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"
@@ -72,7 +72,6 @@ def in_background(options: ClusterOptions, policy: Policy, announce: int) -> Non
 
 def detach(options: ClusterOptions, policy: Policy) -> None:
     """Start a cluster in the background and return once it is ready; leave one that is running as it is."""
-    home = mxjob_home()
     command = [sys.executable, "-P", "-m", "mxnet_operator.cli.mxjob", "local", "up"]
     command += ["--control-plane", options.control_plane]
     if options.cpus is not None:
@@ -86,18 +85,15 @@ def detach(options: ClusterOptions, policy: Policy) -> None:
         command += ["--resource", f"{name}={count}"]
     command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
     try:
-        with message_console().status("starting the local cluster") as spinner:
+        with usable_home() as home, message_console().status("starting the local cluster") as spinner:
             state = daemon.start_detached(home, command, lambda step: spinner.update(Text(f"starting: {step}")))
     except AlreadyRunningError as error:
         say(f"{error}; its options are unchanged: to set others, stop it first with mxjob local down")
         return
+    except daemon.BusyError as error:
+        raise CommandError(str(error), hint="stop it with: mxjob local down") from error
     except daemon.StartFailedError as error:
-        if running_state(cluster_files(home)) is not None:  # somebody else's start was faster
-            say("the local cluster is already running")
-            return
         raise CommandError(f"{error}; the end of its log:\n{error.log_tail}") from error
-    except UnsafeHomeError as error:
-        raise CommandError(str(error)) from error
     _say_how_to_use(state)
 
 
@@ -119,12 +115,13 @@ def _serve(
             )
 
     try:
-        asyncio.run(main(mxjob_home()))
+        with usable_home() as home:
+            asyncio.run(main(home))
     except AlreadyRunningError as error:
         raise CommandError(str(error), hint="stop it with: mxjob local down") from error
     except MissingProgramsError as error:
         raise CommandError(str(error), hint=_HOW_TO_GET_PROGRAMS) from error
-    except (UnsafeHomeError, NoFreeSubnetError, ProgramError) as error:
+    except (NoFreeSubnetError, ProgramError) as error:
         raise CommandError(str(error)) from error
     except ComponentDiedError as error:
         _died(error)

@@ -16,7 +16,7 @@ from mxnet_operator.local.claims import lock_holder
 from mxnet_operator.local.home import ClusterFiles
 from mxnet_operator.local.job_pages import page_template
 from mxnet_operator.local.kubelet.processes import left_over
-from mxnet_operator.local.state import ClusterState, process_use, uptime
+from mxnet_operator.local.state import ClusterState, last_state, process_use, uptime
 
 _SHOWN_FIRST = ("cpu", "memory")
 _SHOWN = 10
@@ -65,17 +65,19 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def not_running(files: ClusterFiles) -> dict[str, Any]:
-    """Describe a cluster that is not ready, for `--json`: starting, or stopped with leftover processes."""
+    """Describe a cluster that is not ready, for `--json`: starting, stopping, or stopped with leftover processes."""
     pid = lock_holder(files.lock)
     if pid is not None:
-        return {"state": "Starting", "pid": pid}
+        last = last_state(files)
+        stopping = last is not None and last.stopping and last.pid == pid
+        return {"state": "Stopping" if stopping else "Starting", "pid": pid}
     return {"state": "Stopped", "pid": None, "leftOver": left_over(files.pods)}
 
 
 def not_running_lines(found: dict[str, Any], start: str) -> Iterator[str]:
     """Yield lines that describe what `not_running` found; `start` is the command that starts a cluster."""
-    if found["state"] == "Starting":
-        yield f"the local cluster is starting or stopping (pid {found['pid']})"
+    if found["state"] != "Stopped":
+        yield f"the local cluster is {found['state'].lower()} (pid {found['pid']})"
         return
     yield f"the local cluster is not running; start it with: {start}"
     if pids := found["leftOver"]:

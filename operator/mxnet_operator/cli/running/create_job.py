@@ -115,8 +115,8 @@ async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | 
     """
     from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
 
-    path = _resource(manifest, kind_of_job(manifest)).path(_namespace(client, manifest, target))
-    found = await client.find(f"{path}/{manifest['metadata']['name']}", shape=Stored)
+    resource, namespace = _resource(manifest, kind_of_job(manifest)), _namespace(client, manifest, target)
+    found = await client.find(resource.path(namespace, manifest["metadata"]["name"]), shape=Stored)
     return None if found is None else in_v1_words(found)
 
 

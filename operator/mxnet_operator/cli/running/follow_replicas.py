@@ -26,6 +26,14 @@ async def replicas_shown(client: "Client", job: dict[str, Any], shown: Progress)
         await asyncio.gather(following, return_exceptions=True)
 
 
+def rest_of_log(job: dict[str, Any], replica: str) -> str:
+    """Return what to say of a replica whose log was not shown to its end."""
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    return (
+        f"{replica}: the rest of its log did not come; the whole: mxjob logs {name} --replica {replica} -n {namespace}"
+    )
+
+
 async def _follow(client: "Client", job: dict[str, Any], shown: Progress) -> None:
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 

@@ -14,9 +14,9 @@ from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.progress import Progress, elapsed_text, progress
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.running.create_job import create_job, create_or_adopt, find_job_of, is_own
-from mxnet_operator.cli.running.follow_replicas import replicas_shown
+from mxnet_operator.cli.running.follow_replicas import replicas_shown, rest_of_log
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt, part, part_as_step
-from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.jobs import (
@@ -144,7 +144,8 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
         try:
             async with replicas_shown(client, job, shown):
                 await _until_terminal(client, options, record, shown)
-                await _finish(follower, shown)
+                if not await _finish(follower, shown):
+                    shown.note(rest_of_log(job, replica))
             record.seen(await with_whole_result(client, record.job or {}, patience=options.patience))
         except DeletedError:
             record.message = f"job {name} was deleted by somebody else before it finished"
@@ -154,11 +155,17 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
             with contextlib.suppress(Exception):
                 await follower.cancel()
     job = record.job or {}
+    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if options.report is not None:
-        await _write_report(client, job, options.report, shown)
+        try:
+            await _write_report(client, job, options.report, shown)
+        except ReportError as error:
+            say(record.message, style="green" if job_state(job) == SUCCEEDED else "red")
+            if options.adopt is not None:  # 1 would say that the job Failed
+                error.code, error.hint = Exit.TRY_AGAIN, "run the same command again: it finds the job"
+            raise
     for first in shown.training.diverged.values():
         say(first.divergence, style="yellow")
-    record.message, took = terminal_message(job), elapsed_text(time.monotonic() - start)
     if job_state(job) == SUCCEEDED:
         say(f"{record.message} ({took})", style="green")
         return Exit.OK
@@ -177,13 +184,15 @@ async def _until_terminal(client: "Client", options: Options, record: Record, sh
                 return
 
 
-async def _finish(follower: LogFollower, shown: Progress) -> None:
+async def _finish(follower: LogFollower, shown: Progress) -> bool:
+    """Read the rest of the log; returns whether all of it was shown, or why not."""
     from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
 
     try:
-        await follower.finish()
+        return await follower.finish()
     except KubeError as error:
         shown.note(f"the log can't be shown: {error}")
+        return True
 
 
 async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown: Progress) -> None:

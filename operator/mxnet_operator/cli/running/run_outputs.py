@@ -12,6 +12,10 @@ _MESSAGE_BYTES: Final = 4096
 """Kubernetes' limit of a termination message."""
 
 
+class ReportError(CommandError):
+    """The report on a job that has ended can't be written; the job's outcome is known."""
+
+
 @dataclass
 class Record:
     """State of a run's job so far, and the files that it is written to.

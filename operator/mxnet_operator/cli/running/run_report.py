@@ -11,6 +11,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text, storable
 from mxnet_operator.cli.errors import CommandError, Exit
+from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.client.jobs import main_replica, pods_of
 from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
 from mxnet_operator.views.long_result import reference
@@ -27,7 +28,15 @@ def check_report(path: Path) -> None:
         CommandError: the file can't be written there, or matplotlib is not installed.
     """
     problem = ""
-    if path.is_dir():
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        problem = str(error.strerror)
+    if problem:
+        pass
+    elif path.is_dir():
         problem = "it is a folder"
     elif not path.parent.is_dir():
         problem = f"there is no folder {path.parent}"
@@ -45,14 +54,14 @@ def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]]
     """Write the report of a finished job.
 
     Raises:
-        CommandError: the file can't be written, or there is a curve to draw and matplotlib is not installed.
+        ReportError: the file can't be written, or there is a curve to draw and matplotlib is not installed.
     """
     try:
         path.write_text(html(finished_run(job, pods, training)), encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"the report can't be written: {error}") from error
+        raise ReportError(f"the report can't be written: {error}") from error
     except MissingMatplotlibError as error:
-        raise CommandError(str(error)) from error
+        raise ReportError(str(error)) from error
 
 
 def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> Run:

@@ -77,7 +77,7 @@ async def connect(
 
     Raises:
         CommandError: there is no such server, it can't be reached, or it rejects a request made in the body of the
-            `async with` (exit code 3).
+            `async with` (exit code 3); or the namespace can't be one (2).
     """
     with extra_needed("controller"):
         from mxnet_operator.kube.client import ApiError, ApiUnavailable, Client  # noqa: PLC0415
@@ -95,6 +95,7 @@ async def connect(
             ) from error
         except CredentialsError as error:
             raise CommandError(str(error), code=Exit.API) from error
+    _check_namespace(target.namespace or credentials.namespace)
     try:
         async with Client(credentials, max_connections=max_connections, observer=observer) as client:
             yield client
@@ -109,6 +110,13 @@ async def connect(
         if error.code == 401:
             hint = "the token is invalid or expired: is this the kubeconfig of a cluster that was restarted since?"
         raise CommandError(f"the API server rejected the request: {error.message}", hint=hint, code=Exit.API) from error
+
+
+def _check_namespace(namespace: str) -> None:
+    from mxnet_operator.kube.resources import is_path_segment  # noqa: PLC0415
+
+    if not is_path_segment(namespace):
+        raise CommandError(f"{namespace} can't be a namespace", code=Exit.USAGE)
 
 
 async def _job_names(target: Target) -> list[str]:

@@ -8,6 +8,7 @@ from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, Kind
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.kube.resources import is_path_segment
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -35,10 +36,14 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
     """Find the job named by `NAME`, or `TYPE/NAME` such as `mxnetjob/digits`, as stored.
 
     Raises:
-        CommandError: it doesn't exist, or jobs of several kinds have the name.
+        CommandError: it doesn't exist, jobs of several kinds have the name, or the name is empty.
     """
-    type_given, _, bare = name.rpartition("/")
-    kinds = _kinds_named(type_given) if type_given else ALL
+    type_given, slash, bare = name.rpartition("/")
+    if not bare:
+        raise CommandError("a job's name can't be empty", hint="list all jobs: mxjob get", code=Exit.USAGE)
+    kinds = _kinds_named(type_given) if slash else ALL
+    if not is_path_segment(bare):
+        raise job_not_found(namespace, name)
     found = [job for job in await asyncio.gather(*(_get(client, kind, namespace, bare) for kind in kinds)) if job]
     if len(found) > 1:
         named = [f"{type_name(kind_of_job(job))}/{bare}" for job in found]
@@ -76,8 +81,9 @@ def _kinds_named(text: str) -> Sequence[Kind]:
         if text.lower() in {kind.singular, kind.plural, type_name(kind), kind.name, *kind.short_names}
     ]
     if not kinds:
+        given = text or "an empty text"
         types = ", ".join(map(type_name, ALL))
-        raise CommandError(f"{text} is not a kind of job", hint=f"the kinds are {types}", code=Exit.USAGE)
+        raise CommandError(f"{given} is not a kind of job", hint=f"the kinds are {types}", code=Exit.USAGE)
     return kinds
 
 

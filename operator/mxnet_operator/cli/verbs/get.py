@@ -76,16 +76,20 @@ async def get(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Then print a line per change, until Ctrl-C.")] = False,
 ) -> Exit:
     """List jobs: state, replicas of each type that run or have succeeded of those wanted, restarts and times."""
-    if name and (all_namespaces or selector):
+    if name is not None and (all_namespaces or selector):
         raise CommandError("a job name can't be combined with --all-namespaces or --selector", code=Exit.USAGE)
     if watch and output in {Output.JSON, Output.YAML, Output.NAME}:
         raise CommandError(f"--watch prints a table: it can't be combined with --output {output}", code=Exit.USAGE)
     chosen = {"labelSelector": selector} if selector else {}
     async with connect(target) as client:
         namespace = None if all_namespaces else target.namespace or client.namespace
-        jobs = [await find_job(client, namespace or "", name)] if name else await stored_jobs(client, namespace, chosen)
+        jobs = (
+            [await find_job(client, namespace or "", name)]
+            if name is not None
+            else await stored_jobs(client, namespace, chosen)
+        )
         if output not in {None, Output.WIDE}:
-            _write(jobs, output, alone=bool(name))
+            _write(jobs, output, alone=name is not None)
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
         columns = _show_table(readable, namespace, wide=output is Output.WIDE, watch=watch)

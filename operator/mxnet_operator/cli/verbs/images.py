@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mxnet_operator.cli.app import App
+from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, extra_needed
 from mxnet_operator.cli.output.terminal import message_console, say, write_line
 
@@ -116,9 +117,9 @@ def _ready(store: "ImageStore", image: "Image") -> bool:
 @contextlib.contextmanager
 def _store() -> "Iterator[ImageStore]":
     with extra_needed("local"):
-        from mxnet_operator.local.home import mxjob_home  # noqa: PLC0415
         from mxnet_operator.local.images import ImageError, ImageStore  # noqa: PLC0415
     try:
-        yield ImageStore(mxjob_home())
+        with usable_home() as home:
+            yield ImageStore(home)
     except ImageError as error:
         raise CommandError(str(error)) from error

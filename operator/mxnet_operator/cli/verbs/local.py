@@ -5,12 +5,14 @@ import re
 import sys
 from datetime import timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from mxnet_operator.cli.app import App
+from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
 from mxnet_operator.cli.output.terminal import data_console, message_console, say, write_line
 from mxnet_operator.cli.verbs import images
@@ -137,8 +139,8 @@ def down() -> None:
     with extra_needed("local"):
         from mxnet_operator.local import daemon  # noqa: PLC0415
 
-    with message_console().status("stopping the local cluster"):
-        pid = daemon.stop(_files())
+    with usable_home() as home, message_console().status("stopping the local cluster"):
+        pid = daemon.stop(_files(home))
     say("the local cluster is not running" if pid is None else f"the local cluster has stopped (pid {pid})")
 
 
@@ -151,10 +153,11 @@ def status(
         from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
         from mxnet_operator.local.state import running_state  # noqa: PLC0415
 
-    files = _files()
-    state = running_state(files)
+    with usable_home() as home:
+        files = _files(home)
+        state = running_state(files)
+        idle = {} if state is not None else local_status.not_running(files)
     if state is None:
-        idle = local_status.not_running(files)
         if as_json:
             write_line(json.dumps(idle))
         else:
@@ -177,13 +180,15 @@ def kubeconfig_path() -> None:
     with extra_needed("local"):
         from mxnet_operator.local.state import running_state  # noqa: PLC0415
 
-    files = _files()
-    if running_state(files) is None:
+    with usable_home() as home:
+        files = _files(home)
+        state = running_state(files)
+    if state is None:
         raise CommandError("the local cluster is not running", hint=f"start it with: {START}")
     write_line(str(files.kubeconfig))
 
 
-def _files() -> "ClusterFiles":
-    from mxnet_operator.local.home import cluster_files, mxjob_home  # noqa: PLC0415
+def _files(home: Path) -> "ClusterFiles":
+    from mxnet_operator.local.home import cluster_files  # noqa: PLC0415
 
-    return cluster_files(mxjob_home())
+    return cluster_files(home)

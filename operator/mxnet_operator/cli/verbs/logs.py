@@ -10,6 +10,7 @@ from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
 from mxnet_operator.cli.command import asks_server
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say, write_log
+from mxnet_operator.cli.running.follow_replicas import rest_of_log
 from mxnet_operator.cli.server.connection import JobNameArgument, Target, connect
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
@@ -106,7 +107,9 @@ async def _follow(client: "Client", job: dict[str, Any], writers: dict[str, "_Wr
     if ended.done():
         await ended
     ended.cancel()
-    await asyncio.gather(*(follower.finish() for follower in followers))
+    whole = await asyncio.gather(*(follower.finish() for follower in followers))
+    for replica in (each for each, is_whole in zip(writers, whole, strict=True) if not is_whole):
+        say(rest_of_log(job, replica))
 
 
 async def _until_ended(client: "Client", job: dict[str, Any]) -> None:

@@ -5,19 +5,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from mxnet_operator.api import names
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import read_documents
-from mxnet_operator.cli.output.terminal import data_console, go_on_unread
+from mxnet_operator.cli.output.terminal import go_on_unread, write_line
 from mxnet_operator.cli.output.times import duration
 from mxnet_operator.cli.running.create_job import check_adoptable
 from mxnet_operator.cli.running.interrupted_job import OnInterrupt
 from mxnet_operator.cli.running.run_job import Options, run_job
-from mxnet_operator.cli.running.run_outputs import Record
+from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import ContextOption, KubeconfigOption, NamespaceOption, Target
 from mxnet_operator.cli.verbs.job_options import (
     BackoffLimitOption,
@@ -41,6 +40,7 @@ from mxnet_operator.cli.verbs.job_options import (
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
 from mxnet_operator.client.jobs import in_v1_words, replicas
 from mxnet_operator.job import DescriptionError, to_manifest
+from mxnet_operator.kube.resources import is_path_segment
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -187,7 +187,7 @@ def run(
         backoff_limit=backoff_limit,
     )
     if dry_run:
-        data_console().print(Text(dump(_job(file, described, allow_unknown=allow_unknown_fields))), end="")
+        write_line(dump(_job(file, described, allow_unknown=allow_unknown_fields)).rstrip("\n"))
         return
     go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
@@ -208,7 +208,8 @@ def run(
         _check(job, options)
         code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
     except CommandError as error:
-        record.message = error.message
+        if not isinstance(error, ReportError):
+            record.message = error.message
         try:
             record.write(error.code)
         except CommandError as unwritten:
@@ -222,6 +223,8 @@ def _check(job: dict[str, Any], options: Options) -> None:
     """Reject options that don't fit the job or this machine, before anything is created."""
     if options.adopt is not None:
         check_adoptable(job, options.adopt)
+    if options.workflow is not None and not is_path_segment(options.workflow):
+        raise CommandError(f"--workflow {options.workflow}: not the name of a workflow", code=Exit.USAGE)
     there = replicas(in_v1_words(job))
     if options.replica is not None and options.replica.lower() not in there:
         raise CommandError(

@@ -13,7 +13,8 @@ from mxnet_operator.views.training_log import parse_epoch_line
 from mxnet_operator.views.waiting import waiting_reasons
 
 _REFRESH_SECONDS: Final = 3
-_LAST_LINES: Final = 300
+LAST_LINES: Final = 300
+"""Lines of a log that are shown."""
 _WIDTH, _HEIGHT, _MARGIN = 860, 260, 44
 _LOG_STYLE: Final = "pre { overflow: auto; max-height: 24rem; margin: 0; font: .85rem/1.5 ui-monospace, monospace; }"
 _COLOURS: Final = ("#0b5cad", "#8a6d1f", "#0d5c3c", "#7b3fa0")
@@ -29,6 +30,9 @@ class ReplicaView:
     started_at: str
     finished_at: str
     log: str
+    """The log, from its begin to where it may be cut."""
+    last: str | None = None
+    """The last lines of a log that is cut."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class JobView:
     replicas: Sequence[ReplicaView]
 
 
-def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
-    """Build the view of a pod, from its API object and its log."""
+def replica_view(pod: Mapping[str, Any], log: str, last: str | None = None) -> ReplicaView:
+    """Build the view of a pod, from its API object and its log, with the `last` lines of one that is cut."""
     labels = pod["metadata"].get("labels") or {}
     status, (init_container, ended) = status_of(pod), terminated_of(pod)
     running, (_, waiting) = main_state(status).running, waiting_of(status)
@@ -56,6 +60,7 @@ def replica_view(pod: Mapping[str, Any], log: str) -> ReplicaView:
         started_at=str(ended.get("startedAt") or running_since),
         finished_at=str(ended.get("finishedAt") or ""),
         log=log,
+        last=last,
     )
 
 
@@ -88,10 +93,11 @@ def _table(view: JobView) -> str:
 
 
 def _log(replica: ReplicaView) -> str:
-    lines = replica.log.splitlines()
-    left_out = max(len(lines) - _LAST_LINES, 0)
-    note = f'<p class="quiet">{left_out} earlier lines are not shown.</p>' if left_out else ""
-    text = escape("\n".join(lines[-_LAST_LINES:])) or "(nothing yet)"
+    lines = (replica.log if replica.last is None else replica.last).splitlines()
+    left_out = max(len(lines) - LAST_LINES, 0)
+    count = f"{left_out} earlier" if replica.last is None else "Earlier"
+    note = f'<p class="quiet">{count} lines are not shown.</p>' if left_out or replica.last is not None else ""
+    text = escape("\n".join(lines[-LAST_LINES:])) or "(nothing yet)"
     label = escape(replica.label)
     return f'<section><h2>Log of {label}</h2>{note}<pre id="{label}">{text}</pre></section>'
 
@@ -122,6 +128,8 @@ def _curve(view: JobView) -> str:
     )
     now = ", ".join(f"{escape(name)} {course[max(course)]:.4g}" for name, course in courses.items())
     words = f"After epoch {max(epochs)}: {now}"
+    if any(replica.last is not None for replica in view.replicas):
+        words += " (a log is too long for this page: its later epochs are not in the curve)"
     return (
         f'<section><h2>Training</h2><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{words}">'
         f"{axis}{lines}</svg><figcaption>{words}</figcaption></figure></section>"

@@ -103,7 +103,7 @@ async def prepare(
     """
     folder = place.folder / "containers" / container["name"]
     workspace, message_file = folder / "workspace", folder / "termination-log"
-    inside = {termination_path(container): message_file, **mounts(container, place.volumes)}
+    inside = {termination_path(container): message_file, **mounts(pod, container, place.volumes)}
     if image.start.folder:
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)

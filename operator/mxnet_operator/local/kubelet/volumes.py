@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mxnet_operator.local.kubelet.environment import ConfigError, field_text, resource_text
 from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 
 SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret", "downwardAPI", "projected")
+_OF_USER: Final = frozenset({"hostPath", "emptyDir", "persistentVolumeClaim"})
+"""Types of volumes whose files are the user's."""
 _SERVICE_ACCOUNT = "kube-api-access-"
 _MODE = 0o644
 _WHOLE_MAPS = ("metadata.labels", "metadata.annotations")
@@ -64,12 +66,16 @@ def make_volumes(
     }
 
 
-def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
+def mounts(pod: Mapping[str, Any], container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
     """Map the container's mount paths to the real paths of their volumes.
+
+    A subPath that isn't there is made a folder, as a kubelet does, but for volumes whose files the kubelet writes.
 
     Raises:
         MountError: a mount names no volume, or leads out of it.
+        OSError: the folder of a subPath can't be made.
     """
+    of_user = {each["name"] for each in pod["spec"].get("volumes") or [] if each.keys() & _OF_USER}
     result: dict[str, Path] = {}
     for mount in container.get("volumeMounts") or []:
         if mount["name"].startswith(_SERVICE_ACCOUNT):
@@ -81,7 +87,9 @@ def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[st
             raise MountError(f"subPath {inner} must stay within its volume")
         if mount.get("subPathExpr"):
             raise MountError("the local cluster doesn't support subPathExpr")
-        result[mount["mountPath"]] = volumes[mount["name"]] / inner
+        target = result[mount["mountPath"]] = volumes[mount["name"]] / inner
+        if inner and mount["name"] in of_user and not target.exists():
+            target.mkdir(parents=True)
     return result
 
 

@@ -1,0 +1,29 @@
+"""The folder for local state, for a command: in one line why it can't be used."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mxnet_operator.cli.errors import CommandError, extra_needed
+
+
+@contextlib.contextmanager
+def usable_home() -> Iterator[Path]:
+    """Yield the folder for local state.
+
+    Raises:
+        CommandError: it can't be made, read or written by what the body does.
+    """
+    with extra_needed("local"):
+        from mxnet_operator.local.home import HomeError, mxjob_home  # noqa: PLC0415
+
+    home = mxjob_home()
+    try:
+        yield home
+    except HomeError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        if not error.filename or not Path(os.fsdecode(error.filename)).is_relative_to(home):
+            raise
+        raise CommandError(str(HomeError.of(home, error))) from error

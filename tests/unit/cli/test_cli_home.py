@@ -1,0 +1,63 @@
+"""A folder for local state that can't be used is said to be so in one line, by every command of `mxjob local`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mxnet_operator.cli.errors import CommandError
+from mxnet_operator.cli.manifests import read_text
+from mxnet_operator.cli.mxjob import app
+
+COMMANDS = {
+    "up": ["up"],
+    "up --detach": ["up", "--detach"],
+    "down": ["down"],
+    "status": ["status"],
+    "kubeconfig": ["kubeconfig"],
+}
+WRITES = {"up", "up --detach"}
+
+
+def said(*words):
+    with pytest.raises(CommandError) as caught:
+        app(["local", *words], standalone_mode=False)
+    assert "\n" not in caught.value.message
+    return caught.value.message
+
+
+@pytest.mark.parametrize("below", ["", "/home"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_in_the_place_of_a_folder(tmp_path, monkeypatch, command, below):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MXJOB_HOME", f"{tmp_path}/file{below}")
+    message = said(*COMMANDS[command])
+    assert message.startswith(f"{tmp_path}/file{below} can't be used: ")
+    assert message.endswith("name another folder: MXJOB_HOME")
+
+
+@pytest.mark.parametrize("home", ["/proc/mxjob", "/sys/mxjob"])
+@pytest.mark.parametrize("command", sorted(WRITES))
+def test_a_place_where_nothing_can_be_made(monkeypatch, command, home):
+    monkeypatch.setenv("MXJOB_HOME", home)
+    assert said(*COMMANDS[command]).startswith(f"{home} can't be used: ")
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_no_image(tmp_path, monkeypatch):
+    monkeypatch.setenv("MXJOB_HOME", f"{tmp_path}/home")
+    odd = os.fsencode(tmp_path) + b"/d\xff"
+    Path(os.fsdecode(odd)).mkdir()
+    assert said("image", "add", "a/b:1", os.fsdecode(odd)).endswith("isn't UTF-8.")
+
+
+def test_a_report_of_too_long_a_name_is_a_wrong_usage(tmp_path):
+    words = ["run", "--image", "a", "--report", f"{tmp_path}/{'a' * 300}", "--", "true"]
+    with pytest.raises(CommandError, match="File name too long") as caught:
+        app(words, standalone_mode=False)
+    assert caught.value.code == 2
+
+
+def test_a_manifest_on_a_closed_stdin_is_a_wrong_usage(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(CommandError, match="stdin is closed"):
+        read_text("-")

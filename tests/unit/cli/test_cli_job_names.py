@@ -1,0 +1,68 @@
+"""A name that no job can have finds no job, whatever it would mean within a URL; an empty one is a wrong usage."""
+
+import pytest
+from apiserver_fixtures import running_server
+from cli_outcomes import outcome
+from controller_fixtures import JOBS, gang
+
+from mxnet_operator.api.printable import printable
+from mxnet_operator.cli.errors import Exit
+
+VERBS = {
+    "get": ["get"],
+    "get --watch": ["get", "--watch"],
+    "describe": ["describe"],
+    "logs": ["logs"],
+    "logs -f": ["logs", "-f"],
+    "delete": ["delete"],
+    "wait": ["wait"],
+}
+ODD = [
+    "digits#2",
+    "digits?x=1",
+    "digits?labelSelector=a",
+    "digits;x",
+    "digits ",
+    " digits",
+    "di gits",
+    "digits\n",
+    "digits\x00",
+    "digits\r\nX-Header: 1",
+    "%64igits",
+    "digits%2Fstatus",
+    "mxjob/digits#2",
+    ".",
+    "..",
+    "mxjob/..",
+    "dïgits",
+    "digits\udcff",
+    "#",
+    "?",
+]
+EMPTY = ["", "mxjob/", "/"]
+NAMESPACES = ["a b", "a#", "a?limit=1", "default#", "%64efault"]
+NO_NAMESPACES = [".", "..", "a/b", "default/mxjobs/digits?"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
+    async def said(name, *options):
+        capsys.readouterr()
+        words = [*VERBS[verb], "--kubeconfig", str(running.kubeconfig), *options, "--", name]
+        code, message = await outcome(monkeypatch, *words)
+        shown = printable(message) or capsys.readouterr().err.removeprefix("error: ").partition("list all")[0]
+        return code, " ".join(shown.split())
+
+    def none(name, namespace="default"):
+        return Exit.FAILED, " ".join(printable(f"no MXJob {name} in namespace {namespace}").split())
+
+    async with running_server(tmp_path) as running:
+        (await running.api.post(JOBS, gang())).ok()
+        found = {name: await said(name) for name in [*ODD, *EMPTY]}
+        there = {namespace: await said("digits", "-n", namespace) for namespace in [*NAMESPACES, *NO_NAMESPACES]}
+        assert list((await running.api.listed(JOBS))[0]) == ["digits"]
+    empty = (Exit.USAGE, "a job's name can't be empty")
+    assert found == {name: none(name) for name in ODD} | dict.fromkeys(EMPTY, empty)
+    assert there == {namespace: none("digits", namespace) for namespace in NAMESPACES} | {
+        namespace: (Exit.USAGE, f"{namespace} can't be a namespace") for namespace in NO_NAMESPACES
+    }

@@ -1,0 +1,110 @@
+"""The rest of a log of a job that has ended: all of it, however slowly it is taken, but nothing is awaited in vain."""
+
+import asyncio
+
+import pytest
+
+from mxnet_operator.client import follow_logs
+from mxnet_operator.client.follow_logs import LogFollower
+
+UID, STAMP = "of-the-job", "2026-01-01T00:00:00.%09dZ "
+JOB = {"metadata": {"name": "a", "namespace": "default", "uid": UID}}
+
+
+def pod(**state):
+    return {
+        "metadata": {
+            "name": "a-worker-0",
+            "uid": "of-the-pod",
+            "resourceVersion": "1",
+            "labels": {"training.kubeflow.org/job-name": "a"},
+            "ownerReferences": [{"uid": UID, "controller": True}],
+        },
+        "status": {"containerStatuses": [{"name": "mxnet", "state": state}]},
+    }
+
+
+class Server:
+    """Has one pod and its log, which ends after `lines` lines or (None) never; after `stalls_at` lines none comes."""
+
+    def __init__(self, lines, stalls_at=None, **state):
+        self.lines, self.stalls_at, self.pod = lines, stalls_at, pod(**state)
+        self.reading = asyncio.Event()
+
+    async def list(self, path, params):
+        return {"metadata": {"resourceVersion": "1"}, "items": [self.pod]}
+
+    async def watch(self, path, params, **options):
+        await asyncio.Event().wait()
+        yield b""
+
+    async def stream(self, path, params):
+        self.reading.set()
+        number = 0
+        while number != self.lines:
+            if number == self.stalls_at:
+                await asyncio.Event().wait()
+            yield f"{STAMP % number}line {number}\n".encode()
+            number += 1
+            await asyncio.sleep(0)
+
+
+def skewing(monkeypatch):
+    """A function that moves the clock of the event loop on."""
+    loop, skewed = asyncio.get_running_loop(), [0.0]
+    exact = loop.time
+    monkeypatch.setattr(loop, "time", lambda: exact() + skewed[0])
+
+    def later(seconds):
+        skewed[0] += seconds
+
+    return later
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    monkeypatch.setattr(follow_logs, "_LOOK", 0.001, raising=False)
+
+
+ENDED = {"terminated": {"exitCode": 0}}
+RUNS = {"running": {}}
+
+
+async def finished(server, on_line):
+    follower = LogFollower(server, JOB, "worker-0", on_line)
+    follower.start()
+    await server.reading.wait()
+    return await follower.finish()
+
+
+@pytest.mark.parametrize(("lines", "seconds"), [(70, 4), (9, 30)])
+async def test_all_lines_come_to_a_taker_who_is_slow(monkeypatch, lines, seconds):
+    taken, skew = [], skewing(monkeypatch)
+
+    def take_slowly(line):
+        taken.append(line)
+        skew(seconds)
+
+    assert await finished(Server(lines, **ENDED), take_slowly)
+    assert taken == [f"line {number}\n" for number in range(lines)]
+
+
+@pytest.mark.usefixtures("brief")
+@pytest.mark.parametrize("stalls_at", [0, 20])
+async def test_lines_that_do_not_come_are_given_up_and_missed(stalls_at):
+    taken = []
+    assert not await finished(Server(100, stalls_at, **ENDED), taken.append)
+    assert len(taken) == stalls_at
+
+
+@pytest.mark.usefixtures("brief")
+async def test_a_pod_that_goes_on_to_write_is_left():
+    taken = []
+    assert not await finished(Server(None, **RUNS), taken.append)
+    assert taken
+
+
+async def test_a_log_that_nobody_has_begun_to_read_is_read():
+    taken = []
+    assert await LogFollower(Server(3, **ENDED), JOB, "worker-0", taken.append).finish()
+    assert len(taken) == 3
