@@ -47,8 +47,7 @@ def queue_workload_spec(job: MXJob, priority: QueuePriority, version: str = V1BE
         **_priority_class(priority, version),
         "podSets": [
             {"name": replica_type.lower(), "count": spec.replicas, "template": _template(spec.template)}
-            for replica_type, spec in job.spec.mx_replica_specs.items()
-            if spec.replicas
+            for replica_type, spec in job.spec.specs_in_use.items()
         ],
     }
 
