@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from builders import NOW, make_mxjob, make_pod, observe
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mxnet_operator.api.defaults import with_defaults
@@ -14,7 +14,7 @@ from mxnet_operator.api.quantities import add, amount_text, pod_requests, quanti
 from mxnet_operator.plan import Policy, plan
 from mxnet_operator.plan.gang import gang_of
 
-_DIGITS = st.integers(0, 10**40).map(str) | st.sampled_from(["0", "", "0" * 50, "9" * 5000])
+_DIGITS = st.integers(0, 10**40).map(str) | st.sampled_from(["0", "", "0" * 50, "9" * 500])
 _EXPONENTS = st.integers(-30, 30) | st.sampled_from([s * e for s in (1, -1) for e in (400, 999999, 1000000, 10**20)])
 QUANTITIES = st.builds(
     "{}{}{}{}".format,
@@ -32,6 +32,7 @@ def _or_none(text: object) -> Decimal | None:
         return None
 
 
+@settings(deadline=None)
 @given(QUANTITIES | st.text("0123456789.eEmkKi+-", max_size=12) | st.integers() | st.floats())
 @example("1e1000000")
 @example("1e-1000000")
@@ -76,6 +77,7 @@ def exponent(text: str) -> str:
     return text.lower().partition("e")[2] or "0"
 
 
+@settings(deadline=None)
 @given(QUANTITIES)
 @example("1e1000000")
 def test_whatever_a_job_asks_for_it_is_decided_what_it_needs(text: str) -> None:
@@ -90,7 +92,7 @@ def test_whatever_a_job_asks_for_it_is_decided_what_it_needs(text: str) -> None:
         plan(job, observe(job, lacks), NOW, Policy(pods_tell_their_gang=True))
         gang = gang_of(with_defaults(job))
         assert gang is not None
-        assert all(len(amount) < 5100 for amount in gang.resources.values())
+        assert all(len(amount) < 1100 for amount in gang.resources.values())
     if _or_none(text) is None:
         with pytest.raises(ValueError, match="quantity"):
             pod_requests({"containers": [{"resources": resources}]})
