@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
-from typing import Any
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
 
 _SUFFIXES = {
     "": Decimal(1),
@@ -11,7 +11,9 @@ _SUFFIXES = {
     **{suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)},
     **{suffix: Decimal(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)},
 }
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]i?|Ki)?)")
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]i?|Ki)?)", re.ASCII)
+_LARGEST: Final = 24
+"""Maximum power of ten of a quantity, and minimum if negated: Kubernetes reckons in 64 bits and in billionths."""
 
 Resources = dict[str, Decimal]
 
@@ -20,12 +22,21 @@ def quantity(text: object) -> Decimal:
     """Return the number that a quantity means, in the resource's own unit (cores, bytes, devices).
 
     Raises:
-        ValueError: it is no quantity.
+        ValueError: it is no quantity, or beyond what any node could have.
     """
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None or (match[3] or "") not in _SUFFIXES:
         raise ValueError(f"{text!r} is not a resource quantity")
-    return Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
+    try:
+        number = Decimal(match[1] + (match[2] or ""))
+    except InvalidOperation as error:
+        raise ValueError(f"{text!r} is not a resource quantity") from error
+    if not number:
+        return Decimal(0)
+    amount = number * _SUFFIXES[match[3] or ""] if abs(number.adjusted()) <= _LARGEST else number
+    if abs(amount.adjusted()) > _LARGEST:
+        raise ValueError(f"{text!r} is not a resource quantity of a size that a node could have")
+    return amount
 
 
 def amount_text(name: str, amount: Decimal) -> str:

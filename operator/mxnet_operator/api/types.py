@@ -197,6 +197,11 @@ class MXJobSpec(ApiStruct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    @property
+    def specs_in_use(self) -> dict[str, ReplicaSpec]:
+        """The specs of which there is a replica; those listed with `replicas: 0`, as charts do, decide nothing."""
+        return {name: spec for name, spec in self.mx_replica_specs.items() if spec.replicas != 0}
+
 
 class Condition(ApiStruct, frozen=True, kw_only=True, omit_defaults=False):
     """Condition describes one aspect of the state of an MXJob."""

@@ -12,6 +12,9 @@ GROUP: Final = "kueue.x-k8s.io"
 V1BETA2: Final = "v1beta2"
 V1BETA1: Final = "v1beta1"
 """Of Kueue 0.9 to 0.14; 0.15 and later serve both."""
+_NO_MAPS_OF_PODS: Final = frozenset({"hostAliases", "imagePullSecrets"})
+_NO_MAPS_OF_CONTAINERS: Final = frozenset({"env", "ports"})
+"""Lists that are maps in Kueue's CRD, each key once, and that Kubernetes takes of a pod with several alike."""
 _CLASS_GROUPS: Final = {"WorkloadPriorityClass": GROUP, "PriorityClass": "scheduling.k8s.io"}
 
 
@@ -47,16 +50,34 @@ def queue_workload_spec(job: MXJob, priority: QueuePriority, version: str = V1BE
         **_priority_class(priority, version),
         "podSets": [
             {"name": replica_type.lower(), "count": spec.replicas, "template": _template(spec.template)}
-            for replica_type, spec in job.spec.mx_replica_specs.items()
-            if spec.replicas
+            for replica_type, spec in job.spec.specs_in_use.items()
         ],
     }
 
 
 def _template(template: dict[str, Any]) -> dict[str, Any]:
+    """Return the template without what no quota depends on and Kueue's CRD may reject, though a pod can have it."""
     metadata, spec = template.get("metadata") or {}, template["spec"]
     kept = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key)}
-    return {"metadata": kept, "spec": {**spec, "containers": [with_gpus(each) for each in spec["containers"]]}}
+    containers = {
+        field: [_container(each) for each in spec[field]]
+        for field in ("initContainers", "containers")
+        if spec.get(field)
+    }
+    return {"metadata": kept, "spec": {**_without(spec, _NO_MAPS_OF_PODS), **containers}}
+
+
+def _container(container: dict[str, Any]) -> dict[str, Any]:
+    asked = with_gpus(_without(container, _NO_MAPS_OF_CONTAINERS))
+    claims = (asked.get("resources") or {}).get("claims")
+    if not claims:
+        return asked
+    once = {claim["name"]: claim for claim in claims}
+    return {**asked, "resources": {**asked["resources"], "claims": list(once.values())}}
+
+
+def _without(fields: dict[str, Any], left_out: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in left_out}
 
 
 def _priority_class(priority: QueuePriority, version: str) -> dict[str, Any]:

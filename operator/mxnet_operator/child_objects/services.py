@@ -13,10 +13,14 @@ def build_service(job: MXJob, name: str, role: Literal["root", "replicas"]) -> d
 
     Both publish addresses that are not ready: the processes look for each other before any of them could be.
     """
-    specs = job.spec.mx_replica_specs
-    first = next(iter(specs))  # With defaults, a root type comes first.
+    specs = job.spec.specs_in_use
+    if role == "root":
+        first = next(each for each in specs if names.replica_name(job.metadata.name, each, 0) == name)
+        selector = replica_labels(job, first, 0)
+    else:
+        first = next(iter(specs))  # With defaults, a root type comes first.
+        selector = job_labels(job)
     port = port_of(specs[first])
-    selector = replica_labels(job, first, 0) if role == "root" else job_labels(job)
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,14 +1,21 @@
 """Provisioning of the fail-fast hook's ConfigMap in a namespace, before the first pod that mounts it."""
 
+from typing import Any, Final
+
 from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, DATA, config_map
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.resources import CONFIGMAPS
+from mxnet_operator.plan.rejection import is_by_admission
+
+_NO_VERDICT: Final = frozenset({401, 404, 409})
+"""Answers, besides the transient ones, that say nothing of the ConfigMap: credentials, a namespace that is going."""
 
 
 async def provide_hook(client: Client, namespace: str) -> str:
     """Create the ConfigMap if it is missing; return why it can't be created, empty if it exists.
 
-    A job also runs without the hook, only worse; so a quota or a missing right is reported and stops nothing.
+    A job also runs without the hook, only worse; so a quota, a missing right or an admission policy is reported and
+    stops nothing.
 
     Raises:
         KubeError: the server may answer otherwise a little later.
@@ -21,16 +28,29 @@ async def provide_hook(client: Client, namespace: str) -> str:
         if error.code == 403:
             return error.message
         raise
-    if found.get("data") == DATA:
-        return ""
-    return f'configmaps "{CONFIG_MAP}" has other content than this release\'s: delete it'
+    return _problem(found)
 
 
 async def _create(client: Client, namespace: str) -> str:
     try:
         await client.create(CONFIGMAPS.path(namespace), config_map(namespace))
     except ApiError as error:
-        if error.code == 403:
+        if (error.code, error.reason) == (409, "AlreadyExists"):  # Another controller, or another job's reconciliation.
+            return _problem(await client.get(CONFIGMAPS.path(namespace, CONFIG_MAP)))
+        if _is_rejected(error):
             return error.message
         raise
     return ""
+
+
+def _problem(found: dict[str, Any]) -> str:
+    if found.get("data") == DATA:
+        return ""
+    return f'configmaps "{CONFIG_MAP}" has other content than this release\'s: delete it'
+
+
+def _is_rejected(error: ApiError) -> bool:
+    """Return whether the server, and no proxy in its place, rejects the ConfigMap, with whatever code."""
+    if error.is_transient or error.code in _NO_VERDICT:
+        return False
+    return bool(error.reason) or is_by_admission(error.message)

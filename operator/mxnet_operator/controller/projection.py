@@ -11,6 +11,7 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.status_size import shortened
+from mxnet_operator.child_objects.metadata import labels_of_pod
 from mxnet_operator.client.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildView, PodView, QueueWorkload, ServiceView
@@ -214,7 +215,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         deleting=meta.deletion_timestamp is not None,
         delete_by=meta.deletion_timestamp,
         forced=meta.deletion_grace_period_seconds == 0,
-        mislabelled=len(annotated) == 3 and not _is_labelled(labels, replica_type, index, attempt),
+        mislabelled=len(annotated) == 3 and not _is_labelled(labels, job, replica_type, int(index), int(attempt)),
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
         deleted_at=_deleted_at(meta),
         removal_requested_at=_removal_requested_at(meta, disrupted),
@@ -247,12 +248,10 @@ def owner_uid(child: Child[Any]) -> str:
     return uid
 
 
-def _is_labelled(labels: dict[str, str], replica_type: str, index: str, attempt: str) -> bool:
-    return (
-        labels.get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
-        and labels.get(names.LABEL_REPLICA_TYPE) == replica_type.lower()
-        and (labels.get(names.LABEL_REPLICA_INDEX), labels.get(names.LABEL_ATTEMPT)) == (index, attempt)
-    )
+def _is_labelled(labels: dict[str, str], job: tuple[str, str], replica_type: str, index: int, attempt: int) -> bool:
+    """Return whether a pod has all labels that it was created with; `job` is the key and the uid of its job."""
+    key, uid = job
+    return labels_of_pod(key.rpartition("/")[2], uid, replica_type, index, attempt).items() <= labels.items()
 
 
 def _ended_without_container(status: PodStatus) -> datetime | None:

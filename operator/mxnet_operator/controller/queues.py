@@ -92,6 +92,9 @@ class Queues:
                 await asyncio.sleep(self._look_again)
                 continue
             log.info("%s are served in %s: jobs that name a queue wait for it", kind.resource, kind.resource.version)
+            if self._state == "Absent":  # From now on a job without quota may not start, be Workloads readable or not.
+                self._state = "Unknown"
+                self._changed()
             try:
                 async with asyncio.TaskGroup() as tasks:
                     watching = [tasks.create_task(self._watch(of, kind)) for of in self._children]

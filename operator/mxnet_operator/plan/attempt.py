@@ -20,7 +20,7 @@ def restart_scope(job: MXJob) -> Literal["Job", "Replica"]:
     """
     if job.spec.run_policy.restart_scope is not None:
         return job.spec.run_policy.restart_scope
-    specs = job.spec.mx_replica_specs
+    specs = job.spec.specs_in_use
     if any(TYPES[replica_type].tunes for replica_type in specs):
         return "Replica"
     has_root = any(TYPES[replica_type].is_root for replica_type in specs)

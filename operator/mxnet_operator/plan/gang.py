@@ -159,7 +159,7 @@ def scheduled_gang(job: MXJob, observed: Observed, policy: Policy) -> GangState 
 
 
 def _templates(job: MXJob) -> Iterator[dict[str, Any]]:
-    return (spec.template for spec in job.spec.mx_replica_specs.values() if spec.replicas)
+    return (spec.template for spec in job.spec.specs_in_use.values())
 
 
 def _has_own_group(template: dict[str, Any]) -> bool:
@@ -169,7 +169,7 @@ def _has_own_group(template: dict[str, Any]) -> bool:
 
 
 def _tunes(job: MXJob) -> bool:
-    return any(TYPES[replica_type].tunes for replica_type in job.spec.mx_replica_specs)
+    return any(TYPES[replica_type].tunes for replica_type in job.spec.specs_in_use)
 
 
 def _common_priority_class(job: MXJob) -> str:
@@ -182,7 +182,7 @@ def _requests(job: MXJob, count: int) -> dict[str, str]:
     """Add up what the first so many pods ask for; nothing where a quantity can't be read, as their pods report."""
     total: dict[str, Decimal] = {}
     left = count
-    for spec in job.spec.mx_replica_specs.values():
+    for spec in job.spec.specs_in_use.values():
         taken = min(left, spec.replicas or 0)
         left -= taken
         try:

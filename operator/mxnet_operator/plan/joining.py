@@ -25,7 +25,7 @@ def last_created(job: MXJob) -> tuple[str, int] | None:
     is_new = not status.conditions or conditions.is_true(status.conditions, conditions.SUSPENDED)
     if restart_scope(job) != "Job" or not (is_new or status.started_replicas):
         return None
-    types = [replica_type for replica_type, spec in job.spec.mx_replica_specs.items() if spec.replicas]
+    types = tuple(job.spec.specs_in_use)
     root = next((replica_type for replica_type in types if TYPES[replica_type].is_root), None)
     first = root or next(iter(types), None)
     return None if first is None else (first, 0)

@@ -25,7 +25,7 @@ def notices(job: MXJob, *, has_gangs: bool = False, policy: Policy = DEFAULT) ->
 
 
 def _overruled_by_the_controller(job: MXJob) -> Iterator[Event]:
-    for replica_type, spec in job.spec.mx_replica_specs.items():
+    for replica_type, spec in job.spec.specs_in_use.items():
         fields = [field for field in _OVERRULED if spec.template["spec"].get(field)]
         if fields:
             yield Event(
@@ -37,7 +37,7 @@ def _overruled_by_the_controller(job: MXJob) -> Iterator[Event]:
 
 
 def _rewritten(job: MXJob) -> Iterator[Event]:
-    for replica_type, spec in job.spec.mx_replica_specs.items():
+    for replica_type, spec in job.spec.specs_in_use.items():
         resources = (container.get("resources") or {} for container in spec.template["spec"]["containers"])
         if any(names.OLD_GPU in (each.get("limits") or {}) for each in resources):
             message = f"{replica_type}: the limit {names.OLD_GPU} is taken as {names.GPU}: write that instead"
@@ -49,7 +49,7 @@ def _queued_twice(job: MXJob) -> Iterator[Event]:
 
     A group of fixed names hangs when one of its pods ends.
     """
-    for replica_type, spec in job.spec.mx_replica_specs.items():
+    for replica_type, spec in job.spec.specs_in_use.items():
         labels = (spec.template.get("metadata") or {}).get("labels") or {}
         found = [label for label in (names.QUEUE_LABEL, names.POD_GROUP_LABEL) if label in labels]
         if found:

@@ -203,7 +203,7 @@ def asks_for(job: MXJob) -> str:
     """Digest what a job with defaults asks its queue for: not its program, which may change while it waits."""
     types = {
         replica_type: [spec.replicas or 0, *_sizes(spec.template["spec"])]
-        for replica_type, spec in job.spec.mx_replica_specs.items()
+        for replica_type, spec in job.spec.specs_in_use.items()
     }
     labels = job.metadata.labels or {}
     asked = [labels.get(each, "") for each in (names.QUEUE_LABEL, names.QUEUE_PRIORITY_LABEL, names.QUEUE_TIME_LABEL)]
@@ -322,7 +322,7 @@ def _class_of(job: MXJob) -> QueuePriority:
     """Choose the class as Kueue's integrations do: the label's, else the first of a template, else the default."""
     if label := (job.metadata.labels or {}).get(names.QUEUE_PRIORITY_LABEL):
         return QueuePriority("WorkloadPriorityClass", label)
-    specs = (spec.template["spec"] for spec in job.spec.mx_replica_specs.values())
+    specs = (spec.template["spec"] for spec in job.spec.specs_in_use.values())
     return QueuePriority("PriorityClass", next(filter(None, (spec.get("priorityClassName") for spec in specs)), ""))
 
 

@@ -36,13 +36,18 @@ class RejectedCreation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_final(self) -> bool:
         """Whether the same object can never be created: the fault is in the object, not in quotas or policies."""
-        return self.code in _FINAL_CODES and bool(self.reason) and not _BY_ADMISSION.search(self.message)
+        return self.code in _FINAL_CODES and bool(self.reason) and not is_by_admission(self.message)
 
     @property
     def event(self) -> Event:
         """Event about the rejection while the creation is tried again."""
         text = f"Error creating: {self.message}" if self.code else self.message
         return Event("Warning", f"FailedCreate{self.kind}", text)
+
+
+def is_by_admission(message: str) -> bool:
+    """Return whether a webhook or an admission policy denied it, which depends on more than the object."""
+    return bool(_BY_ADMISSION.search(message))
 
 
 def reject(name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetime) -> Plan:

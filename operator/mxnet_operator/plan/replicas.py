@@ -12,7 +12,7 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.disruption import EVICTED
 from mxnet_operator.plan.indexes import parse_indexes
-from mxnet_operator.plan.joining import all_have_existed
+from mxnet_operator.plan.joining import all_have_existed, last_created
 from mxnet_operator.plan.observed import Observed, PodView
 
 
@@ -58,16 +58,10 @@ class Replica(msgspec.Struct, frozen=True):
 def replicas_of(job: MXJob, observed: Observed) -> tuple[Replica, ...]:
     """Return every replica that a job with defaults asks for, in the order in which their pods are created.
 
-    `observed` has the pods of the present attempt only. A gang has run, seen or not, if one of it has ended, or all
-    have existed and one of the remaining ones has started.
+    `observed` has the pods of the present attempt only.
     """
     pods = {(pod.type, pod.index): pod for pod in observed.pods}
-    one_has_ended = bool(job.status.completed_indexes) or any(pod.exit_code is not None for pod in observed.pods)
-    ran = (
-        is_true(job.status.conditions, RUNNING)
-        or (one_has_ended and restart_scope(job) == "Job")
-        or (any(pod.phase in _HAVE_RUN for pod in observed.pods) and all_have_existed(job, observed.pods))
-    )
+    ran = _has_run(job, observed.pods)
     return tuple(
         Replica(replica_type, index, _outcome(pod, done=index in done, ran=ran), pod)
         for replica_type, spec in job.spec.mx_replica_specs.items()
@@ -101,6 +95,19 @@ def has_type(replicas: Iterable[Replica], replica_type: str) -> bool:
 def is_tuning(replicas: Iterable[Replica]) -> bool:
     """Return whether the job tunes (MXTune): it has a Tuner, whose success ends it."""
     return bool(those(replicas, lambda each: each.works and each.tunes))
+
+
+def _has_run(job: MXJob, pods: tuple[PodView, ...]) -> bool:
+    """Return whether a gang has run, seen or not: all of it have existed, and one has ended or one left has started.
+
+    In which order another operator created its gang is unknown: there one that has ended says so alone.
+    """
+    if is_true(job.status.conditions, RUNNING):
+        return True
+    one_has_ended = bool(job.status.completed_indexes) or any(pod.exit_code is not None for pod in pods)
+    if last_created(job) is None:
+        return one_has_ended and restart_scope(job) == "Job"
+    return (one_has_ended or any(pod.phase in _HAVE_RUN for pod in pods)) and all_have_existed(job, pods)
 
 
 def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:

@@ -4,15 +4,15 @@ Schedulers say on each pod that waits why; nobody adds it up. kube-scheduler's o
 that would fit from pods that don't; scheduler-plugins says what a gang lacks, if its pod group has minResources.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.quantities import Resources, add, pod_requests, written
+from mxnet_operator.api.quantities import Resources, add, pod_requests, quantity, written
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.replicas import Outcome, Replica
 
@@ -65,9 +65,12 @@ def _waits(replica: Replica) -> bool:
 
 
 def _gap(words: str) -> Resources:
-    return {
-        name.removeprefix("map["): Decimal(digits).scaleb(int(scale)) for name, digits, scale in _GAP.findall(words)
-    }
+    """Return what a scheduler says is missing; nothing of a size that no node could have."""
+    gap: Resources = {}
+    for name, digits, scale in _GAP.findall(words):
+        with contextlib.suppress(ValueError):
+            gap[name.removeprefix("map[")] = quantity(f"{digits}e{scale}")
+    return gap
 
 
 def _lacking(job: MXJob, replica_type: str, words: str) -> Resources:

@@ -17,7 +17,7 @@ _GPUS: Final = (names.GPU, names.OLD_GPU, "amd.com/gpu")
 
 def unused_gpus(job: MXJob) -> Iterator[Event]:
     """Yield a Warning for each such replica type of a job as its user wrote it."""
-    for replica_type, spec in job.spec.mx_replica_specs.items():
+    for replica_type, spec in job.spec.specs_in_use.items():
         asked = sorted({name for each in spec.template["spec"]["containers"] for name in _gpus(each)})
         row = TYPES.get(names.canonical_type(replica_type) or "")
         if asked and row is not None and not row.computes:

@@ -76,14 +76,22 @@ def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
 
 
 def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[str]:
-    """ps-lite: once a member of an attempt is known to have ended, the attempt gets no new ones."""
-    if write.by is None or write.by.seen is None or not world.restarts_as_gang:
+    """ps-lite: once a member of an attempt is known to have ended, the attempt gets no new ones.
+
+    Unless its creator could not know that the gang's first replica, which is made last, ever existed: before it does,
+    nobody has joined, and what exits with 0 needs no others.
+    """
+    new = world.lives.by_uid.get(write.change.object["metadata"]["uid"])
+    if new is None or write.by is None or write.by.seen is None or not world.restarts_as_gang:
         return
     seen = write.by.seen
     for other in truth.attempt_of(world, seen.job):
+        if other.end == "done" and not _knew_of_root(world, write, new):
+            continue
         if other.end in ("done", "exit") and seen.pods.get(other.uid, 0) >= other.since:
             yield f"{write.change.object['metadata']['name']} joined a gang whose {other.name} had ended"
-    if any((status_of(seen.job).get("completedIndexes") or {}).values()):
+    done = any((status_of(seen.job).get("completedIndexes") or {}).values())
+    if done and _knew_of_root(world, write, new):
         yield f"{write.change.object['metadata']['name']} joined a gang of which some were done"
 
 
@@ -100,12 +108,16 @@ def nobody_joins_a_running_gang_alone(world: World, write: Write) -> Iterator[st
     all_were_there = len({(life.type, life.index) for life in attempt}) == sum(world.setup.replicas.values())
     left = [pod["metadata"]["uid"] for pod in world.api.pods()]
     running = [life for life in attempt if life.uid in left and life.started and not life.end]
-    root = world.setup.labels[0]
-    was_told = any(life.name == pod_name(root) and life.uid in world.told_of for life in attempt)
     saw_all = all(write.by.seen.pods.get(life.uid, 0) >= life.started_at for life in running)
-    saw_root = any(life.name == pod_name(root) and life.uid in write.by.seen.pods for life in attempt)
-    if all_were_there and running and saw_all and (was_told or saw_root):
+    if all_were_there and running and saw_all and _knew_of_root(world, write, new):
         yield f"{new.name} is alone with {running[0].name}, which had met its predecessor"
+
+
+def _knew_of_root(world: World, write: Write, new: Life) -> bool:
+    """Return whether the creator of a pod saw its gang's first replica, or a status was written since that was made."""
+    name, seen = pod_name(world.setup.labels[0]), write.by.seen if write.by is not None else None
+    roots = [life for life in world.lives.of(new.owner) if (life.attempt, life.name) == (new.attempt, name)]
+    return any(life.uid in world.told_of or (seen is not None and life.uid in seen.pods) for life in roots)
 
 
 def services_come_first(world: World, write: Write) -> Iterator[str]:

@@ -115,8 +115,9 @@ MUTATIONS = (
     Mutation(
         "let new members join a gang that has ended unseen",
         "plan/replicas.py",
-        '(one_has_ended and restart_scope(job) == "Job")',
-        "False",
+        "(one_has_ended or any(",
+        "(any(",
+        test="tests/unit/plan/test_joining.py::test_one_that_is_missing_once_all_have_existed_and_one_was_done_restarts_the_gang",
     ),
     Mutation(
         "forget that all of a gang have existed",

@@ -1,9 +1,12 @@
 """The ConfigMap with the fail-fast hook: made where jobs run, and never in the way of one."""
 
+import pytest
 from builders import make_mxjob
 from controller_fixtures import submitted, world
 
 from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, DATA, MOUNT_PATH
+from mxnet_operator.controller.fail_fast import provide_hook
+from mxnet_operator.kube.errors import ApiError
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 WORKERS = {"command": ["python", "train.py"]}
@@ -72,6 +75,70 @@ async def test_a_config_map_of_that_name_with_other_content_is_not_mounted(tmp_p
         await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS)))
         assert "other content" in (await w.event("FailFastHookMissing"))["message"]
         assert not wrapped((await w.pods(1))["one-worker-0"])
+
+
+POLICY = "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: needs a team"
+WEBHOOK = 'admission webhook "team.example.org" denied the request: needs a team'
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message"),
+    [
+        (403, "Forbidden", 'configmaps "x" is forbidden: exceeded quota: few'),
+        (400, "", WEBHOOK),
+        (400, "BadRequest", WEBHOOK),
+        (418, "Teapot", WEBHOOK),
+        (422, "Invalid", POLICY),
+        (413, "RequestEntityTooLarge", "limit is 3145728"),
+    ],
+)
+async def test_a_config_map_that_is_rejected_keeps_no_job_from_running(tmp_path, monkeypatch, code, reason, message):
+    async with world(tmp_path, start=False) as w:
+        answer_creations(monkeypatch, w, ApiError(code, reason, message))
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS)))
+        assert not wrapped((await w.pods(1))["one-worker-0"])
+        assert (await w.event("FailFastHookMissing"))["message"].startswith(f"Worker: {message}. ")
+
+
+@pytest.mark.parametrize(
+    "passing", [ApiError(400, "", "<html>Bad Request</html>"), ApiError(403, "", "log in"), ApiError(503, "", "away")]
+)
+async def test_what_says_nothing_of_the_config_map_is_waited_out(tmp_path, monkeypatch, passing):
+    async with world(tmp_path, start=False) as w:
+        answer_creations(monkeypatch, w, passing, times=1)
+        await w.start(fail_fast_hook=True)
+        await w.submit(submitted(make_mxjob("one").worker(1, **WORKERS)))
+        assert wrapped((await w.pods(1))["one-worker-0"])
+
+
+@pytest.mark.parametrize("data", [DATA, {"sitecustomize.py": "print('not ours')"}], ids=["ours", "another's"])
+async def test_a_config_map_that_another_makes_meanwhile_is_looked_at(data):
+    class Server:
+        stored = None
+
+        async def get(self, path):
+            if self.stored is None:
+                raise ApiError(404, "NotFound", "not found")
+            return self.stored
+
+        async def create(self, path, body):
+            self.stored = {"data": data}
+            raise ApiError(409, "AlreadyExists", "already exists")
+
+    assert bool(await provide_hook(Server(), "default")) == (data is not DATA)
+
+
+def answer_creations(monkeypatch, w, error, times=1000):
+    """Answer so many creations of ConfigMaps with an error."""
+    create, left = w.client.create, iter(range(times))
+
+    async def answer(path, body, **options):
+        if body["kind"] == "ConfigMap" and next(left, None) is not None:
+            raise error
+        return await create(path, body, **options)
+
+    monkeypatch.setattr(w.client, "create", answer)
 
 
 async def test_a_job_that_switches_it_off_brings_no_config_map(tmp_path):

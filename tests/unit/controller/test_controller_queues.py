@@ -90,8 +90,8 @@ class Kueue:
         (await self.api.post(f"{self.base}/resourceflavors", {**body, "metadata": {"name": "gpu"}})).ok()
 
 
-def job(**labels):
-    manifest = submitted(make_mxjob().scheduler().worker(1, resources={"limits": {"nvidia.com/gpu": 1}}))
+def job(name="digits", **labels):
+    manifest = submitted(make_mxjob(name).scheduler().worker(1, resources={"limits": {"nvidia.com/gpu": 1}}))
     manifest["metadata"]["labels"] = {names.QUEUE_LABEL: "a", **labels}
     return manifest
 
@@ -193,23 +193,39 @@ async def test_kueue_that_goes_is_believed_to_be_gone_at_the_second_answer_and_n
         assert told[:5] == [True, False, True, False, False]
 
 
-async def test_a_controller_that_may_not_read_workloads_says_so_and_starts_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("comes_later", [False, True], ids=["there before", "installed later"])
+async def test_a_controller_that_may_not_read_workloads_says_so_and_starts_nothing(tmp_path, monkeypatch, comes_later):
+    asked, is_installed, was_refused = queues_module.is_served, asyncio.Event(), asyncio.Event()
+
+    async def answer(client, resource):
+        return is_installed.is_set() and await asked(client, resource)
+
+    monkeypatch.setattr(queues_module, "is_served", answer)
     async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
         read = w.client.watch
 
         async def refused(path, *args, **options):
             if "workloads" in path:
+                was_refused.set()
                 raise ApiError(403, "Forbidden", "workloads.kueue.x-k8s.io is forbidden")
             async for line in read(path, *args, **options):
                 yield line
 
         monkeypatch.setattr(w.client, "watch", refused)
+        if not comes_later:
+            is_installed.set()
         await w.start(**QUICK)
+        if comes_later:
+            await w.submit(job("before"))
+            await w.event("KueueNotInstalled")
+            is_installed.set()
+        async with asyncio.timeout(SECONDS):
+            await was_refused.wait()
         await w.submit(job())
         await w.event("KueueUnreadable", says="is forbidden")
-        assert not await w.names(PODS)
+        assert not any(name.startswith("digits") for name in await w.names(PODS))
         monkeypatch.setattr(w.client, "watch", read)
-        await Kueue(w).workload()
+        await Kueue(w).workload(lambda each: each["metadata"]["ownerReferences"][0]["name"] == "digits")
 
 
 async def test_a_flavor_that_comes_late_lets_the_pods_go(tmp_path, monkeypatch):

@@ -65,6 +65,42 @@ def test_whoever_is_missing_before_the_last_was_created_is_created_though_others
     assert [action.is_last for action in created] == [False, True]
 
 
+@pytest.mark.parametrize("restart", ["Never", "OnFailure", "Always", "ExitCode"])
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "not yet recorded"])
+@pytest.mark.parametrize(
+    ("shape", "ended"),
+    [
+        (shape, number)
+        for shape, counts in SHAPES.items()
+        for number in range(1, sum(counts.values()) - counts.get("Tuner", 0))  # Its success alone is the job's.
+    ],
+)
+def test_what_ended_with_0_before_the_last_was_created_keeps_none_of_the_others_from_being_created(
+    shape: str, ended: int, recorded: bool, restart: str
+) -> None:
+    """A quota that holds back the rest, an answer of 5xx, a controller that dies while it creates: nobody is gone."""
+    job = begun(shape, restart)
+    root, *pods = all_pods(job, shape)
+    done = pods[ended - 1].succeeded().obj()
+    seen = [pods[ended - 1]]
+    if recorded:
+        seen, job = [], begun(shape, restart, completed_indexes={done.type: str(done.index)})
+    answer = plan(job, observe(job, *seen), NOW)
+    created = [(action.type, action.index) for action in answer.actions if isinstance(action, CreatePod)]
+    others = [(pod.obj().type, pod.obj().index) for number, pod in enumerate(pods, 1) if number != ended]
+    assert (created, restarts(answer)) == ([*others, (root.obj().type, root.obj().index)], 0)
+    assert answer.status is None or answer.status.state == "Created"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_that_is_missing_once_all_have_existed_and_one_was_done_restarts_the_gang(shape: str) -> None:
+    """What was done may have been collected, and of the others none runs any more."""
+    first, second, *_ = (pod.obj() for pod in all_pods(begun(shape), shape))
+    job = begun(shape, created_attempts=1, completed_indexes={second.type: str(second.index)})
+    answer = plan(job, observe(job, make_pod(job, first.type)), NOW)
+    assert (restarts(answer), answer.actions) == (1, ())
+
+
 def test_one_that_is_missing_while_none_of_the_others_has_started_is_created() -> None:
     job = begun("ps-lite", created_attempts=1)
     answer = plan(job, observe(job, *all_pods(job, "ps-lite")[:-1]), NOW)

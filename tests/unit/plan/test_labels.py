@@ -12,17 +12,21 @@ from mxnet_operator.plan import PodView, plan
 from mxnet_operator.plan.actions import DeletePod, RestoreLabels
 
 JOB = make_mxjob().scheduler().worker(2).restart("ExitCode").condition("Created").condition("Running").obj()
+OF_ALL_TYPES = make_mxjob().gang().replicas("TunerTracker", 1).replicas("TunerServer", 1).replicas("Tuner", 1).obj()
 OURS = (
     names.LABEL_OPERATOR_NAME,
     names.LABEL_REPLICA_TYPE,
     names.LABEL_REPLICA_INDEX,
     names.LABEL_ATTEMPT,
+    names.LABEL_JOB_NAME,
+    names.LABEL_JOB_UID,
+    names.LABEL_RUNTIME_ID,
 )
 
 
-def seen(labels: dict[str, str | None]) -> PodView:
+def seen(labels: dict[str, str | None], replica_type: str = "Worker") -> PodView:
     """What is read of Worker 1 of attempt 3 with some labels changed; None takes one away."""
-    manifest = build_pod(with_defaults(JOB), "Worker", 1, 3)
+    manifest = build_pod(with_defaults(OF_ALL_TYPES), replica_type, 1, 3)
     changed = {**manifest["metadata"]["labels"], **labels}
     kept = {key: value for key, value in changed.items() if value is not None}
     metadata = {**manifest["metadata"], "uid": "w", "labels": kept}
@@ -38,8 +42,15 @@ def test_a_pod_is_what_it_was_created_as_whatever_its_labels_say(label: str, val
     assert (view.type, view.index, view.attempt, view.mislabelled) == ("Worker", 1, 3, True)
 
 
-def test_labels_of_the_user_are_the_users() -> None:
-    assert not seen({"team": "vision"}).mislabelled
+@pytest.mark.parametrize("value", [None, "", "worker"])
+def test_the_role_of_a_server_is_one_of_its_labels(value: str | None) -> None:
+    assert not seen({}, "Server").mislabelled
+    assert seen({names.LABEL_JOB_ROLE: value}, "Server").mislabelled
+
+
+@pytest.mark.parametrize("replica_type", ["Scheduler", "Server", "Worker", "TunerTracker", "Tuner"])
+def test_labels_of_the_user_are_the_users(replica_type: str) -> None:
+    assert not seen({"team": "vision"}, replica_type).mislabelled
 
 
 def test_a_pod_of_training_operator_is_what_its_labels_say() -> None:

@@ -38,7 +38,7 @@ def ready_counts(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
         for key, status in statuses.items()
     }
     asked = {names.canonical_type(key): spec.get("replicas", 1) for key, spec in job["spec"]["mxReplicaSpecs"].items()}
-    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if kind in asked}
+    return {kind: (here.get(kind, 0), asked[kind]) for kind in names.REPLICA_TYPES if asked.get(kind)}
 
 
 def replicas_text(job: dict[str, Any]) -> str:
