@@ -665,11 +665,19 @@ def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not
     ti = Try(run_id="labelled-over", max_tries=3)
     first = without_store(stage, ti)
     stage.write_status(stage.hook.get_job(ref(first["name"])), "Failed")
-    second = without_store(stage, ti)
+    retry = dataclasses.replace(ti, try_number=2)
+    second = without_store(stage, retry)
     assert second["uid"] != first["uid"]
     stage.write_status(stage.hook.get_job(ref(second["name"])), "Succeeded")
-    assert without_store(stage, ti)["uid"] == second["uid"]
-    assert without_store(stage, ti, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
+    assert without_store(stage, retry)["uid"] == second["uid"]
+    assert without_store(stage, retry, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
+
+
+def test_without_a_store_the_first_try_of_a_run_takes_no_result_of_an_older_run_of_its_name(stage):
+    ti = Try(run_id="labelled-again", max_tries=3)
+    old = without_store(stage, ti)
+    stage.write_status(stage.hook.get_job(ref(old["name"])), "Succeeded")
+    assert without_store(stage, ti)["uid"] != old["uid"]
 
 
 def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(stage):
