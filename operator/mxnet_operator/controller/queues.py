@@ -5,8 +5,8 @@ Kueue need not be there, nor the controller be allowed to read any of it: a job 
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 import msgspec
@@ -27,8 +27,8 @@ from mxnet_operator.kube.supervision import keep_running
 from mxnet_operator.plan import Observed, QueueSystem, flavors_wanted, priority_wanted, queue_of
 from mxnet_operator.views.kueue import QueuePriority, ResourceFlavor, Toleration, pairs
 
-REMEMBERED: Final = timedelta(seconds=10)
-"""How long a flavor or class is taken for what it was, and for how long one that can't be read is not asked for."""
+REMEMBERED: Final = 10.0
+"""Seconds for which a flavor or class is taken for what it was, or for one that can't be read."""
 _ABSENCES: Final = 2
 """Answers that Kueue isn't served before that is believed, once it was: a server that begins says so of every CRD."""
 _RIGHTS: Final = (
@@ -150,12 +150,12 @@ class QueueReader:
         client: Client,
         caches: ChildCaches,
         system: Callable[[], QueueSystem],
-        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`system` says what is known of Kueue."""
-        self._client, self._caches, self._system, self._now = client, caches, system, now
-        self._flavors: dict[str, tuple[datetime, ResourceFlavor]] = {}
-        self._priorities: dict[QueuePriority, tuple[datetime, QueuePriority]] = {}
+        self._client, self._caches, self._system, self._clock = client, caches, system, clock
+        self._flavors: dict[str, tuple[float, ResourceFlavor]] = {}
+        self._priorities: dict[QueuePriority, tuple[float, QueuePriority]] = {}
 
     async def observed(self, job: MXJob, observed: Observed) -> Observed:
         """Return what is observed of a job, with its place in its queue and what is to be known before it gets pods."""
@@ -178,7 +178,7 @@ class QueueReader:
         return Resource(GROUP, version, plural, namespaced=False)
 
     async def _flavor(self, name: str) -> ResourceFlavor:
-        now = self._now()
+        now = self._clock()
         known = self._flavors.get(name)
         if known is not None and now - known[0] < REMEMBERED:
             return known[1]
@@ -192,7 +192,7 @@ class QueueReader:
         return found
 
     async def _priority(self, wanted: QueuePriority) -> QueuePriority:
-        now = self._now()
+        now = self._clock()
         known = self._priorities.get(wanted)
         if known is not None and now - known[0] < REMEMBERED:
             return known[1]
