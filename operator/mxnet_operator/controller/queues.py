@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 import msgspec
@@ -19,7 +20,7 @@ from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.controller.informers import WatchedChildren
 from mxnet_operator.kube.answers import Metadata, Shape
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.discovery import is_served
+from mxnet_operator.kube.discovery import is_served, until_gone
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PRIORITY_CLASSES, Resource
@@ -29,8 +30,6 @@ from mxnet_operator.views.kueue import QueuePriority, ResourceFlavor, Toleration
 
 REMEMBERED: Final = 10.0
 """Seconds for which a flavor or class is taken for what it was, or for one that can't be read."""
-_ABSENCES: Final = 2
-"""Answers that Kueue isn't served before that is believed, once it was: a server that begins says so of every CRD."""
 _RIGHTS: Final = (
     "docs/kueue.md says what the controller has to be allowed: kubectl apply -f"
     " operator/manifests/components/kueue/rbac.yaml"
@@ -95,7 +94,7 @@ class Queues:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     watching = [tasks.create_task(self._watch(of, kind)) for of in self._children]
-                    await self._until_gone(kind.resource)
+                    await until_gone(partial(is_served, self._client, kind.resource), self._look_again)
                     for task in watching:
                         task.cancel()
             finally:
@@ -119,15 +118,6 @@ class Queues:
             self._state = "Absent"
             self._changed()
         return None
-
-    async def _until_gone(self, resource: Resource) -> None:
-        absences = 0
-        while absences < _ABSENCES:
-            await asyncio.sleep(self._look_again)
-            try:
-                absences = 0 if await is_served(self._client, resource) else absences + 1
-            except KubeError as error:
-                log.debug("whether %s are served: %s", resource, error)
 
     async def _watch(self, children: WatchedChildren, kind: ChildKind) -> None:
         reflector = children.begin(kind)
