@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+IMAGES = 1797  # handwritten digits that come with scikit-learn
 TEST_IMAGES = 360
 
 
@@ -20,6 +21,14 @@ def positive(text):
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
     return number
+
+
+def epochs(text):
+    """Numbers of epochs, each above the one before it, as MXNet's scheduler wants them; or nothing."""
+    numbers = [0, *(positive(number) for number in text.split(",") if number)]
+    if sorted(set(numbers)) != numbers:
+        raise argparse.ArgumentTypeError(f"{text} must rise, as 6,8 does")
+    return text
 
 
 def read_options():
@@ -39,8 +48,15 @@ def read_options():
     parser.add_argument(
         "--lr-factor", type=float, default=0.1, help="by which the rate falls at each of --lr-step-epochs"
     )
-    parser.add_argument("--lr-step-epochs", default="6,8", metavar="LIST")
-    parser.add_argument("--num-examples", type=positive, default=1437, help="images to train on, of all workers")
+    parser.add_argument(
+        "--lr-step-epochs", type=epochs, default="6,8", metavar="LIST", help="empty for a rate that stays"
+    )
+    parser.add_argument(
+        "--num-examples",
+        type=positive,
+        default=IMAGES - TEST_IMAGES,
+        help=f"images to train on, of all workers; there are {IMAGES - TEST_IMAGES}",
+    )
     parser.add_argument("--disp-batches", type=positive, default=5, help="a line in the log for so many batches")
     parser.add_argument("--model-prefix", help="write a checkpoint after each epoch, under this name")
     parser.add_argument("--seed", type=int, default=1)
@@ -49,10 +65,9 @@ def read_options():
     if options.kv_store.startswith("dist") and "DMLC_ROLE" not in os.environ:
         parser.error(f"--kv-store {options.kv_store} needs DMLC_ROLE and its like, which a job sets; use local")
     workers = int(os.environ.get("DMLC_NUM_WORKER", "1")) if options.kv_store.startswith("dist") else 1
-    if options.batch_size * workers > options.num_examples:
-        parser.error(
-            f"--batch-size {options.batch_size} is more than a worker's share of {options.num_examples} images"
-        )
+    images = min(options.num_examples, IMAGES - TEST_IMAGES)
+    if options.batch_size * workers > images:
+        parser.error(f"--batch-size {options.batch_size} is more than a worker's share of {images} images")
     return options
 
 
@@ -144,6 +159,14 @@ def devices(options):
     return [mx.gpu(int(number)) for number in options.gpus.split(",")]
 
 
+def schedule_of(options, steps):
+    """The falls of the learning rate, after so many steps; None, and the rate stays, where there are none."""
+    falls = [steps * int(epoch) for epoch in options.lr_step_epochs.split(",") if epoch]
+    if not falls:
+        return None
+    return mx.lr_scheduler.MultiFactorScheduler(falls, factor=options.lr_factor, base_lr=options.lr)
+
+
 def fit(options):
     """Train and test as MXNet's common/fit.py does; returns the last accuracy on the test images."""
     kv = mx.kvstore.create(options.kv_store)
@@ -151,8 +174,7 @@ def fit(options):
     mx.random.seed(options.seed)
     np.random.seed(options.seed)
     train, test, steps = iterators(options, kv.rank, kv.num_workers)
-    falls = [steps * int(epoch) for epoch in options.lr_step_epochs.split(",") if epoch]
-    schedule = mx.lr_scheduler.MultiFactorScheduler(falls, factor=options.lr_factor, base_lr=options.lr)
+    schedule = schedule_of(options, steps)
     model = mx.mod.Module(resnet(options.num_layers), context=devices(options))
     saving = mx.callback.do_checkpoint(options.model_prefix) if options.model_prefix and kv.rank == 0 else None
     model.fit(

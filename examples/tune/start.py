@@ -25,6 +25,8 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     config = json.loads(os.environ["MX_CONFIG"])
     kind, index = config["task"]["type"], config["task"]["index"]
+    if kind not in ("tunertracker", "tunerserver", "tuner"):
+        sys.exit(f"start.py is for tuning jobs; a replica of type {kind} has nothing to do here")
     tracker = config["cluster"]["tunertracker"][0]
     key = config["labels"].get("tunerserver", "")
     if kind == "tunertracker":
@@ -33,10 +35,8 @@ def main():
         sys.exit(KEY_IS_MISSING)
     elif kind == "tunerserver":
         serve(f"{kind}-{index}", config["cluster"][kind][index]["port"], key, (tracker["url"], tracker["port"]))
-    elif kind == "tuner":
-        tune(tracker, key, sys.argv[1:])
     else:
-        sys.exit(f"start.py is for tuning jobs; a replica of type {kind} has nothing to do here")
+        tune(tracker, key, sys.argv[1:])
 
 
 def serve_tracker(port):

@@ -106,6 +106,27 @@ def read_options():
     return parser.parse_args()
 
 
+def why_none(trials, failures):
+    """Why nothing was measured: what became of the last trial, or of the last candidate that couldn't be compiled."""
+    if trials:
+        return f"None of {len(trials)} trials could be measured; the last: {trials[-1][1]}"
+    if failures:
+        return f"None of {len(failures)} candidates could be compiled; the last: {failures[-1]}"
+    return "TVM found no candidate to measure; the logs in the work folder may say why"
+
+
+def as_text(result):
+    """The result as JSON that Kubernetes keeps whole: with fewer and fewer trials, at last without the servers."""
+    while len(text := json.dumps(result)) > RESULT_BYTES:
+        if result["trials_ms"]:
+            result = result | {name: result[name][1::2] for name in ("trials_ms", "trials_on")}
+        elif "servers" in result:
+            result = {name: value for name, value in result.items() if name != "servers"}
+        else:
+            break
+    return text
+
+
 # Before TVM, so that a wrong option ends the job at once.
 OPTIONS = read_options() if __name__ == "__main__" else None
 
@@ -159,6 +180,10 @@ def measure(config, path, size):
 class Builder(ms.builder.PyBuilder):
     """Compiles candidates in this process: for one loop nest that is faster than to start others."""
 
+    def __init__(self):
+        super().__init__()
+        self.failures = []  # why candidates couldn't be compiled
+
     def build(self, build_inputs):
         """Called by MetaSchedule with a round of candidates."""
         return [self.build_one(each) for each in build_inputs]
@@ -168,6 +193,7 @@ class Builder(ms.builder.PyBuilder):
         try:  # in a folder of its own, which MetaSchedule removes
             path = compiled(candidate.mod, candidate.target, Path(tempfile.mkdtemp(), "candidate.tar"))
         except Exception as error:
+            self.failures.append(str(error))
             return ms.builder.BuilderResult(None, f"can't be compiled: {error}")
         return ms.builder.BuilderResult(path, None)
 
@@ -290,7 +316,7 @@ def tune(options):
     config = ms.runner.RPCConfig._normalized(ms.runner.RPCConfig(session_timeout_sec=options.timeout))
     servers = servers_ready(config, servers_wanted(), options.wait)
     logging.info("Tuning for %d trials on %d servers with the key %r", options.trials, servers, config.tracker_key)
-    runner = Runner(config, servers, options)
+    builder, runner = Builder(), Runner(config, servers, options)
     program = multiplication(options.size)
     before = compiled(program, target, options.work_dir / "untuned.tar")
     seconds, _, server = runner.measured(before)
@@ -301,7 +327,7 @@ def tune(options):
         str(options.work_dir),
         max_trials_global=options.trials,
         num_trials_per_iter=options.round,
-        builder=Builder(),
+        builder=builder,
         runner=runner,
         cost_model="random",
         strategy="replay-trace",
@@ -310,7 +336,7 @@ def tune(options):
     )
     measured = [trial for trial in runner.trials if trial[0] is not None]
     if not measured:
-        sys.exit(f"None of {len(runner.trials)} trials could be measured; the last: {runner.trials[-1][1]}")
+        sys.exit(why_none(runner.trials, builder.failures))
     best = ms.tir_integration.compile_tir(database, program, target).mod
     after = compiled(best, target, options.work_dir / "tuned.tar")
     # By turns, so that both had the same chances of a machine that does other things too.
@@ -344,9 +370,7 @@ def main():
     logging.getLogger("tvm.s_tir.meta_schedule").setLevel(logging.WARNING)  # the rest is in the work folder's logs
     result = tune(OPTIONS)
     if OPTIONS.result:
-        while len(text := json.dumps(result)) > RESULT_BYTES:
-            result |= {name: result[name][1::2] for name in ("trials_ms", "trials_on")}
-        OPTIONS.result.write_text(text)
+        OPTIONS.result.write_text(as_text(result))
 
 
 if __name__ == "__main__":

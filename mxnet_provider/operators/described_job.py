@@ -208,7 +208,7 @@ class DescribesJob(ReadsManifestFile):
         return manifests.as_v1(manifests.parse(self.manifest), self._tell, allow_unknown=self.allow_unknown_fields)
 
     def _description(self, **instead: Any) -> MXJobDescription:
-        given = {name: _with_numbers(name, value) for name, value in self._given_fields().items()}
+        given = {name: with_numbers(name, value) for name, value in self._given_fields().items()}
         try:
             return MXJobDescription(**{**given, **instead})
         except DescriptionError as e:
@@ -245,7 +245,7 @@ def number(field: str, value: Any) -> Any:
     return int(value) if is_number else value
 
 
-def _with_numbers(field: str, value: Any) -> Any:
+def with_numbers(field: str, value: Any) -> Any:
     """As `number`, of a role's own counts too."""
     if field in ROLES and isinstance(value, Mapping):
         return {key: number("workers", each) if key in _COUNTS_OF_A_ROLE else each for key, each in value.items()}

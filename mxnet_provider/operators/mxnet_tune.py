@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.job.event import Event
-from mxnet_provider.operators.described_job import number
+from mxnet_provider.operators.described_job import with_numbers
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class MXNetTuneOperator(MXNetJobOperator):
         """Return the MXJob as the DAG's author gave it, with what to tune in its environment."""
         if self.manifest is None:
             alone = {"servers": 0, "schedulers": 0}
-            servers = self._description(workers=number("servers", self.servers) or 1, **alone)
+            servers = self._description(workers=self._servers(), **alone)
             others = self._description(workers=1, container_resources=None, gpus_per_worker=None, **alone)
             manifest = manifests.as_tuning(
                 self.described(servers, None), self.described(others, None), key=self.server_key
@@ -95,6 +95,19 @@ class MXNetTuneOperator(MXNetJobOperator):
             raise MXNetManifestError(f"spec.jobMode: a tuning job's is MXTune, not {spec.get('jobMode')!r}")
         manifests.add_environment(manifest, self._environment())
         return manifest
+
+    def _servers(self) -> Any:
+        """Return how many measure, or their role; a job without a manifest has no other roles to be set."""
+        for field in ("workers", "schedulers"):
+            if getattr(self, field) is not None:
+                raise MXNetManifestError(
+                    f"{field}: a tuning has none: leave it out, and say with servers=... how many measure"
+                )
+        self._description()  # Mistakes are told of `servers`, by this name.
+        servers = with_numbers("servers", 1 if self.servers is None else self.servers)
+        if (servers.get("replicas") if isinstance(servers, Mapping) else servers) == 0:
+            raise MXNetManifestError("servers: a tuning needs at least 1 to measure; leave it out for 1")
+        return servers
 
     def _environment(self) -> dict[str, str]:
         values = {

@@ -23,8 +23,8 @@ from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
 from mxnet_operator.controller.turns import Place, Turns
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.discovery import is_served
-from mxnet_operator.kube.errors import KubeError, WriteFencedError
+from mxnet_operator.kube.discovery import is_served, until_gone
+from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError, WriteFencedError
 from mxnet_operator.kube.lease import Elector
 from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
@@ -85,6 +85,8 @@ class Controller:
         self._turns = Turns()
         self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
         self._gang_is_known = asyncio.Event()
+        self._gang_error: KubeError | None = None
+        """Why the server didn't say which gang schedulers it serves, when it was last asked."""
         rows = (*child_kinds, *QUEUE_WORKLOADS, *(row for gang in self._gangs for row in gang.kinds))
         self._children = tuple(
             WatchedChildren(client, namespace, self._child_changed, rows) for namespace in namespaces or (None,)
@@ -158,7 +160,7 @@ class Controller:
                 self._gang_is_known.set()
             for reflector in self.needed:
                 await _wait_for(reflector)
-            await self._gang_is_known.wait()
+            await self._wait_for_gangs()
             self._keep(tasks, "queues", self._queues.run)
             self.synced.set()
             log.info("the caches are filled")
@@ -192,11 +194,14 @@ class Controller:
     async def _watch_gangs(self) -> None:
         """Have the pods of jobs scheduled by the first gang scheduler that is served, from when one is."""
         while True:
-            gang, is_known = await self._served_gang()
+            try:
+                gang, self._gang_error = await self._served_gang(), None
+            except KubeError as error:
+                gang, self._gang_error = None, error
             if gang is None:
-                if is_known:
+                if self._gang_error is None:
                     self._gang_is_known.set()
-                await asyncio.sleep(self._look_for_kinds if is_known else _ASK_AGAIN)
+                await asyncio.sleep(self._look_for_kinds if self._gang_is_known.is_set() else _ASK_AGAIN)
                 continue
             log.info("gang scheduling by %s: jobs of several pods get pod groups", gang.name)
             known_in_time = asyncio.get_running_loop().call_later(_SYNC_SECONDS, self._give_up_on, gang)
@@ -205,18 +210,33 @@ class Controller:
             finally:
                 known_in_time.cancel()
 
-    async def _served_gang(self) -> "tuple[_Gang | None, bool]":
-        """Return the first gang scheduler all of whose kinds are served, and whether discovery succeeded."""
+    async def _served_gang(self) -> "_Gang | None":
+        """Return the first gang scheduler all of whose kinds are served.
+
+        Raises:
+            KubeError: the server doesn't say.
+        """
         for gang in self._gangs:
-            for kind in gang.kinds:
-                served = await self._is_served(kind.resource)
-                if served is None:
-                    return None, False
-                if not served:
-                    break
-            else:
-                return gang, True
-        return None, True
+            if await self._are_served(gang.kinds):
+                return gang
+        return None
+
+    async def _wait_for_gangs(self) -> None:
+        """Wait until it is known whether jobs get pod groups; work without where the server answers and doesn't say.
+
+        While it doesn't answer at all, no job can be run either.
+        """
+        while not self._gang_is_known.is_set():
+            try:
+                async with asyncio.timeout(_SYNC_SECONDS):
+                    await self._gang_is_known.wait()
+            except TimeoutError:
+                error = self._gang_error
+                if isinstance(error, ApiError | InvalidAnswerError):
+                    log.warning("whether a gang scheduler is served is unknown, and jobs do without: %s", error)
+                    self._gang_is_known.set()
+                elif error is not None:
+                    log.warning("still waiting for the server to say whether it has a gang scheduler: %s", error)
 
     def _give_up_on(self, gang: "_Gang") -> None:
         """Start work without pod groups where they can't be listed."""
@@ -237,8 +257,7 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as tasks:
                 watching = [tasks.create_task(self._watch_children(of, kinds, on_synced)) for of in self._children]
-                while not await self._is_gone(kinds):  # noqa: ASYNC110 - as above
-                    await asyncio.sleep(self._look_for_kinds)
+                await until_gone(partial(self._are_served, kinds), self._look_for_kinds)
                 for task in watching:
                     task.cancel()
         finally:
@@ -247,8 +266,11 @@ class Controller:
                     children.end(kind)
         log.info("%s are no longer served: jobs do without", names)
 
-    async def _is_gone(self, kinds: Sequence[ChildKind]) -> bool:
-        return any([await self._is_served(kind.resource) is False for kind in kinds])
+    async def _are_served(self, kinds: Sequence[ChildKind]) -> bool:
+        for kind in kinds:
+            if not await is_served(self._client, kind.resource):
+                return False
+        return True
 
     async def _watch_children(
         self, children: WatchedChildren, kinds: Sequence[ChildKind], on_synced: Callable[[], None]

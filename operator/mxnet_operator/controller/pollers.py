@@ -6,8 +6,9 @@ write to it any more, so any client that sees its end may.
 """
 
 import logging
+import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from mxnet_operator.api.conditions import is_terminal
@@ -58,14 +59,18 @@ class Pollers:
     """Watchdog of the pollers of workflows with jobs, which reads each workflow no more often than needed."""
 
     def __init__(
-        self, client: Client, recorder: EventRecorder, workflows: Workflows, now: Callable[[], datetime]
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        workflows: Workflows,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a watchdog; `recorder` posts an Event where the controller lacks the right to complete a result."""
         self._client = client
         self._recorder = recorder
         self._workflows = workflows
-        self._now = now
-        self._again: dict[tuple[str, str], datetime] = {}
+        self._clock = clock
+        self._again: dict[tuple[str, str], float] = {}
 
     async def look(self, job: MXJob) -> timedelta | None:
         """Complete the results of the dead pollers of the job's workflow; return when to check again, or None.
@@ -76,10 +81,11 @@ class Pollers:
         if not name:
             return None
         key = (job.metadata.namespace, name)
-        now = self._now()
+        now = self._clock()
         if (again := self._again.get(key)) is not None and now < again:
-            return again - now
-        for other in [other for other, again in self._again.items() if again + LOOK_AGAIN_WHERE_FORBIDDEN < now]:
+            return timedelta(seconds=again - now)
+        forgotten = now - LOOK_AGAIN_WHERE_FORBIDDEN.total_seconds()
+        for other in [other for other, again in self._again.items() if again < forgotten]:
             del self._again[other]  # of a workflow that has no job any more
         wait = CHECK_INTERVAL_OF_FINISHED_JOBS if is_terminal(job.status) else CHECK_INTERVAL
         try:
@@ -93,7 +99,7 @@ class Pollers:
             log.debug("the pollers of workflow %s: %s", name, error)
             if isinstance(error, ApiError) and error.code in {403, 404}:
                 wait = LOOK_AGAIN_WHERE_FORBIDDEN
-        self._again[key] = now + wait
+        self._again[key] = now + wait.total_seconds()
         return wait
 
     async def _dead(self, key: tuple[str, str]) -> list[_Pod]:

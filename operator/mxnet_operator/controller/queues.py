@@ -5,8 +5,9 @@ Kueue need not be there, nor the controller be allowed to read any of it: a job 
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, Literal
 
 import msgspec
@@ -19,7 +20,7 @@ from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.controller.informers import WatchedChildren
 from mxnet_operator.kube.answers import Metadata, Shape
 from mxnet_operator.kube.client import ApiError, Client
-from mxnet_operator.kube.discovery import is_served
+from mxnet_operator.kube.discovery import is_served, until_gone
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PRIORITY_CLASSES, Resource
@@ -27,10 +28,8 @@ from mxnet_operator.kube.supervision import keep_running
 from mxnet_operator.plan import Observed, QueueSystem, flavors_wanted, priority_wanted, queue_of
 from mxnet_operator.views.kueue import QueuePriority, ResourceFlavor, Toleration, pairs
 
-REMEMBERED: Final = timedelta(seconds=10)
-"""How long a flavor or class is taken for what it was, and for how long one that can't be read is not asked for."""
-_ABSENCES: Final = 2
-"""Answers that Kueue isn't served before that is believed, once it was: a server that begins says so of every CRD."""
+REMEMBERED: Final = 10.0
+"""Seconds for which a flavor or class is taken for what it was, or for one that can't be read."""
 _RIGHTS: Final = (
     "docs/kueue.md says what the controller has to be allowed: kubectl apply -f"
     " operator/manifests/components/kueue/rbac.yaml"
@@ -98,7 +97,7 @@ class Queues:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     watching = [tasks.create_task(self._watch(of, kind)) for of in self._children]
-                    await self._until_gone(kind.resource)
+                    await until_gone(partial(is_served, self._client, kind.resource), self._look_again)
                     for task in watching:
                         task.cancel()
             finally:
@@ -123,15 +122,6 @@ class Queues:
             self._changed()
         return None
 
-    async def _until_gone(self, resource: Resource) -> None:
-        absences = 0
-        while absences < _ABSENCES:
-            await asyncio.sleep(self._look_again)
-            try:
-                absences = 0 if await is_served(self._client, resource) else absences + 1
-            except KubeError as error:
-                log.debug("whether %s are served: %s", resource, error)
-
     async def _watch(self, children: WatchedChildren, kind: ChildKind) -> None:
         reflector = children.begin(kind)
         self._reflectors.append(reflector)
@@ -153,12 +143,12 @@ class QueueReader:
         client: Client,
         caches: ChildCaches,
         system: Callable[[], QueueSystem],
-        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`system` says what is known of Kueue."""
-        self._client, self._caches, self._system, self._now = client, caches, system, now
-        self._flavors: dict[str, tuple[datetime, ResourceFlavor]] = {}
-        self._priorities: dict[QueuePriority, tuple[datetime, QueuePriority]] = {}
+        self._client, self._caches, self._system, self._clock = client, caches, system, clock
+        self._flavors: dict[str, tuple[float, ResourceFlavor]] = {}
+        self._priorities: dict[QueuePriority, tuple[float, QueuePriority]] = {}
 
     async def observed(self, job: MXJob, observed: Observed) -> Observed:
         """Return what is observed of a job, with its place in its queue and what is to be known before it gets pods."""
@@ -181,7 +171,7 @@ class QueueReader:
         return Resource(GROUP, version, plural, namespaced=False)
 
     async def _flavor(self, name: str) -> ResourceFlavor:
-        now = self._now()
+        now = self._clock()
         known = self._flavors.get(name)
         if known is not None and now - known[0] < REMEMBERED:
             return known[1]
@@ -195,7 +185,7 @@ class QueueReader:
         return found
 
     async def _priority(self, wanted: QueuePriority) -> QueuePriority:
-        now = self._now()
+        now = self._clock()
         known = self._priorities.get(wanted)
         if known is not None and now - known[0] < REMEMBERED:
             return known[1]

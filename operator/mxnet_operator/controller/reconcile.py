@@ -1,6 +1,7 @@
 """Reconciliation of one job: from the caches to a plan, the plan carried out, its status written, its Events posted."""
 
 import logging
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -73,11 +74,13 @@ class Reconciler:
         queues: Callable[[], QueueSystem] = QueueSystem,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
         `queues` reads the state of Kueue. `on_status` is called for each status that was written, with the job's
-        namespace and the status before it.
+        namespace and the status before it. `now` is the time of day, for what is stored; `clock` measures intervals, as
+        it goes on where the time of day is set back.
         """
         self._client = client
         self._jobs, self._children = jobs, children
@@ -90,11 +93,11 @@ class Reconciler:
         self._reader = Reader(kind)
         self._policy = policy or Policy()
         self._ended: dict[str, str] = {}  # By job, the uid of the one whose pods were asked for by name at its end.
-        self._workflows = Workflows(client, self._recorder, now)
-        self._pollers = Pollers(client, self._recorder, self._workflows, now)
+        self._workflows = Workflows(client, self._recorder, clock)
+        self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
-        self._queues = QueueReader(client, children, queues, now)
-        self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now)
+        self._queues = QueueReader(client, children, queues, clock)
+        self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now=now, clock=clock)
 
     def begin(self) -> None:
         """Begin a term of leadership: measurements of an earlier one no longer count."""

@@ -4,9 +4,10 @@ It works on the job's JSON, since reading that into its type may be what fails.
 """
 
 import logging
+import time
 import traceback
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -23,8 +24,8 @@ from mxnet_operator.plan.actions import Event
 
 FAILURES_BEFORE_REPORT: Final = 5
 """Consecutive failures of the API server before one is reported: with the queue's back-off, about three seconds."""
-AT_MOST_EVERY: Final = timedelta(minutes=1)
-"""Minimum interval between writes of a condition whose message changes with each attempt."""
+AT_MOST_EVERY: Final = 60.0
+"""Minimum seconds between writes of a condition whose message changes with each attempt."""
 LONGEST: Final = 800
 """Maximum characters of an error in a message."""
 _OVERLOADED: Final = frozenset({429, 503, 504})
@@ -37,7 +38,7 @@ class _Failing(msgspec.Struct):
     """Consecutive failures of a job, and when the last one was reported."""
 
     failures: int = 0
-    written: datetime | None = None
+    written: float | None = None
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -54,14 +55,17 @@ class ReconcileErrors:
         resource: Resource,
         writes: OwnWrites,
         recorder: EventRecorder,
+        *,
         now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create a reporter without failures; `now` is UTC."""
+        """Create a reporter without failures; `now` is UTC, for conditions, and `clock` measures intervals."""
         self._client = client
         self._resource = resource
         self._writes = writes
         self._recorder = recorder
         self._now = now
+        self._clock = clock
         self._failing: dict[str, _Failing] = {}
 
     def forget(self, key: str) -> None:
@@ -74,16 +78,16 @@ class ReconcileErrors:
         failing.failures += 1
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
-        now = self._now().replace(microsecond=0)
+        now, at = self._now().replace(microsecond=0), self._clock()
         if isinstance(error, KubeError) and (failing.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
             return
-        if failing.written is not None and now - failing.written < AT_MOST_EVERY:
+        if failing.written is not None and at - failing.written < AT_MOST_EVERY:
             return
         why, message = _words(error)
         told = reconcile_failed(stored.metadata.name, current, why, message, now)
         if told == current:
             return
-        failing.written = now
+        failing.written = at
         await self._write(key, stored.metadata, told)
         await self._recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
 

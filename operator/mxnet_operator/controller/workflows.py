@@ -1,8 +1,9 @@
 """Argo Workflows that own jobs, read one by one: the rights to read them may be narrow."""
 
 import logging
+import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -41,17 +42,18 @@ class _Workflow(Shape, frozen=True):
 class _Asked(msgspec.Struct, frozen=True):
     uid: str
     """UID of the job."""
-    again: datetime
+    again: float
+    """When it may be read again, on the reader's clock."""
 
 
 class Workflows:
     """Reader of workflows that limits its rate, since a job is reconciled far more often."""
 
-    def __init__(self, client: Client, recorder: EventRecorder, now: Callable[[], datetime]) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, clock: Callable[[], float] = time.monotonic) -> None:
         """Create a reader; `recorder` tells the users of jobs whose workflows may not be read."""
         self._client = client
         self._recorder = recorder
-        self._now = now
+        self._clock = clock
         self._asked: dict[str, _Asked] = {}
 
     def forget(self, key: str) -> None:
@@ -68,7 +70,7 @@ class Workflows:
         if not goes_with_workflow(job):
             return ""
         asked = self._asked.get(key)
-        if asked is not None and asked.uid == job.metadata.uid and self._now() < asked.again:
+        if asked is not None and asked.uid == job.metadata.uid and self._clock() < asked.again:
             return ""
         manifest = msgspec.json.decode(raw)
         name = owner(manifest)
@@ -84,7 +86,7 @@ class Workflows:
             if isinstance(error, ApiError) and error.code == 403:
                 wait = READ_INTERVAL_WHERE_FORBIDDEN
                 await self._recorder.record(job.metadata, _forbidden(name, error))
-        self._asked[key] = _Asked(job.metadata.uid, self._now() + wait)
+        self._asked[key] = _Asked(job.metadata.uid, self._clock() + wait.total_seconds())
         return ""
 
     async def is_over(self, namespace: str, name: str) -> bool:

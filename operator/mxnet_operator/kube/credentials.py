@@ -1,10 +1,11 @@
 """Credentials for an API server, loaded from a kubeconfig or a service account by the official client's loader."""
 
+import contextlib
 import os
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,10 @@ from mxnet_operator.kube.proxies import proxy_for
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _LOADING: Final = threading.Lock()
+_NO_FOLDER: Final = (
+    "Its keys are given as data and pass through files: name a folder for them with the environment variable TMPDIR (in"
+    " a pod with a read-only root, mount an emptyDir at /tmp), or name the keys' files in the kubeconfig"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
     api = loaders()
     configuration = api.configuration()
     # keys given as data pass through files, which the loader remembers by their content for the whole process
-    with _LOADING, tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder:
+    with _LOADING, _folder_for_keys() as folder:
         try:
             config = api.kube_config.KubeConfigMerger(paths).config
             loader = api.kube_config.KubeConfigLoader(config, context, temp_file_path=folder, config_base_path=None)
@@ -69,6 +74,8 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
             chosen = loader.current_context["context"]
             user = config["users"].get_with_name(chosen["user"], safe=True) if chosen.get("user") else None
         except Exception as error:  # the loader raises whatever a malformed file leads it to
+            if folder is None and isinstance(error, OSError):
+                raise CredentialsError(f"kubeconfig {paths}: {error}. {_NO_FOLDER}") from error
             raise CredentialsError(f"kubeconfig {paths}: {error}") from error
         token, certificate = configuration.api_key.get("BearerToken"), configuration.cert_file
         if user is not None and "exec" in user["user"].value and not token and not certificate:
@@ -95,6 +102,17 @@ def _check_server(paths: str, server: object) -> None:
         is_url = False
     if not is_url:
         raise CredentialsError(f"kubeconfig {paths}: the server {server!r} is no URL, such as https://HOST:6443")
+
+
+@contextlib.contextmanager
+def _folder_for_keys() -> Iterator[str | None]:
+    """Make a folder for keys given as data; None where none can be made, as many a kubeconfig needs none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kubeconfig-"))
+        except OSError:
+            folder = None
+        yield folder
 
 
 def _expanded(path: str) -> Path:

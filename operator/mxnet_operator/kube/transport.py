@@ -95,7 +95,7 @@ class Transport:
             await self._session.close()
 
     def seconds_of_distrust(self) -> float:
-        """Seconds for which every TLS handshake has failed for untrusted certificates; 0 after a success."""
+        """Seconds for which requests have failed for untrusted certificates and nothing else; 0 after any other end."""
         return 0.0 if self._distrusted_since is None else self._clock() - self._distrusted_since
 
     async def request(
@@ -173,19 +173,12 @@ class Transport:
         """Send a request, once more with reloaded certificates where TLS fails: the CA may have been replaced."""
         credentials = self.credentials
         try:
-            reply = await self._send(request, timeout)
+            return await self._send(request, timeout)
         except _BROKEN as error:
-            if not _is_about_tls(error):
+            if not _is_about_tls(error) or not await self._trust_anew(credentials):
                 raise
-            if self._distrusted_since is None:
-                self._distrusted_since = self._clock()
-            if not await self._trust_anew(credentials):
-                raise
-            reply = await self._send(
-                request, timeout
-            )  # Nothing was carried out: no request comes before the handshake.
-        self._distrusted_since = None
-        return reply
+            # Nothing was carried out: no request comes before the handshake.
+            return await self._send(request, timeout)
 
     async def _trust_anew(self, refused: Credentials) -> bool:
         if self.credentials is refused:
@@ -211,9 +204,20 @@ class Transport:
         try:
             reply = await self._request(request, url, headers, timeout)
             outcome = str(reply.status)
+            self._note_trust(distrusted=False)
+        except _BROKEN as error:
+            self._note_trust(distrusted=_is_about_tls(error))
+            raise
         finally:
             self._observer(request.method, url.authority, outcome)
         return reply
+
+    def _note_trust(self, *, distrusted: bool) -> None:
+        """Note whether TLS failed; a server that is away ends distrust as a reply does: then no restart would help."""
+        if not distrusted:
+            self._distrusted_since = None
+        elif self._distrusted_since is None:
+            self._distrusted_since = self._clock()
 
     async def _request(
         self,

@@ -77,6 +77,7 @@ class Controller:
             writes,
             executor=Executor(client, writes, served=lambda: children.served),
             now=self._clock.wall(self.name),
+            clock=self._clock.monotonic,
         )
 
     def hear(self) -> None:

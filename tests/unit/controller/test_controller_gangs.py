@@ -1,6 +1,8 @@
 """What each gang scheduler's objects look like, and that the controller makes them before the pods."""
 
 import asyncio
+import itertools
+from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -14,6 +16,7 @@ from mxnet_operator.child_objects import build_pod
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.gangs import NAMES, backends_of, child_kinds, coscheduling
 from mxnet_operator.controller.gangs.backend import GangBackend, group_metadata
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable, InvalidAnswerError
 from mxnet_operator.kube.resources import LEASES
 from mxnet_operator.plan.gang import gang_of
 
@@ -164,14 +167,17 @@ def stand_in():
 
 @pytest.fixture
 def served(monkeypatch):
-    """Whether the server is said to serve groups; None while it doesn't say."""
+    """Whether the server is said to serve groups; an error where it doesn't say, or what it says one after another."""
     asked, whether = controller_module.is_served, {"groups": True, "asked": 0}
 
     async def answer(client, resource):
         if resource != LEASES:
             return await asked(client, resource)
         whether["asked"] += 1
-        return whether["groups"]
+        says = next(whether["groups"]) if isinstance(whether["groups"], Iterator) else whether["groups"]
+        if isinstance(says, Exception):
+            raise says
+        return says
 
     monkeypatch.setattr(controller_module, "is_served", answer)
     return whether
@@ -202,7 +208,8 @@ async def test_jobs_run_without_groups_once_none_is_known_to_be_served_and_get_t
 
 async def test_no_job_is_looked_at_before_the_server_says_what_it_serves(tmp_path, served, monkeypatch):
     monkeypatch.setattr(controller_module, "_ASK_AGAIN", 0.01)
-    served["groups"] = None
+    monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.01)
+    served["groups"] = ApiUnavailable("connection refused")
     async with world(tmp_path, start=False) as w:
         starting = asyncio.create_task(w.start(gangs=[stand_in()], look_for_kinds=0.02))
         async with asyncio.timeout(SECONDS):
@@ -210,6 +217,42 @@ async def test_no_job_is_looked_at_before_the_server_says_what_it_serves(tmp_pat
         assert not w.controller.synced.is_set()
         served["groups"] = False
         await starting
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [ApiError(403, "Forbidden", "may not look"), InvalidAnswerError("a page that says may not look")],
+    ids=["403", "a proxy's page"],
+)
+async def test_a_server_that_never_says_what_it_serves_has_jobs_run_without_groups_until_it_does(
+    tmp_path, served, monkeypatch, caplog, answer
+):
+    monkeypatch.setattr(controller_module, "_ASK_AGAIN", 0.01)
+    monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.1)
+    served["groups"] = answer
+    async with world(tmp_path, start=False) as w:
+        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        assert [each for each in warnings if "jobs do without" in each and "may not look" in each]
+        await w.submit(gang("before"))
+        assert not any(coscheduling.LABEL in pod["metadata"]["labels"] for pod in (await w.pods(5)).values())
+        served["groups"] = True
+        await w.eventually(LEASES_PATH, lambda groups: "before" in groups)
+
+
+async def test_a_gang_scheduler_is_believed_to_be_gone_at_the_second_answer_in_a_row(tmp_path, served, caplog):
+    def is_gone():
+        return any("are no longer served" in each.getMessage() for each in caplog.records)
+
+    caplog.set_level("INFO")
+    served["groups"] = itertools.cycle([True, False])
+    async with world(tmp_path, start=False) as w:
+        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        async with asyncio.timeout(SECONDS):
+            await until(lambda: served["asked"] > 6)
+            assert not is_gone()
+            served["groups"] = False
+            await until(is_gone)
 
 
 async def test_a_lone_worker_has_no_group(tmp_path, served):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob
+from builders import make_mxjob
 from controller_fixtures import submitted
 
 from mxnet_operator.api.types import MXJob
@@ -71,12 +71,12 @@ class Looker:
 
     def __init__(self):
         self.server = Server()
-        self.now = NOW
+        self.now = 1000.0
         clock = lambda: self.now  # noqa: E731
         self.pollers = Pollers(self.server, self.server, Workflows(self.server, self.server, clock), clock)
 
     async def look(self, manifest=None, after=timedelta(0)):
-        self.now += after
+        self.now += after.total_seconds()
         return await self.pollers.look(msgspec.convert(manifest or job(), MXJob))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -10,12 +11,14 @@ import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
 
+from mxnet_operator.api import names
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller import decoding, executor, reconcile
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import pods, services
 from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.pollers import LOOK_AGAIN_WHERE_FORBIDDEN
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, FAILURES_BEFORE_REPORT
@@ -24,8 +27,10 @@ from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.local.apiserver import validation
 from mxnet_operator.plan import decide
+from mxnet_operator.plan.workflow import READ_INTERVAL
 
 KEY = "default/digits"
+WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
 
 STAGES = {
     "recognising": (decoding.job_formats, "errors"),
@@ -52,11 +57,15 @@ class Looks:
 
     def __init__(self, w):
         self.w = w
-        self.now = datetime.now(UTC)
+        self.now, self.clock = datetime.now(UTC), 1000.0
         jobs, children = Indexer(), ChildCaches()
         self.caches = jobs, children.pods, children.by_resource[resources.SERVICES]
         writes = OwnWrites({MXJOBS: jobs, **children.by_resource})
-        self.reconciler = Reconciler(w.client, jobs, children, writes, now=lambda: self.now)
+        self.reconciler = Reconciler(w.client, jobs, children, writes, now=lambda: self.now, clock=lambda: self.clock)
+
+    def wait(self, seconds):
+        self.now += timedelta(seconds=seconds)
+        self.clock += seconds
 
     async def look(self):
         """What the next look ends in: an exception, or None."""
@@ -109,7 +118,7 @@ async def test_an_exception_at_any_stage_is_told_once_and_taken_back_when_it_wor
             writes = len(w.w.writes)
             for _ in range(3):
                 await w.look()
-                w.now += AT_MOST_EVERY
+                w.wait(AT_MOST_EVERY)
             told = [write for write in w.w.writes[writes:] if "/status" in write[1] or "/events" in write[1]]
             assert told == [] or stage == "the status"  # with nothing to write, it works again for a while
         for _ in range(4):
@@ -131,9 +140,54 @@ async def test_words_that_change_with_every_attempt_are_written_once_a_minute(tm
         monkeypatch.setattr(reconcile, "plan", odd)
         for _ in range(90):
             await w.look()
-            w.now += timedelta(seconds=2)
+            w.wait(2)
         assert len([write for write in w.w.writes if "/status" in write[1]]) == 3
         assert len(await w.events()) == 3
+
+
+async def test_a_clock_that_is_set_back_keeps_no_error_from_being_told(tmp_path, monkeypatch):
+    async with looks(tmp_path) as w:
+        monkeypatch.setattr(reconcile, "plan", _raising(ValueError("before")))
+        await w.look()
+        w.now -= timedelta(hours=1)
+        monkeypatch.setattr(reconcile, "plan", _raising(ValueError("after")))
+        w.wait(AT_MOST_EVERY)
+        await w.look()
+        assert "after" in (await w.condition())[2]
+
+
+async def test_a_clock_that_is_set_back_keeps_no_workflow_and_no_poller_from_being_looked_at(tmp_path, monkeypatch):
+    looked = []
+
+    job = gang()
+    job["metadata"] |= {
+        "labels": {"workflows.argoproj.io/workflow": "nightly"},
+        "annotations": {names.DELETE_WITH_WORKFLOW_ANNOTATION: "true"},
+        "ownerReferences": [{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "nightly", "uid": "w"}],
+    }
+    async with world(tmp_path, start=False) as w:
+        await w.submit(job)
+        found = Looks(w)
+        get, get_as = w.client.get, w.client.get_as
+
+        async def counted(path, *args, **kwargs):
+            looked.append(path)
+            return await get(path, *args, **kwargs)
+
+        async def counted_as(path, shape, params=None):
+            looked.append("pollers" if params and "status.phase=Failed" in params.values() else path)
+            return await get_as(path, shape, params)
+
+        monkeypatch.setattr(w.client, "get", counted)
+        monkeypatch.setattr(w.client, "get_as", counted_as)
+        await found.look()
+        asked = Counter(looked)
+        assert asked["pollers"] == asked[WORKFLOW] == 1
+        found.now -= timedelta(hours=1)
+        found.wait(max(READ_INTERVAL, LOOK_AGAIN_WHERE_FORBIDDEN).total_seconds())
+        await found.look()
+        asked = Counter(looked)
+        assert asked["pollers"] == asked[WORKFLOW] == 2
 
 
 @pytest.mark.parametrize(

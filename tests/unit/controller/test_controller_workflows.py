@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob
+from builders import make_mxjob
 from controller_fixtures import submitted
 
 from mxnet_operator.api import names
@@ -41,11 +41,11 @@ class Asker:
 
     def __init__(self, answer):
         self.server = Answers(answer)
-        self.now = NOW
+        self.now = 1000.0
         self.workflows = Workflows(self.server, self.server, lambda: self.now)
 
     async def look(self, manifest, after=timedelta(0)):
-        self.now += after
+        self.now += after.total_seconds()
         raw = msgspec.json.encode(manifest)
         return await self.workflows.why_over(KEY, msgspec.json.decode(raw, type=MXJob), raw)
 

@@ -4,6 +4,7 @@ import base64
 import ssl
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -26,6 +27,7 @@ def _nowhere(monkeypatch, tmp_path):
 
 def kubeconfig(path, user=None, cluster=None, namespace=None):
     context = {"cluster": "c", "user": "u"} | ({"namespace": namespace} if namespace else {})
+    authority = base64.b64encode(AUTHORITY.cert_pem.bytes()).decode()
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -39,8 +41,7 @@ def kubeconfig(path, user=None, cluster=None, namespace=None):
                 "name": "c",
                 "cluster": {
                     "server": "https://127.0.0.1:6443/",
-                    "certificate-authority-data": base64.b64encode(AUTHORITY.cert_pem.bytes()).decode(),
-                    **(cluster or {}),
+                    **(cluster or {"certificate-authority-data": authority}),
                 },
             }
         ],
@@ -124,6 +125,25 @@ def test_verification_can_be_turned_off_and_the_servers_name_given(tmp_path):
     credentials = load_credentials(kubeconfig(tmp_path / "k", cluster=cluster))
     assert credentials.ssl.verify_mode is ssl.CERT_NONE
     assert credentials.server_hostname == "other.name"
+
+
+@pytest.fixture
+def read_only(monkeypatch, tmp_path):
+    """No folder for temporary files, as on a read-only root without /tmp."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+
+@pytest.mark.usefixtures("read_only")
+def test_keys_as_data_without_a_place_for_files_are_an_error_that_names_tmpdir(tmp_path):
+    with pytest.raises(CredentialsError, match=r"k: .*TMPDIR.*emptyDir at /tmp"):
+        load_credentials(kubeconfig(tmp_path / "k"))
+
+
+@pytest.mark.usefixtures("read_only")
+def test_a_kubeconfig_that_names_files_needs_no_place_for_others(tmp_path):
+    AUTHORITY.cert_pem.write_to_path(tmp_path / "ca.pem")
+    credentials = load_credentials(kubeconfig(tmp_path / "k", cluster={"certificate-authority": "ca.pem"}))
+    assert credentials.headers() == {"Authorization": "Bearer secret"}
 
 
 def test_reloading_reads_the_file_again(tmp_path):

@@ -1,5 +1,6 @@
 """A cluster whose certificates are replaced while a client runs: what is on disk is read anew."""
 
+import asyncio
 import base64
 import contextlib
 import dataclasses
@@ -174,17 +175,20 @@ async def test_the_files_are_read_at_most_every_ten_seconds_and_by_one_request(t
     assert read == [1000.0, 1010.0, 1020.0]
 
 
+class Controller:
+    """As much of a controller as its health needs where only the server ails."""
+
+    reflectors = ()
+
+    class queue:  # noqa: N801
+        @staticmethod
+        def longest_work():
+            return 0.0
+
+
 async def test_liveness_fails_once_reading_anew_has_not_helped_for_long_and_not_for_an_outage(
     tmp_path, monkeypatch, at_once
 ):
-    class Controller:
-        reflectors = ()
-
-        class queue:  # noqa: N801
-            @staticmethod
-            def longest_work():
-                return 0.0
-
     now = [1000.0]
     async with started(tmp_path) as cluster:
         source = InPod()
@@ -207,3 +211,37 @@ async def test_liveness_fails_once_reading_anew_has_not_helped_for_long_and_not_
             source.write(cluster)
             await client.create(PATH, POD)
             assert await health.liveness() == ""
+
+
+@pytest.mark.parametrize("when", ["at the next request", "while the certificates are read anew"])
+async def test_an_outage_that_begins_with_a_failed_handshake_does_not_fail_liveness(
+    tmp_path, monkeypatch, at_once, when
+):
+    now = [1000.0]
+    async with started(tmp_path) as cluster:
+        credentials, loop = InPod().load(cluster, monkeypatch), asyncio.get_running_loop()
+
+        def reload():
+            if when == "while the certificates are read anew" and now == [1000.0]:
+                asyncio.run_coroutine_threadsafe(cluster.stop(), loop).result()
+            return credentials
+
+        credentials = dataclasses.replace(credentials, reload=reload)
+        async with Client(credentials, clock=lambda: now[0]) as client:
+            health = Health(Controller, client)
+            await cluster.rotate()
+            with pytest.raises(ApiUnavailable):
+                await client.create(PATH, POD)
+            await cluster.stop()
+            if when == "at the next request":
+                with pytest.raises(ApiUnavailable, match="refused"):
+                    await client.create(PATH, POD)
+            now[0] += DISTRUST_SECONDS + 50
+            assert await health.liveness() == ""
+            await cluster.start()
+            with pytest.raises(ApiUnavailable, match="not to be trusted"):
+                await client.create(PATH, POD)
+            now[0] += DISTRUST_SECONDS - 1
+            assert await health.liveness() == ""
+            now[0] += 2
+            assert "has failed for 601 s" in await health.liveness()

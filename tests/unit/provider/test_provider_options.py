@@ -5,6 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from mxnet_operator.job import Role
+from mxnet_operator.job.checks import given_fields
+from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
@@ -86,3 +89,52 @@ def test_templates_are_looked_at_when_they_are_filled_in():
     operator.image, operator.command, operator.workers = "a", ["python"], "4"
     specs = operator.given_manifest()["spec"]["mxReplicaSpecs"]
     assert {name: spec["replicas"] for name, spec in specs.items()} == {"Scheduler": 1, "Server": 4, "Worker": 4}
+
+
+@pytest.mark.parametrize(
+    ("servers", "replicas"),
+    [
+        (None, 1),
+        (3, 3),
+        ("3", 3),
+        (Role(replicas=3), 3),
+        ({"replicas": "3"}, 3),
+        ({"gpus": "2"}, 1),
+        ({"replicas": None}, 1),
+    ],
+)
+def test_a_tuning_has_as_many_servers_as_a_template_has_left(servers, replicas):
+    operator = MXNetTuneOperator(task_id="tune", image="a", servers="{{ params.servers }}")
+    operator.servers = given_fields(servers) if isinstance(servers, Role) else servers
+    specs = operator.given_manifest()["spec"]["mxReplicaSpecs"]
+    assert {name: spec["replicas"] for name, spec in specs.items()} == {
+        "TunerTracker": 1,
+        "TunerServer": replicas,
+        "Tuner": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"servers": 0}, "servers: a tuning needs at least 1"),
+        ({"servers": {"replicas": 0}}, "servers: a tuning needs at least 1"),
+        ({"servers": Role(replicas=0)}, "servers: a tuning needs at least 1"),
+        ({"servers": {"replicas": 0, "template": {}}}, "servers: a tuning needs at least 1"),
+        ({"workers": 2}, "workers: a tuning has none.*servers="),
+        ({"workers": 0}, "workers: a tuning has none"),
+        ({"workers": Role(gpus=1)}, "workers: a tuning has none"),
+        ({"schedulers": 1}, "schedulers: a tuning has none"),
+    ],
+)
+def test_roles_that_a_tuning_does_not_have_and_none_to_measure_are_rejected(given, words):
+    operator = MXNetTuneOperator(task_id="tune", image="a", **given)
+    with pytest.raises(MXNetManifestError, match=words):
+        operator.given_manifest()
+
+
+def test_servers_that_a_template_left_as_words_are_rejected_by_their_own_name():
+    operator = MXNetTuneOperator(task_id="tune", image="a", servers="{{ params.servers }}")
+    operator.servers = "many"
+    with pytest.raises(MXNetManifestError, match="servers: "):
+        operator.given_manifest()
