@@ -113,7 +113,7 @@ async def prepare(
         work = workspace
         if asked.startswith("/") and asked.strip("/"):
             paths = Paths({**inside, asked: workspace})
-        elif asked:
+        elif asked.strip("/"):
             work = workspace / asked
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
     command = _command(container, image.start)

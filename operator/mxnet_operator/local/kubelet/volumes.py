@@ -65,10 +65,11 @@ def make_volumes(
 
 
 def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
-    """Map the container's mount paths to the real paths of their volumes.
+    """Map the container's mount paths to the real paths of their volumes; makes the folder of a `subPath`.
 
     Raises:
         MountError: a mount names no volume, or leads out of it.
+        OSError: the folder can't be made.
     """
     result: dict[str, Path] = {}
     for mount in container.get("volumeMounts") or []:
@@ -81,7 +82,10 @@ def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[st
             raise MountError(f"subPath {inner} must stay within its volume")
         if mount.get("subPathExpr"):
             raise MountError("the local cluster doesn't support subPathExpr")
-        result[mount["mountPath"]] = volumes[mount["name"]] / inner
+        real = volumes[mount["name"]] / inner
+        if not real.exists():  # it may be a file
+            real.mkdir(parents=True, exist_ok=True)
+        result[mount["mountPath"]] = real
     return result
 
 
@@ -89,7 +93,8 @@ def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objec
     name = volume["name"]
     if (host_path := volume.get("hostPath")) is not None:
         return _host_path(name, host_path)
-    if volume.get("emptyDir") is not None:
+    types = [key for key, source in volume.items() if key != "name" and source is not None]
+    if types in ([], ["emptyDir"]):  # the API server's default
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     for kind in KEYED_KINDS:
@@ -100,8 +105,7 @@ def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objec
         return _written(name, folder, downward, _downward_files(name, pod, downward))
     if (projected := volume.get("projected")) is not None:
         return _written(name, folder, projected, _projected_files(name, pod, projected, objects))
-    of_type = next((key for key in volume if key != "name"), "nothing")
-    raise MountError(f'volume "{name}" is of type {of_type}; the local cluster supports {", ".join(SUPPORTED)}')
+    raise MountError(f'volume "{name}" is of type {types[0]}; the local cluster supports {", ".join(SUPPORTED)}')
 
 
 def _host_path(name: str, source: Mapping[str, Any]) -> Path:
