@@ -72,6 +72,21 @@ def causes(answer):
             ],
         ),
         (
+            one(resources={"limits": {"nvidia.com/gpu": "-1"}}),
+            [
+                f'spec.containers[0].resources.{field}[nvidia.com/gpu]: Invalid value: "-1": '
+                "must be greater than or equal to 0"
+                for field in ("limits", "requests")
+            ],
+        ),
+        (
+            one(resources={"requests": {"memory": "-1Gi"}}),
+            [
+                'spec.containers[0].resources.requests[memory]: Invalid value: "-1Gi": '
+                "must be greater than or equal to 0"
+            ],
+        ),
+        (
             one(resources={"requests": {"nvidia.com/gpu": "1"}}),
             ["spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"],
         ),
@@ -395,6 +410,29 @@ async def test_an_object_on_its_way_out_takes_no_new_finalizer(api, namespace):
         'found new finalizers []string{"example.org/y"}'
     )
     (await api.merge(path, {"metadata": {"finalizers": None}})).ok()
+
+
+async def test_the_scheduling_gates_of_a_pod_are_only_taken_away(api, namespace):
+    path, gates = f"{PODS.format(namespace)}/a", [{"name": "example.org/a"}, {"name": "example.org/b"}]
+    (await api.post(PODS.format(namespace), pod("a", schedulingGates=gates))).ok()
+
+    async def replaced(*left):
+        patch = [{"op": "add", "path": "/spec/schedulingGates", "value": [*left]}]
+        return await api.ask("PATCH", path, patch, content_type="application/json-patch+json")
+
+    assert causes(await replaced(*gates, {"name": "example.org/c"})) == [
+        "spec.schedulingGates[2].name: Forbidden: only deletion is allowed, "
+        "but found new scheduling gate 'example.org/c'"
+    ]
+    (await replaced(gates[1])).ok()
+    (await replaced()).ok()
+    assert causes(await replaced(gates[0]))[0].startswith("spec.schedulingGates[0].name: Forbidden: only deletion")
+
+
+async def test_what_is_in_namespaces_is_not_deleted_in_all_of_them_at_once(api, namespace):
+    for path in ("/api/v1/configmaps", "/api/v1/pods"):
+        answer = await api.ask("DELETE", path)
+        assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
 
 
 async def test_the_containers_of_a_pod_stay(api, namespace):

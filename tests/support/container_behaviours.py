@@ -148,6 +148,20 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
             ],
         },
     ),
+    "extends-its-variables": Behaviour(
+        "",
+        _ended(0, "0.1:b 1 2 $(cat /etc/$(A))\n"),
+        container={
+            "command": ["echo", "$(rate)", "$(B)", "$(A)", "$(cat /etc/$(A))"],
+            "envFrom": [{"configMapRef": {"name": "settings"}}],
+            "env": [
+                {"name": "A", "value": "1"},
+                {"name": "B", "value": "$(A)"},
+                {"name": "A", "value": "2"},
+                {"name": "rate", "value": "$(rate):b"},
+            ],
+        },
+    ),
     "knows-itself": Behaviour(
         "echo $NAME $HOSTNAME $LABEL $CPU $MEMORY",
         _ended(0, "knows-itself knows-itself yes 100 64\n"),
@@ -232,6 +246,23 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
             },
             {"name": "own", "downwardAPI": {"items": _ITEMS[:1]}},
         ),
+    ),
+    "works-in-a-folder-of-a-volume-that-is-made-for-it": Behaviour(
+        "echo x >/deep/here; cat /shared/run/1/here; cat /rate; echo; ls /nothing",
+        _ended(0, "x\n0.1\n"),
+        container={
+            "volumeMounts": [
+                *_IN_SHARED,
+                {"name": "shared", "mountPath": "/deep", "subPath": "run/1"},
+                {"name": "conf", "mountPath": "/rate", "subPath": "rate"},
+                {"name": "nothing", "mountPath": "/nothing"},
+            ]
+        },
+        spec={"volumes": [_SHARED, {"name": "conf", "configMap": {"name": "settings"}}, {"name": "nothing"}]},
+    ),
+    "works-in-the-root": Behaviour("true", _ended(0), container={"workingDir": "/"}),
+    "asks-for-room-on-the-disk": Behaviour(
+        "true", _ended(0), container={"resources": {"requests": {"ephemeral-storage": "1Mi"}}}
     ),
     "works-in-a-folder": Behaviour(
         "echo x >here; cat /shared/here",

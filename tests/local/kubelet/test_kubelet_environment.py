@@ -13,18 +13,57 @@ from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 
 
+# From Kubernetes' third_party/forked/golang/expansion/expand_test.go, and a shell's own substitution.
 @pytest.mark.parametrize(
     ("text", "expanded"),
     [
-        ("$(A)-$(B)", "1-2"),
-        ("$(NONE)", "$(NONE)"),
-        ("$$(A)", "$(A)"),
-        ("100$", "100$"),
-        ("$A ${A}", "$A ${A}"),
+        ("$(VAR_A)", "A"),
+        ("$(VAR_A)-$(VAR_A)", "A-A"),
+        ("$(VAR_A)-1", "A-1"),
+        ("___$(VAR_B)___", "___B___"),
+        ("___$(VAR_C)", "___C"),
+        ("$(VAR_A)_$(VAR_B)_$(VAR_C)", "A_B_C"),
+        ("$$(VAR_B)_$(VAR_A)", "$(VAR_B)_A"),
+        ("$$(VAR_A)_$$(VAR_B)", "$(VAR_A)_$(VAR_B)"),
+        ("f000-$$VAR_A", "f000-$VAR_A"),
+        ("foo\\$(VAR_C)bar", "foo\\Cbar"),
+        ("foo\\\\$(VAR_C)bar", "foo\\\\Cbar"),
+        ("foo\\\\\\\\$(VAR_A)bar", "foo\\\\\\\\Abar"),
+        ("$(VAR_A$(VAR_B))", "$(VAR_A$(VAR_B))"),
+        ("$(VAR_A$(VAR_B)", "$(VAR_A$(VAR_B)"),
+        ("$(VAR_REF)", "$(VAR_A)"),
+        ("%%$(VAR_REF)--$(VAR_REF)%%", "%%$(VAR_A)--$(VAR_A)%%"),
+        ("foo$(VAR_EMPTY)bar", "foobar"),
+        ("foo$(VAR_Awhoops!", "foo$(VAR_Awhoops!"),
+        ("f00__(VAR_A)__", "f00__(VAR_A)__"),
+        ("$?_boo_$!", "$?_boo_$!"),
+        ("$VAR_A", "$VAR_A"),
+        ("$(VAR_DNE)", "$(VAR_DNE)"),
+        ("$$$$$$(BIG_MONEY)", "$$$(BIG_MONEY)"),
+        ("$$$$$$(VAR_A)", "$$$(VAR_A)"),
+        ("$$$$$$$(GOOD_ODDS)", "$$$$(GOOD_ODDS)"),
+        ("$$$$$$$(VAR_A)", "$$$A"),
+        ("$VAR_A)", "$VAR_A)"),
+        ("${VAR_A}", "${VAR_A}"),
+        ("$(VAR_B)_______$(A", "B_______$(A"),
+        ("$(VAR_C)_______$(", "C_______$("),
+        ("$(VAR_A)foobarzab$", "Afoobarzab$"),
+        ("foo-\\$(VAR_A", "foo-\\$(VAR_A"),
+        ("--$($($($($--", "--$($($($($--"),
+        ("$($($($($--foo$(", "$($($($($--foo$("),
+        ("foo0--$($($($(", "foo0--$($($($("),
+        ("$(foo$$var)", "$(foo$$var)"),
+        ("\n", "\n"),
+        ("$£FOO", "$£FOO"),
+        ("prefix-$€-suffix", "prefix-$€-suffix"),
+        ("$中文", "$中文"),
+        ("$(cat /etc/$(VAR_A))", "$(cat /etc/$(VAR_A))"),
+        ("$() $( ) $(VAR_A", "$() $( ) $(VAR_A"),
     ],
 )
 def test_references_are_expanded_as_in_kubernetes(text, expanded):
-    assert expand(text, {"A": "1", "B": "2"}) == expanded
+    values = {"VAR_A": "A", "VAR_B": "B", "VAR_C": "C", "VAR_REF": "$(VAR_A)", "VAR_EMPTY": ""}
+    assert expand(text, values) == expanded
 
 
 async def test_a_pod_learns_about_itself(node):
@@ -175,13 +214,16 @@ NAMES = Names(
     ],
 )
 def test_names_become_addresses_where_they_are_host_names(value, adapted):
-    assert adapt({"X": Variable(value, literal=True)}, NAMES, "127.77.9.9").values["X"] == adapted
+    assert adapt([("X", Variable(value, literal=True))], NAMES, "127.77.9.9").values["X"] == adapted
+
+
+LATE = "digits-worker-1.digits-mx"
 
 
 def test_a_name_that_a_pod_has_but_no_address_yet_is_pending():
-    result = adapt({"X": Variable("digits-worker-1.digits-mx", literal=True)}, NAMES, "127.77.9.9")
+    result = adapt([("X", Variable(LATE, literal=True))], NAMES, "127.77.9.9")
     assert result.pending == (Pending("digits-worker-1.digits-mx", exists=True),)
-    result = adapt({"X": Variable("digits-worker-7.digits-mx", literal=True)}, NAMES, "127.77.9.9")
+    result = adapt([("X", Variable("digits-worker-7.digits-mx", literal=True))], NAMES, "127.77.9.9")
     assert result.pending == (Pending("digits-worker-7.digits-mx", exists=False),)
 
 
@@ -211,30 +253,37 @@ def test_a_pod_beyond_min_available_that_has_no_room_may_come_later(variables, m
         "metadata": {"name": "digits-mx", "namespace": "default"},
         "spec": {"clusterIP": "None", "selector": {"job": "digits"}},
     }
-    given = {variable: Variable("digits-worker-1.digits-mx", literal=True) for variable in variables}
+    given = [(variable, Variable(LATE, literal=True)) for variable in variables]
     (pending,) = adapt(given, Names("default", [service], [late]), "127.77.9.9").pending
     assert pending == Pending("digits-worker-1.digits-mx", exists=True, may_come_later=may_come_later)
 
 
 def test_what_a_field_reference_gave_is_not_taken_for_a_host_name():
-    result = adapt({"POD": Variable("digits-scheduler-0", literal=False)}, NAMES, "127.77.9.9")
+    result = adapt([("POD", Variable("digits-scheduler-0", literal=False))], NAMES, "127.77.9.9")
     assert result.values["POD"] == "digits-scheduler-0"
+
+
+def test_a_name_in_a_value_that_a_later_one_replaces_is_not_waited_for():
+    given = [(name, Variable(value, literal=True)) for name in ("A", "DMLC_PS_ROOT_URI") for value in (LATE, "1")]
+    result = adapt([*given, ("DMLC_USE_KUBERNETES", Variable("1", literal=True))], NAMES, "127.77.9.9")
+    assert result.pending == ()
+    assert result.values == {"A": "1", "DMLC_PS_ROOT_URI": "1", "DMLC_USE_KUBERNETES": "1", "OMP_NUM_THREADS": "1"}
 
 
 def test_a_root_that_became_an_address_takes_the_kubernetes_flag_away():
     flag = {"DMLC_USE_KUBERNETES": Variable("1", literal=True), "DMLC_ROLE": Variable("worker", literal=True)}
     by_name = {**flag, "DMLC_PS_ROOT_URI": Variable("digits-scheduler-0", literal=True)}
-    values = adapt(by_name, NAMES, "127.77.9.9").values
+    values = adapt(by_name.items(), NAMES, "127.77.9.9").values
     assert "DMLC_USE_KUBERNETES" not in values
     assert values["DMLC_NODE_HOST"] == "127.77.9.9"
     by_other_name = {**flag, "DMLC_PS_ROOT_URI": Variable("elsewhere", literal=True)}
-    assert adapt(by_other_name, NAMES, "127.77.9.9").values["DMLC_USE_KUBERNETES"] == "1"
+    assert adapt(by_other_name.items(), NAMES, "127.77.9.9").values["DMLC_USE_KUBERNETES"] == "1"
 
 
 def test_the_templates_own_thread_count_and_host_win():
     own = {name: Variable("7", literal=True) for name in ("OMP_NUM_THREADS", "DMLC_NODE_HOST", "DMLC_ROLE")}
-    assert adapt(own, NAMES, "127.77.9.9").values == dict.fromkeys(own, "7")
-    assert adapt({}, NAMES, "127.77.9.9").values == {"OMP_NUM_THREADS": "1"}
+    assert adapt(own.items(), NAMES, "127.77.9.9").values == dict.fromkeys(own, "7")
+    assert adapt([], NAMES, "127.77.9.9").values == {"OMP_NUM_THREADS": "1"}
 
 
 SERVER = """

@@ -85,11 +85,11 @@ async def test_a_gang_that_does_not_fail_passes_the_exit_barrier(mxnet_node):
 # Without MXNet: a module of that name is all that the hook looks for.
 
 
-def run(tmp_path, script, path="", **env):
+def run(tmp_path, script, path="", hook=HOOK, **env):
     (tmp_path / "mxnet.py").touch()
     return subprocess.run(
         [sys.executable, "-c", script],
-        env={"DMLC_ROLE": "worker", "PYTHONPATH": f"{HOOK}:{path}:{tmp_path}", **env},
+        env={"DMLC_ROLE": "worker", "PYTHONPATH": f"{hook}:{path}:{tmp_path}", **env},
         capture_output=True,
         text=True,
         timeout=30,
@@ -129,6 +129,53 @@ def test_a_replaced_excepthook_does_not_hide_the_failure(tmp_path):
     script = "import sys, mxnet, threading\nsys.excepthook = lambda *a: print('mine')\nraise ValueError"
     result = run(tmp_path, script)
     assert (result.stdout, result.returncode) == ("mine\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ("sys.stderr.close(); sys.exit('why')", 1),
+        ("sys.stderr = None; sys.exit('why')", 1),
+        ("del sys.stderr, sys.stdout; sys.exit('why')", 1),
+        ("sys.stderr = open(os.devnull, 'w', encoding='ascii'); sys.exit('größe')", 1),
+        ("sys.exit(type('Odd', (), {'__str__': lambda self: 1 / 0})())", 1),
+        ("sys.stderr.close(); raise ValueError", 1),
+        ("raise type('Own', (SystemExit,), {'code': 3})", 3),
+        ("raise type('Own', (SystemExit,), {'code': property(lambda self: 4)})", 4),
+        ("raise type('Own', (type('Base', (SystemExit,), {'code': 3}),), {})", 3),
+        ("error = type('Own', (SystemExit,), {'code': 3})(); error.code = 5; raise error", 5),
+    ],
+)
+def test_a_worker_leaves_whatever_it_has_done_to_its_files_and_exceptions(tmp_path, fault, code):
+    # As the exit barrier does: what comes to the interpreter's own end doesn't end as it should.
+    barrier = "import mxnet, os, sys, threading; threading._shutdown = lambda: os._exit(99)"
+    assert run(tmp_path, f"{barrier}; {fault}").returncode == code
+
+
+def test_an_own_code_of_an_exit_is_read_as_without_the_hook(tmp_path):
+    script = "import mxnet\nclass Own(SystemExit): code = 3\ntry: raise Own\nexcept Own as e: print(Own.code, e.code)"
+    assert run(tmp_path, script).stdout == "3 3\n"
+
+
+@pytest.mark.parametrize(
+    ("blocked", "code"),
+    [
+        ("threading.Event().wait", 138),
+        ("ctypes.PyDLL(None).pause", 1),  # nothing else of Python runs any more
+    ],
+)
+def test_a_clean_up_that_blocks_is_given_up(tmp_path, blocked, code):
+    impatient = tmp_path / "impatient"
+    impatient.mkdir()
+    text = (HOOK / "sitecustomize.py").read_text()
+    text = text.replace("UP_SECONDS = 9", "UP_SECONDS = 0.1").replace("RESORT_SECONDS = 10", "RESORT_SECONDS = 1")
+    (impatient / "sitecustomize.py").write_text(text)
+    imports = "import atexit, ctypes, mxnet, sys, threading"
+    script = f"{imports}; atexit.register({blocked}); print('out', end=''); sys.exit(138)"
+    result = run(tmp_path, script, hook=impatient)
+    assert result.returncode == code
+    assert "most recent call first" in result.stderr
+    assert (result.stdout == "out") == (code == 138)
 
 
 def test_nothing_but_the_hook_lies_in_its_folder():

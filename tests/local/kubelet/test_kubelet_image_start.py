@@ -46,6 +46,16 @@ async def test_the_image_s_files_lie_in_its_working_directory_also_where_the_tem
     assert (where.rpartition("/")[2], what) == ("workspace", "data")
 
 
+@pytest.mark.parametrize("root", ["/", "//"])
+async def test_the_root_as_working_directory_is_the_container_s_own_folder(node, root):
+    node.images.start = Start(root)
+    read = {"command": ["sh", "-c"], "args": ["pwd; cat data.txt"]}
+    where, what = await said(node, "there", **read)
+    assert (where.rpartition("/")[2], what) == ("workspace", "data")
+    where, what = await said(node, "asked", **read, workingDir=root)
+    assert (where.rpartition("/")[2], what) == ("workspace", "data")
+
+
 async def test_the_loader_finds_the_image_s_libraries_unless_the_template_says_otherwise(node):
     read = {"command": ["sh", "-c", "echo [$LD_LIBRARY_PATH]"]}
     assert await said(node, "none", **read) == ["[]"]

@@ -20,6 +20,7 @@ async def test_a_pod_that_exits_with_zero_has_succeeded(node):
         ("exit 3", 3, "Error", None),
         ("kill -9 $$$$", 137, "Error", 9),
         ("kill -TERM $$$$", 143, "Error", 15),
+        ("kill -40 $$$$", 168, "Error", 40),
         ("exec no-such-program", 127, "Error", None),
     ],
 )

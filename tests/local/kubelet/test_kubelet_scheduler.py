@@ -1,5 +1,6 @@
 """Which pods the node takes, and when."""
 
+import shutil
 from dataclasses import replace
 from decimal import Decimal
 
@@ -92,6 +93,9 @@ async def test_the_node_says_what_it_has(tmp_path):
         found = await node.client.get("/api/v1/nodes/local")
         assert found["status"]["allocatable"][GPU] == "3"
         assert found["status"]["allocatable"]["cpu"] == "1.5"
+        room = quantity(found["status"]["allocatable"]["ephemeral-storage"])
+        assert room == quantity(found["status"]["capacity"]["ephemeral-storage"])
+        assert 0 <= shutil.disk_usage(tmp_path).total - room < 1024
         assert [each["status"] for each in found["status"]["conditions"] if each["type"] == "Ready"] == ["True"]
 
 

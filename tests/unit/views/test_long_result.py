@@ -46,6 +46,7 @@ def read(message: str, log: str) -> str | None:
         "import atexit; atexit.register(lambda: open(path, 'w').write(result))",
         "import subprocess; subprocess.run([sys.executable, '-c', 'print(1)']); open(path, 'w').write(result)",
         "open(path, 'w').write(result); os.fork() == 0 and sys.exit(0)",
+        "os.execv(sys.executable, [sys.executable, '-c', f'open({path!r}, \"w\").write({result!r})'])",
     ],
 )
 def test_a_long_result_is_in_the_log_and_its_hash_in_the_message(tmp_path: Path, script: str) -> None:

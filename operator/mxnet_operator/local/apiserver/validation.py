@@ -210,6 +210,8 @@ def _resource_errors(path: str, resources: Object) -> Iterator[FieldError]:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for field, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
+            if quantity(amount) < 0:
+                yield invalid(f"{path}.{field}[{name}]", amount, "must be greater than or equal to 0")
             if _is_extended(name) and quantity(amount) % 1:
                 yield invalid(f"{path}.{field}[{name}]", amount, "must be an integer")
     for name, amount in requests.items():
@@ -269,7 +271,7 @@ def update_errors(resource: Resource, old: Object, new: Object) -> list[FieldErr
     return rules(old, new) if rules else []
 
 
-_MUTABLE = ("activeDeadlineSeconds", "tolerations")
+_MUTABLE = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
 
 
 def change_errors(resource: Resource, old: Object, new: Object) -> Iterator[FieldError]:
@@ -295,6 +297,11 @@ def _pod_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
         if len(old.get(field) or ()) != len(new.get(field) or ()):
             yield forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")
             return
+    gates = old.get("schedulingGates") or ()
+    for position, gate in enumerate(new.get("schedulingGates") or ()):
+        if gate not in gates:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            yield forbidden_field(f"spec.schedulingGates[{position}].name", detail)
     if _fixed(old) != _fixed(new):
         yield forbidden_field(
             "spec",

@@ -61,6 +61,7 @@ class Verbs:
         if target.subresource == "binding":
             allow(request.method == "POST")
             return self._bind(request, target)
+        in_one_place = bool(target.namespace) or not resource.namespaced
         match request.method, bool(target.name):
             case "GET", False:
                 allow("list" in verbs)
@@ -69,7 +70,7 @@ class Verbs:
                 allow("get" in verbs)
                 return self._object(request, target, self._store.get(resource, target.namespace, target.name))
             case "POST", False:
-                allow("create" in verbs and (bool(target.namespace) or not resource.namespaced))
+                allow("create" in verbs and in_one_place)
                 return self._create(request, target)
             case "PUT", True:
                 allow("update" in verbs)
@@ -81,7 +82,7 @@ class Verbs:
                 allow("delete" in verbs and not target.subresource)
                 return self._delete(request, target)
             case "DELETE", False:
-                allow("deletecollection" in verbs)
+                allow("deletecollection" in verbs and in_one_place)
                 return self._delete_collection(request, target)
         raise method_not_allowed()
 

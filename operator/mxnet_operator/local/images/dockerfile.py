@@ -3,7 +3,7 @@
 import json
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _CONTINUED = re.compile(r"\\[ \t]*\n")
@@ -33,24 +33,29 @@ def read_start(folder: Path) -> Start:
     except (OSError, UnicodeDecodeError):
         return Start()
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    start = Start()
+    stages: dict[str, Start] = {}
+    start, name, has_command = Start(), "", False
     for line in _CONTINUED.sub(" ", lines).splitlines():
-        if match := _INSTRUCTION.fullmatch(line):
-            start = _after(start, match[1].upper(), match[2])
+        if not (match := _INSTRUCTION.fullmatch(line)):
+            continue
+        instruction, rest = match[1].upper(), match[2]
+        if instruction == "FROM":
+            stages[name] = start
+            image, name = _image_and_name(rest)
+            start, has_command = stages.get(image, Start()), False
+        elif instruction == "WORKDIR":
+            start = replace(start, folder=posixpath.normpath(posixpath.join(start.folder or "/", rest)))
+        elif instruction == "ENTRYPOINT":  # a command that comes from another stage was not meant for it
+            start = replace(start, entrypoint=_words(rest), command=start.command if has_command else ())
+        elif instruction == "CMD":
+            start, has_command = replace(start, command=_words(rest)), True
     return start
 
 
-def _after(start: Start, instruction: str, rest: str) -> Start:
-    match instruction:
-        case "FROM":
-            return Start()
-        case "WORKDIR":
-            return Start(posixpath.normpath(posixpath.join(start.folder or "/", rest)), start.entrypoint, start.command)
-        case "ENTRYPOINT":
-            return Start(start.folder, _words(rest), ())
-        case "CMD":
-            return Start(start.folder, start.entrypoint, _words(rest))
-    return start
+def _image_and_name(rest: str) -> tuple[str, str]:
+    """Split what FROM says into the image, or the stage, that it builds on and the stage's own name, if it has one."""
+    words = [word.lower() for word in rest.split() if not word.startswith("--")]
+    return "".join(words[:1]), words[2] if words[1:2] == ["as"] and len(words) > 2 else ""
 
 
 def _words(text: str) -> tuple[str, ...]:

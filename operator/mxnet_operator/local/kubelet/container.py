@@ -96,6 +96,7 @@ class Container:
             self._host.devices.free(self._key)
 
     async def _execute(self, prepared: Prepared) -> None:
+        # Nothing may be awaited until the process is known: a stop that came meanwhile would reach nobody.
         record, loop = self._record, asyncio.get_running_loop()
         log = self._open_log()
         record.container_id = f"process://{self._key}/{record.restarts}"

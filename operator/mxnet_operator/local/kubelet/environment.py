@@ -10,7 +10,7 @@ from typing import Any
 from mxnet_operator.api.quantities import container_requests, quantity
 from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedObjects, Reference
 
-_REFERENCE = re.compile(r"\$\$|\$\(([^()\s]+)\)")
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
@@ -47,24 +47,29 @@ def references(container: Mapping[str, Any]) -> set[Reference]:
     return {(kind, each["name"]) for kind, each in found if each and each.get("name")}
 
 
-def variables(pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects) -> dict[str, Variable]:
+def variables(
+    pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects
+) -> list[tuple[str, Variable]]:
     """Build the container's variables in the order of their definition, not expanded yet.
+
+    A later one replaces an earlier one of its name, which it may refer to.
 
     Raises:
         ConfigError: a reference can't be resolved; the message is for the pod's author.
     """
-    result: dict[str, Variable] = {}
-    for source in container.get("envFrom") or []:
-        for name, value in _all_of(source, objects).items():
-            result[name] = Variable(value, literal=False)
+    result = [
+        (name, Variable(value, literal=False))
+        for source in container.get("envFrom") or []
+        for name, value in _all_of(source, objects).items()
+    ]
     for entry in container.get("env") or []:
         reference = entry.get("valueFrom")
         if not reference:
-            result[entry["name"]] = Variable(entry.get("value") or "", literal=True)
+            result.append((entry["name"], Variable(entry.get("value") or "", literal=True)))
             continue
         found = _referred(pod, container, reference, objects)
         if found is not None:
-            result[entry["name"]] = Variable(found, literal=False)
+            result.append((entry["name"], Variable(found, literal=False)))
     return result
 
 

@@ -75,7 +75,7 @@ class Kubelet:
     ) -> None:
         devices = device_kinds(os.environ, gpus=gpus, share=gpu_share, counts=resources)
         folder = state_dir.absolute()
-        offered = capacity(cpus, devices)
+        offered = capacity(cpus, devices, folder)
         self._cache: Indexer[Object] = Indexer({_NAMESPACE: lambda pod: str(pod["metadata"]["namespace"])})
         self._client = client
         self._kubernetes = kubernetes

@@ -95,7 +95,7 @@ class Names:
         return labels if len(labels) <= 2 else None
 
 
-def adapt(variables: Mapping[str, Variable], names: Names, pod_ip: str) -> Adapted:
+def adapt(variables: Iterable[tuple[str, Variable]], names: Names, pod_ip: str) -> Adapted:
     """Expand the variables, put addresses where names are, and set what ps-lite and OpenMP need on one machine.
 
     A name without an address stays in its value; the caller decides whether to wait. `docs/facts/mxnet.md` says why:
@@ -104,7 +104,8 @@ def adapt(variables: Mapping[str, Variable], names: Names, pod_ip: str) -> Adapt
     values: dict[str, str] = {}
     pending: dict[str, Pending] = {}
     replaced: set[str] = set()
-    for variable, given in variables.items():
+    for variable, given in variables:
+        replaced.discard(variable)
         value = expand(given.value, values) if given.literal else given.value
         if given.literal and variable not in _NOT_NAMES:
 
@@ -120,13 +121,15 @@ def adapt(variables: Mapping[str, Variable], names: Names, pod_ip: str) -> Adapt
 
             value = _HOST.sub(address, value)
         values[variable] = value
+    # Not one that was only in a value which a later variable of the same name has replaced.
+    missing = tuple(each for each in pending.values() if any(each.name in value for value in values.values()))
     if "DMLC_PS_ROOT_URI" in replaced:
         # With it the scheduler binds 0.0.0.0, and jobs of one machine clash.
         values.pop("DMLC_USE_KUBERNETES", None)
     if "DMLC_ROLE" in values:
         values.setdefault("DMLC_NODE_HOST", pod_ip)
     values.setdefault("OMP_NUM_THREADS", "1")
-    return Adapted(values, tuple(pending.values()))
+    return Adapted(values, missing)
 
 
 def _may_come_later(pod: Object) -> bool:

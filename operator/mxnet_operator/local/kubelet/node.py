@@ -4,8 +4,10 @@ import asyncio
 import logging
 import os
 import platform
+import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from mxnet_operator.kube.backoff import Backoff
@@ -19,12 +21,17 @@ from mxnet_operator.local.kubelet.timing import Timing
 _LOG = logging.getLogger(__name__)
 
 
-def capacity(cpus: float | None, devices: Iterable[DeviceKind]) -> dict[str, str]:
-    """Return the capacity of the machine as quantities; all of its CPUs unless `cpus` is given."""
+def capacity(cpus: float | None, devices: Iterable[DeviceKind], folder: Path) -> dict[str, str]:
+    """Return the capacity of the machine as quantities; all of its CPUs unless `cpus` is given.
+
+    Its ephemeral storage is the disk of `folder`, which need not exist yet.
+    """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    disk = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists()))
     offered = {
         "cpu": f"{cpus if cpus is not None else os.cpu_count() or 1:g}",
         "memory": f"{memory // 1024}Ki",
+        "ephemeral-storage": f"{disk.total // 1024}Ki",
         "pods": str(ADDRESSES),
     }
     return {**offered, **{kind.resource: str(kind.amount) for kind in devices}}

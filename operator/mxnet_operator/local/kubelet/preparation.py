@@ -103,7 +103,7 @@ async def prepare(
     """
     folder = place.folder / "containers" / container["name"]
     workspace, message_file = folder / "workspace", folder / "termination-log"
-    inside = {termination_path(container): message_file, **mounts(pod, container, place.volumes)}
+    inside = {termination_path(container): message_file, **mounts(container, place.volumes)}
     if image.start.folder:
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)
@@ -113,7 +113,7 @@ async def prepare(
         work = workspace
         if asked.startswith("/") and asked.strip("/"):
             paths = Paths({**inside, asked: workspace})
-        elif asked:
+        elif asked.strip("/"):
             work = workspace / asked
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
     command = _command(container, image.start)

@@ -1,6 +1,5 @@
 """Status of a pod from its containers: phase, conditions, container statuses; pure functions."""
 
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -39,7 +38,7 @@ def terminated(exit_status: int, started_at: str, message: str, container_id: st
     """
     ended: dict[str, Any] = {"exitCode": exit_status if exit_status >= 0 else 128 - exit_status}
     if exit_status < 0:
-        ended["signal"] = int(signal.Signals(-exit_status)) if -exit_status < signal.NSIG else -exit_status
+        ended["signal"] = -exit_status
     ended["reason"] = "Error" if exit_status else "Completed"
     if message:
         ended["message"] = message

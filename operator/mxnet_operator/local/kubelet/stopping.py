@@ -36,10 +36,10 @@ class Stop:
         stop = asyncio.ensure_future(self._event.wait())
         try:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if self.requested:
-                raise Stopped
-            return task.result()
         finally:
             stop.cancel()
             task.cancel()
             await asyncio.gather(task, stop, return_exceptions=True)
+        if self.requested:  # asked after the last wait, so that whoever goes on at once need not ask again
+            raise Stopped
+        return task.result()

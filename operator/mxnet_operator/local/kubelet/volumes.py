@@ -3,14 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from mxnet_operator.local.kubelet.environment import ConfigError, field_text, resource_text
 from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 
 SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret", "downwardAPI", "projected")
-_OF_USER: Final = frozenset({"hostPath", "emptyDir", "persistentVolumeClaim"})
-"""Types of volumes whose files are the user's."""
 _SERVICE_ACCOUNT = "kube-api-access-"
 _MODE = 0o644
 _WHOLE_MAPS = ("metadata.labels", "metadata.annotations")
@@ -66,16 +64,13 @@ def make_volumes(
     }
 
 
-def mounts(pod: Mapping[str, Any], container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
-    """Map the container's mount paths to the real paths of their volumes.
-
-    A subPath that isn't there is made a folder, as a kubelet does, but for volumes whose files the kubelet writes.
+def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
+    """Map the container's mount paths to the real paths of their volumes; makes the folder of a `subPath`.
 
     Raises:
         MountError: a mount names no volume, or leads out of it.
-        OSError: the folder of a subPath can't be made.
+        OSError: the folder can't be made.
     """
-    of_user = {each["name"] for each in pod["spec"].get("volumes") or [] if each.keys() & _OF_USER}
     result: dict[str, Path] = {}
     for mount in container.get("volumeMounts") or []:
         if mount["name"].startswith(_SERVICE_ACCOUNT):
@@ -87,9 +82,10 @@ def mounts(pod: Mapping[str, Any], container: Mapping[str, Any], volumes: Mappin
             raise MountError(f"subPath {inner} must stay within its volume")
         if mount.get("subPathExpr"):
             raise MountError("the local cluster doesn't support subPathExpr")
-        target = result[mount["mountPath"]] = volumes[mount["name"]] / inner
-        if inner and mount["name"] in of_user and not target.exists():
-            target.mkdir(parents=True)
+        real = volumes[mount["name"]] / inner
+        if not real.exists():  # it may be a file
+            real.mkdir(parents=True, exist_ok=True)
+        result[mount["mountPath"]] = real
     return result
 
 
@@ -97,7 +93,8 @@ def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objec
     name = volume["name"]
     if (host_path := volume.get("hostPath")) is not None:
         return _host_path(name, host_path)
-    if volume.get("emptyDir") is not None:
+    types = [key for key, source in volume.items() if key != "name" and source is not None]
+    if types in ([], ["emptyDir"]):  # the API server's default
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     for kind in KEYED_KINDS:
@@ -108,8 +105,7 @@ def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objec
         return _written(name, folder, downward, _downward_files(name, pod, downward))
     if (projected := volume.get("projected")) is not None:
         return _written(name, folder, projected, _projected_files(name, pod, projected, objects))
-    of_type = next((key for key in volume if key != "name"), "nothing")
-    raise MountError(f'volume "{name}" is of type {of_type}; the local cluster supports {", ".join(SUPPORTED)}')
+    raise MountError(f'volume "{name}" is of type {types[0]}; the local cluster supports {", ".join(SUPPORTED)}')
 
 
 def _host_path(name: str, source: Mapping[str, Any]) -> Path:

@@ -13,7 +13,8 @@ function of the script, reads its `code`.
 import os
 import sys
 
-CLEAN_UP_SECONDS = 10
+CLEAN_UP_SECONDS = 9
+LAST_RESORT_SECONDS = 10  # the clean-up blocks without letting go of the interpreter's lock
 KEPT = 4096  # bytes of a termination message
 LONGEST_RESULT = 256 * 1024  # as in mxnet_operator.views.long_result, where this is read
 RESULT_PART = 768
@@ -83,8 +84,33 @@ def leave_on_failure():
     import atexit
     import ctypes
     import gc
+    import time
+    try:
+        import faulthandler
+    except ImportError:  # Python 2
+        faulthandler = None
+    try:
+        from _thread import start_new_thread
+    except ImportError:
+        from thread import start_new_thread
     me = os.getpid()
     codes = []
+
+    def end():
+        for name in "stdout", "stderr", "__stdout__", "__stderr__":
+            try:
+                getattr(sys, name).flush()
+            except BaseException:
+                pass
+        os._exit(codes[0])
+
+    def end_in_time():
+        time.sleep(CLEAN_UP_SECONDS)
+        try:
+            faulthandler.dump_traceback(file=2)  # the descriptor: the script may have closed its files
+        except BaseException:
+            pass
+        end()
 
     def leave(code):
         FAILURES.append(code)
@@ -92,21 +118,16 @@ def leave_on_failure():
             return  # without MXNet, or in a forked child, there is no barrier to hang in
         if not codes:  # else the clean-up below failed in its turn
             codes.append(code)
-            try:
-                import faulthandler  # ends the process even if the clean-up blocks without the GIL
-                faulthandler.dump_traceback_later(CLEAN_UP_SECONDS, exit=True, file=sys.__stderr__)
-            except Exception:
-                pass
-            try:
-                atexit._run_exitfuncs()
-            except BaseException:
-                pass
-        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-            try:
-                stream.flush()
-            except BaseException:
-                pass
-        os._exit(codes[0])
+            for step in (
+                lambda: start_new_thread(end_in_time, ()),
+                lambda: faulthandler.dump_traceback_later(LAST_RESORT_SECONDS, exit=True, file=2),  # with 1
+                atexit._run_exitfuncs,
+            ):
+                try:
+                    step()
+                except BaseException:
+                    pass
+        end()
 
     def code_of(kind):
         return 130 if issubclass(kind, KeyboardInterrupt) else 1
@@ -125,20 +146,42 @@ def leave_on_failure():
         if not codes and traceback is not None and traceback.tb_frame.f_back is None:
             leave(code_of(sys.last_type))
 
-    code = SystemExit.__dict__["code"]
+    class WatchedCode(object):
+        """The attribute `code` as it was, but for who reads it when nobody has caught the exception."""
 
-    def read_code(self):
-        value = code.__get__(self, type(self))
-        if sys._getframe().f_back is None and value is not None:  # asked by no function: nobody caught it
-            if isinstance(value, int):
-                status = value & 0xFF
+        def __init__(self, original):
+            self.original = original
+
+        def __get__(self, error, kind):
+            if hasattr(self.original, "__get__"):
+                value = self.original.__get__(error, kind)
             else:
-                status = 1
-                if "mxnet" in sys.modules and os.getpid() == me:
-                    sys.stderr.write(str(value) + "\n")
-            if status:
-                leave(status)
-        return value
+                value = self.original if error is None else error.__dict__.get("code", self.original)
+            if error is not None and value is not None and sys._getframe().f_back is None:  # asked by no function
+                if not isinstance(value, int):
+                    say(value)
+                    leave(1)
+                elif value & 0xFF:
+                    leave(value & 0xFF)
+            return value
+
+        def __set__(self, error, value):
+            if hasattr(self.original, "__set__"):
+                self.original.__set__(error, value)
+            else:
+                error.__dict__["code"] = value
+
+    def say(value):
+        if "mxnet" in sys.modules and os.getpid() == me:
+            try:
+                sys.stderr.write(str(value) + "\n")
+            except BaseException:  # there is no such file any more, or it can't take these characters
+                pass
+
+    def watch_code_of_subclass(kind, **named):
+        super(SystemExit, kind).__init_subclass__(**named)
+        if "code" in kind.__dict__:
+            kind.code = WatchedCode(kind.__dict__["code"])
 
     def python_exit(*status):
         # The one in C leaves no SystemExit object whose code could be read.
@@ -148,7 +191,9 @@ def leave_on_failure():
 
     c_exit = sys.exit
     python_exit.__doc__ = c_exit.__doc__
-    gc.get_referents(SystemExit.__dict__)[0]["code"] = property(read_code, lambda self, new: code.__set__(self, new))
+    attributes = gc.get_referents(SystemExit.__dict__)[0]
+    attributes["code"] = WatchedCode(attributes["code"])
+    attributes["__init_subclass__"] = classmethod(watch_code_of_subclass)  # which Python 2 never calls
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
     sys.exit = python_exit
     sys.excepthook = excepthook
@@ -159,7 +204,10 @@ def log_long_result_at_exit():
     """When the program succeeds: write a result that a termination message can't hold to the log, and leave its hash."""
     import atexit
     me = os.getpid()
-    path = os.environ.pop("MXJOB_RESULT_FILE")  # not for the programs that this one starts
+    path = os.environ["MXJOB_RESULT_FILE"]
+    # Not for the programs that this one starts, but for one that it becomes (execv), which has its process id.
+    if os.environ.setdefault("MXJOB_RESULT_PID", str(me)) != str(me):
+        return
 
     def write():
         if FAILURES or os.getpid() != me or not os.path.isfile(path) or os.path.getsize(path) <= KEPT:
