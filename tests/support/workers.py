@@ -3,6 +3,7 @@
 The file that took longest when it ran last comes first, or it would be what everybody waits for at the end.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sized
 from typing import Any
@@ -14,6 +15,14 @@ from xdist.scheduler import LoadScopeScheduling
 SECONDS_OF_FILES = "mxjob/seconds"
 """Where pytest's cache has how long each scope took when it ran last."""
 _UNKNOWN = dict.fromkeys(SHARED, 600.0) | {"tests/local/test_failure_matrix.py": 200.0}
+
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Reject ids that differ from worker to worker, with which no test would run at all."""
+    if named := [item.nodeid for item in items if _ADDRESS.search(item.nodeid)]:
+        raise pytest.UsageError("\n".join(["an object's address is in the id, so give the parameters ids:", *named]))
 
 
 def scope_of(nodeid: str) -> str:

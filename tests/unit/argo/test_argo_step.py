@@ -356,7 +356,7 @@ class TestWhatIsFilledInLater:
             ({"restart_policy": "On" + text("p")}, "fire", "input p: .*Onfire"),
             ({"run_policy": {"ttlSecondsAfterFinished": integer("p")}}, "10", "input p: .*10: .*300 at least"),
         ],
-        ids=str,
+        ids=["alone", "with a unit", "with a beginning", "a number"],
     )
     def test_a_default_is_judged_as_the_whole_text_that_it_becomes(
         self, fields: dict[str, Any], default: str, words: str

@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from workers import SECONDS_OF_FILES, Seconds, longest, scope_of
+from workers import SECONDS_OF_FILES, Seconds, longest, pytest_collection_modifyitems, scope_of
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,10 @@ def test_what_a_run_took_is_there_for_the_next_beside_what_did_not_run() -> None
         seconds.pytest_runtest_logreport(SimpleNamespace(nodeid=nodeid, duration=duration))  # type: ignore[arg-type]
     seconds.pytest_sessionfinish()
     assert json.loads(json.dumps(kept[SECONDS_OF_FILES])) == {"old.py": 7.0, "a.py": 2.5, "b.py": 3.0}
+
+
+def test_an_id_that_is_another_in_each_worker_is_rejected_at_once() -> None:
+    good, bad = (SimpleNamespace(nodeid=f"a.py::x[{each}]") for each in ("0x10", object()))
+    pytest_collection_modifyitems([good])  # type: ignore[list-item]
+    with pytest.raises(pytest.UsageError, match="give the parameters ids"):
+        pytest_collection_modifyitems([good, bad])  # type: ignore[list-item]
