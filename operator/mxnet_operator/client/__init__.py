@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         JobExistsError,
         JobFailedError,
         JobNotFoundError,
+        LogIncompleteError,
         MXJobError,
         ResultLostError,
     )
@@ -22,7 +23,7 @@ _PLACES = {
     **dict.fromkeys(
         (
             *("InvalidJobError", "JobExistsError", "JobFailedError", "JobNotFoundError", "MXJobError"),
-            "ResultLostError",
+            *("LogIncompleteError", "ResultLostError"),
         ),
         "errors",
     ),
@@ -45,6 +46,7 @@ __all__ = [
     "JobFailedError",
     "JobNotFoundError",
     "JobStatus",
+    "LogIncompleteError",
     "MXJobClient",
     "MXJobError",
     "ResultLostError",

@@ -18,6 +18,7 @@ from mxnet_operator.client.errors import (
     JobExistsError,
     JobFailedError,
     JobNotFoundError,
+    LogIncompleteError,
     ResultLostError,
 )
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
@@ -185,6 +186,7 @@ class AsyncMXJobClient:
 
         Raises:
             JobNotFoundError: it isn't there, or was deleted meanwhile.
+            LogIncompleteError: the end of the log did not come, after those lines that did.
             ValueError: it has no such replica.
         """
         found = await self._found(job)
@@ -320,7 +322,11 @@ class AsyncMXJobClient:
                     if not watching.done():
                         await following  # it ends by an error only
                     await watching
-                    await follower.finish()
+                    if not await follower.finish():
+                        raise LogIncompleteError(
+                            f"the end of the log of {replica} of MXJob {job['metadata']['namespace']}/"
+                            f"{job['metadata']['name']} did not come; ask for it anew with follow=False"
+                        )
                 finally:
                     watching.cancel()
                     with contextlib.suppress(Exception):

@@ -41,11 +41,16 @@ class ResultLostError(MXJobError):
     """The job has succeeded, but its result was too long for its status, and the log that had it is gone."""
 
 
+class LogIncompleteError(MXJobError):
+    """The job has finished, and the end of a replica's log did not come; the lines before it did."""
+
+
 __all__ = [
     "InvalidJobError",
     "JobExistsError",
     "JobFailedError",
     "JobNotFoundError",
+    "LogIncompleteError",
     "MXJobError",
     "ResultLostError",
 ]

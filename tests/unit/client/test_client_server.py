@@ -14,9 +14,11 @@ from mxnet_operator.client import (
     JobExistsError,
     JobFailedError,
     JobNotFoundError,
+    LogIncompleteError,
     MXJobClient,
     ResultLostError,
 )
+from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.job import MXJobDescription
 from mxnet_operator.kube.errors import ApiError, CredentialsError
 
@@ -198,6 +200,18 @@ async def test_a_replica_that_is_not_there_is_named_with_those_that_are(tmp_path
         job = await client.submit(MXJobDescription(image="a:1"))
         with pytest.raises(ValueError, match=r"replica: the job has no 'wroker-0': it has worker-0"):
             await anext(client.logs(job, replica="wroker-0"))
+
+
+async def test_a_log_whose_end_does_not_come_is_no_whole_log(tmp_path, monkeypatch):
+    async def in_vain(_follower):
+        return False
+
+    monkeypatch.setattr(LogFollower, "finish", in_vain)
+    async with scene(tmp_path) as (api, client):
+        job = await client.submit(DESCRIPTION)
+        await end(api, job.name, "Succeeded")
+        with pytest.raises(LogIncompleteError, match=rf"worker-0 of MXJob default/{job.name} did not come"):
+            assert [line async for line in client.logs(job)] == []
 
 
 async def test_what_the_server_refuses_comes_in_its_own_words(tmp_path):
