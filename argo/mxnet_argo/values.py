@@ -176,7 +176,18 @@ def data(parameter: str) -> Value:
 
 
 def expression(source: str) -> Value:
-    """Return the text that an Argo expression gives: `expression("workflow.name")`."""
+    """Return the text that an Argo expression gives: `expression("workflow.name")`.
+
+    Raises:
+        ValueError: it is empty, or has two braces together, by which Argo's tag begins or ends.
+    """
+    if not source.strip():
+        raise ValueError("an expression can't be empty")
+    if together := next((braces for braces in ("{{", "}}") if braces in source), ""):
+        apart = " ".join(together)
+        raise ValueError(
+            f"expression: {source!r} has {together!r} in it, by which Argo's tag begins or ends: write {apart!r}"
+        )
     return Value(source, _TEXT)
 
 

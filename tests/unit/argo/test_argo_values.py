@@ -100,3 +100,23 @@ def test_text_around_an_expression_changes_nothing_in_it(argo: Expressions, sour
         "twice": is_ + is_ + "!",
         "words": "<" + is_,
     }
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("toJson({'a': {'b': 1}})", r"write '} }'"),
+        ("{{workflow.name}}", r"write '{ {'"),
+        ("map(x, {{'a': #}})", r"write '{ {'"),
+        (" ", "can't be empty"),
+    ],
+)
+def test_an_expression_that_ends_its_own_tag_is_rejected_with_what_to_write(source: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        expression(source)
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+def test_braces_that_stand_apart_end_no_tag(argo: Expressions) -> None:
+    made = yaml.safe_load(argo.filled_in(render({"a": expression("toJson({'a': {'b': 1} })")}), {}))
+    assert json.loads(made["a"]) == {"a": {"b": 1}}
