@@ -16,4 +16,5 @@ pytest_plugins = [
     "fresh_seeds",
     "guards",
     "left_patches",
+    "ignored_signals",
 ]
