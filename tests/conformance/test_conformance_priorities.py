@@ -112,7 +112,7 @@ async def test_what_a_pod_says_otherwise_itself_is_refused(api, namespace, spec,
 
 async def test_a_pod_keeps_its_priority_whatever_writes_it(api, namespace, classes):
     name = await classes("kept", 9)
-    manifest = pod("a", priorityClassName=name)
+    manifest = pod("a", priorityClassName=name, schedulerName="nobody")  # a node would change the spec as well
     stored = (await api.post(PODS.format(namespace), manifest)).ok()
     (await api.delete(f"{CLASSES}/{name}")).ok()
     # without a resourceVersion: a scheduler may write its status meanwhile

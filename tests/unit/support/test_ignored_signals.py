@@ -8,9 +8,10 @@ import ignored_signals
 import pytest
 
 SUPPORT = Path(ignored_signals.__file__).parent
-SHOWN = (
-    "import signal; print(*(int(signal.getsignal(each) is signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGHUP)))"
-)
+SHOWN = """
+import signal
+print(*(int(signal.getsignal(each) is signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGHUP)))
+"""
 RUN = f"""
 import signal, subprocess, sys
 sys.path.insert(0, {str(SUPPORT)!r})
