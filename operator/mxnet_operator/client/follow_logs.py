@@ -81,8 +81,8 @@ class LogFollower:
         return is_whole and await self._in_time(self._read_once())
 
     async def _until_read(self) -> None:
-        async with self._reading:
-            pass
+        async with self._reading:  # else the watching might be ended between the beginning of a log and its end
+            await self.cancel()
 
     async def _read_once(self) -> None:
         with contextlib.suppress(DeletedError):
@@ -140,9 +140,9 @@ class LogFollower:
             self._on_wait(why_not_started(pod))
             return
         self._on_wait("")
-        self._seen.add(uid)
-        self._uid = uid
         async with self._reading:
+            self._seen.add(uid)
+            self._uid = uid
             tail, self._tail = self._tail, None
             cursor, with_server = LogCursor(exact=True), Patience(self._patience)
             while True:  # a stream may end before its log, by a server that is restarted, say

@@ -104,6 +104,17 @@ async def test_a_pod_that_goes_on_to_write_is_left():
     assert taken
 
 
+@pytest.mark.parametrize("turns", range(30))
+async def test_each_line_comes_once_whenever_the_job_is_found_to_have_ended(turns):
+    taken = []
+    follower = LogFollower(Server(3, **ENDED), JOB, "worker-0", taken.append)
+    follower.start()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    assert await follower.finish()
+    assert taken == [f"line {number}\n" for number in range(3)]
+
+
 async def test_a_log_that_nobody_has_begun_to_read_is_read():
     taken = []
     assert await LogFollower(Server(3, **ENDED), JOB, "worker-0", taken.append).finish()
