@@ -71,6 +71,8 @@ def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to
     live.airflow.stop("triggerer", how)
     ended.train.set_state("failed")
     assert ended.uids() == {other}
+    if how == signal.SIGKILL:
+        live.airflow.killed_triggerers_are_given_up_on()
     live.airflow.start("triggerer")
     eventually(lambda: ended.uids() == set())
     assert ended.deletions() == [other]

@@ -140,6 +140,15 @@ class AirflowServer:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(SECONDS)
 
+    def killed_triggerers_are_given_up_on(self) -> None:
+        """Have Airflow find that nothing was heard of a triggerer that was killed for longer than it waits.
+
+        One that starts before that drops the triggers of tasks that have ended meanwhile, and no `on_kill` is called.
+        """
+        set_back = "set latest_heartbeat = latest_heartbeat - interval '1 day'"
+        where = "where job_type = 'TriggererJob' and end_date is null"
+        assert self.database.rows(f"update job {set_back} {where} returning 1")
+
     def stop_all(self) -> None:
         """End every part; they need seconds, and all at once."""
         for process in self._processes.values():
