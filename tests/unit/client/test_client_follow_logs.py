@@ -32,6 +32,7 @@ class Server:
         self.reading = asyncio.Event()
 
     async def list(self, path, params):
+        await asyncio.sleep(0)  # as an answer takes its time, in which the caller may be cancelled
         return {"metadata": {"resourceVersion": "1"}, "items": [self.pod]}
 
     async def watch(self, path, params, **options):
@@ -40,6 +41,7 @@ class Server:
 
     async def stream(self, path, params):
         self.reading.set()
+        await asyncio.sleep(0)
         number = 0
         while number != self.lines:
             if number == self.stalls_at:
