@@ -25,6 +25,8 @@ class ApiConnection:
     def __init__(self, configuration: client.Configuration, session: aiohttp.ClientSession) -> None:
         self._configuration = configuration
         self._session = session
+        proxy = _proxy(configuration)
+        self._through = {} if proxy is None else {"proxy": proxy, "proxy_headers": configuration.proxy_headers}
 
     async def request(
         self,
@@ -63,8 +65,7 @@ class ApiConnection:
         url = self._configuration.host.rstrip("/") + path
         options["allow_redirects"] = False  # a login page; no API server sends elsewhere
         options["server_hostname"] = self._configuration.tls_server_name or None
-        if (proxy := _proxy(self._configuration)) is not None:
-            options |= {"proxy": proxy, "proxy_headers": self._configuration.proxy_headers}
+        options |= self._through
         async with self._session.request(method, url, params=params, headers=headers, **options) as response:
             if response.status >= 300:
                 body = await response.text(errors="replace")
