@@ -27,27 +27,27 @@ def check_report(path: Path) -> None:
     Raises:
         CommandError: the file can't be written there, or matplotlib is not installed.
     """
-    problem = ""
-    try:
-        path.lstat()
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        problem = str(error.strerror)
-    if problem:
-        pass
-    elif path.is_dir():
-        problem = "it is a folder"
-    elif not path.parent.is_dir():
-        problem = f"there is no folder {path.parent}"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        problem = "it can't be written"
-    if problem:
+    if problem := _why_unwritable(path):
         raise CommandError(f"--report {path}: {problem}", code=Exit.USAGE)
     try:
         require_matplotlib()
     except MissingMatplotlibError as error:
         raise CommandError(f"--report {path}: {error}", code=Exit.USAGE) from error
+
+
+def _why_unwritable(path: Path) -> str:
+    """Return why a file can't be written; empty if it can."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        return str(error.strerror)
+    if path.is_dir():
+        return "it is a folder"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    return "" if os.access(path if path.exists() else path.parent, os.W_OK) else "it can't be written"
 
 
 def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> None:
