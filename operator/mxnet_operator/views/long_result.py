@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-LONGEST: Final = 256 * 1024
+from mxnet_operator.api.storable import LONGEST_JSON
+
+LONGEST: Final = LONGEST_JSON
 """Bytes of the longest result that is written to a log; the hook has the same number."""
 PART: Final = 768
 """Bytes of it in one line, whose base64 is 1 KiB; the hook has the same number."""
