@@ -210,9 +210,10 @@ def _resource_errors(path: str, resources: Object) -> Iterator[FieldError]:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for field, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
-            if quantity(amount) < 0:
+            number = quantity(amount)
+            if number < 0:
                 yield invalid(f"{path}.{field}[{name}]", amount, "must be greater than or equal to 0")
-            if _is_extended(name) and quantity(amount) % 1:
+            if _is_extended(name) and number % 1:
                 yield invalid(f"{path}.{field}[{name}]", amount, "must be an integer")
     for name, amount in requests.items():
         limit = limits.get(name)
