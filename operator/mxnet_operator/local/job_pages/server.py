@@ -16,7 +16,7 @@ from mxnet_operator.api import names
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
-from mxnet_operator.local.job_pages.page import LAST_LINES, JobView, ReplicaView, html, replica_view
+from mxnet_operator.local.job_pages.page import LAST_LINES, JobView, html, replica_view
 
 _JOBS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL)
 _PATH: Final = "/jobs/{namespace}/{name}/{uid}"
@@ -93,29 +93,27 @@ class JobPages:
         own = [pod for pod in pods if _is_owned(pod, uid)]
         own.sort(key=lambda pod: str(pod["metadata"]["name"]))
         logs = await asyncio.gather(*(self._log(namespace, pod) for pod in own[:_MOST_LOGS]))
-        logs += [(b"", None)] * (len(own) - len(logs))
-        return JobView(job, [_replica(pod, *log) for pod, log in zip(own, logs, strict=True)])
+        logs += [("", None)] * (len(own) - len(logs))
+        return JobView(job, [replica_view(pod, *log) for pod, log in zip(own, logs, strict=True)])
 
-    async def _log(self, namespace: str, pod: dict[str, Any]) -> tuple[bytes, bytes | None]:
+    async def _log(self, namespace: str, pod: dict[str, Any]) -> tuple[str, str | None]:
         """Read the begin of a log, for the curve, and if there is more of it, its last lines."""
         path = PODS.path(namespace, pod["metadata"]["name"], "log")
         query = {"container": names.CONTAINER, "limitBytes": str(_LOG_BYTES)}
         try:
             begin = await self._read(path, query)
-            if len(begin) < _LOG_BYTES:
-                return begin, None
-            return begin, await self._read(path, {**query, "tailLines": str(LAST_LINES)})
+            is_cut = len(begin) >= _LOG_BYTES
+            last = await self._read(path, {**query, "tailLines": str(LAST_LINES)}) if is_cut else None
         except (ApiError, ApiUnavailable):
-            return b"", None  # not started, or gone
+            return "", None  # not started, or gone
+        return _text(begin), None if last is None else _text(last)
 
     async def _read(self, path: str, query: dict[str, str]) -> bytes:
         return b"".join([chunk async for chunk in self._client.stream(path, query)])
 
 
-def _replica(pod: dict[str, Any], log: bytes, last: bytes | None) -> ReplicaView:
-    return replica_view(
-        pod, log.decode("utf-8", errors="replace"), None if last is None else last.decode("utf-8", errors="replace")
-    )
+def _text(log: bytes) -> str:
+    return log.decode("utf-8", errors="replace")
 
 
 def _is_owned(pod: dict[str, Any], uid: str) -> bool:
