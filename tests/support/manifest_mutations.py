@@ -6,9 +6,11 @@ After Acto (Gu et al., SOSP 2023), which finds bugs of operators by changing pro
 import copy
 import json
 import random
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from builders import make_mxjob
+from fresh_seeds import first_fresh_seed
 
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -118,6 +120,13 @@ def mutate(rng: random.Random, manifest: Object) -> tuple[Object, str]:
     mutant = copy.deepcopy(manifest)
     said = [_mutate_once(rng, mutant) for _ in range(1 if rng.random() < 0.8 else 2)]
     return mutant, "; ".join(said)
+
+
+def fresh_mutants(count: int, manifests: Sequence[Object]) -> Iterator[tuple[Object, str]]:
+    """Mutants of these manifests as `mutate` makes them, others in each run of pytest."""
+    rng = random.Random(first_fresh_seed())
+    for _ in range(count):
+        yield mutate(rng, rng.choice(manifests))
 
 
 def _mutate_once(rng: random.Random, mutant: Object) -> str:

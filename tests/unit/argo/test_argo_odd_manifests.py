@@ -1,12 +1,10 @@
 """Manifests with mistakes at any path: a step and a runner name them when they are made, and raise nothing else."""
 
-import random
 from typing import Any
 
 import pytest
-from fresh_seeds import first_fresh_seed
 from hera.workflows import Parameter
-from manifest_mutations import VALUES, mutate, seeds
+from manifest_mutations import VALUES, fresh_mutants, seeds
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data
 
@@ -23,11 +21,8 @@ def without_metadata(manifest: dict[str, Any]) -> dict[str, Any]:
 
 @MAKERS
 def test_any_mistake_is_named_by_fresh_seeds(make: Any) -> None:
-    rng = random.Random(first_fresh_seed())
-    manifests = [without_metadata(each) for each in seeds()]
     outcomes = set()
-    for _ in range(COUNT):
-        mutant, where = mutate(rng, rng.choice(manifests))
+    for mutant, where in fresh_mutants(COUNT, [without_metadata(each) for each in seeds()]):
         try:
             make(name="s", manifest=mutant)
         except ValueError as error:

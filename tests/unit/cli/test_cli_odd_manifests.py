@@ -2,12 +2,10 @@
 
 import io
 import json
-import random
 import sys
 
 import pytest
-from fresh_seeds import first_fresh_seed
-from manifest_mutations import mutate, seeds
+from manifest_mutations import fresh_mutants, seeds
 
 from mxnet_operator.cli.mxjob import main
 
@@ -25,11 +23,8 @@ COUNT = 150
     ids=lambda verb: " ".join(verb[:2]) + (" over it" if len(verb) > 4 else ""),
 )
 def test_any_mistake_is_told_in_a_line_by_fresh_seeds(verb, monkeypatch, capsys):
-    rng = random.Random(first_fresh_seed())
-    manifests = seeds()
     codes = set()
-    for _ in range(COUNT):
-        mutant, where = mutate(rng, rng.choice(manifests))
+    for mutant, where in fresh_mutants(COUNT, seeds()):
         monkeypatch.setattr(sys, "argv", ["mxjob", *verb])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(mutant).encode())))
         with pytest.raises(SystemExit) as left:

@@ -1,10 +1,7 @@
 """Manifests with mistakes at any path: the client names them, and raises nothing else."""
 
-import random
-
 import pytest
-from fresh_seeds import first_fresh_seed
-from manifest_mutations import mutate, seeds
+from manifest_mutations import fresh_mutants, seeds
 
 from mxnet_operator.client import AsyncMXJobClient, InvalidJobError
 from mxnet_operator.job import MXJobDescription
@@ -16,10 +13,8 @@ COUNT = 400
     "over", [None, MXJobDescription(workers=3, env={"A": "b"}, gpus_per_worker=1)], ids=["alone", "over it"]
 )
 def test_any_mistake_is_named_by_fresh_seeds(over):
-    rng, client = random.Random(first_fresh_seed()), AsyncMXJobClient()
-    manifests, outcomes = seeds(), set()
-    for _ in range(COUNT):
-        mutant, where = mutate(rng, rng.choice(manifests))
+    client, outcomes = AsyncMXJobClient(), set()
+    for mutant, where in fresh_mutants(COUNT, seeds()):
         try:
             client.manifest(over, mutant)
         except InvalidJobError as error:

@@ -1,13 +1,12 @@
 """Manifests with mistakes at any path: the operator names them, or sends the job; it raises nothing else."""
 
-import random
+import itertools
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fresh_seeds import first_fresh_seed
-from manifest_mutations import VALUES, mutate, seeds
+from manifest_mutations import VALUES, fresh_mutants, seeds
 
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import identity
@@ -35,12 +34,9 @@ def made_of(manifest: Any, **options: Any) -> dict[str, Any]:
 
 
 def test_any_mistake_below_spec_is_named_or_sent_by_fresh_seeds() -> None:
-    rng = random.Random(first_fresh_seed())
-    manifests = seeds()
     outcomes = set()
-    for _ in range(COUNT):
-        mutant, where = mutate(rng, rng.choice(manifests))
-        over: dict[str, Any] = rng.choice(({}, {"workers": 3, "env": {"A": "b"}, "gpus_per_worker": 1}))
+    overs: Any = itertools.cycle(({}, {"workers": 3, "env": {"A": "b"}, "gpus_per_worker": 1}))
+    for (mutant, where), over in zip(fresh_mutants(COUNT, seeds()), overs, strict=False):
         try:
             made = made_of(mutant, **over)
         except MXNetManifestError:
