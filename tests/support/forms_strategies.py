@@ -212,6 +212,7 @@ def statuses(draw: st.DrawFn) -> MXJobStatus:
         restarts=draw(count),
         restarts_count_towards_max=draw(count),
         restarting_pods=tuple(draw(st.lists(st.sampled_from(["u", "v"]), unique=True))),
+        first_attempt=draw(count),
         start_time=draw(st.none() | TIMES),
         completion_time=draw(st.none() | TIMES),
     )

@@ -292,6 +292,13 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
             " Not in training-operator 1.8.1.",
         ),
     ] = ()
+    first_attempt: Annotated[
+        Int32,
+        Meta(
+            description="firstAttempt is the number of the first attempt whose pods are kept under restartScope"
+            " Replica. A suspension raises it. Not in training-operator 1.8.1."
+        ),
+    ] = 0
     result: Annotated[
         str,
         Meta(

@@ -32,7 +32,8 @@ def pods_of_earlier_attempts(job: MXJob, observed: Observed) -> tuple[PodView, .
     """Return the pods of earlier attempts, which are to be deleted and whose exits no longer count."""
     if restart_scope(job) == "Job":
         return tuple(pod for pod in observed.pods if pod.attempt < job.status.restarts)
-    return tuple(pod for pod in observed.pods if pod.uid in job.status.restarting_pods)
+    first, restarting = job.status.first_attempt, job.status.restarting_pods
+    return tuple(pod for pod in observed.pods if pod.attempt < first or pod.uid in restarting)
 
 
 def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failures: int) -> MXJobStatus:
@@ -48,5 +49,17 @@ def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failure
     )
     if restart_scope(job) == "Job":
         return msgspec.structs.replace(raised, completed_indexes={}, result="")
-    terminating = {pod.uid for pod in (*pods, *pods_of_earlier_attempts(job, observed))}
+    present = {pod.uid for pod in observed.pods}
+    terminating = {pod.uid for pod in pods} | (present & set(job.status.restarting_pods))
     return msgspec.structs.replace(raised, restarting_pods=tuple(sorted(terminating)))
+
+
+def given_up(job: MXJob) -> MXJobStatus:
+    """Return the status with the attempt raised where all pods that a job has are given up, none for a failure.
+
+    The number of the attempt says so of any number of pods, and of pods that nobody has observed yet.
+    """
+    restarts = job.status.restarts + 1
+    if restart_scope(job) == "Job":
+        return msgspec.structs.replace(job.status, restarts=restarts, completed_indexes={}, result="")
+    return msgspec.structs.replace(job.status, restarts=restarts, first_attempt=restarts, restarting_pods=())

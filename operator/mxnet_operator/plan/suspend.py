@@ -10,7 +10,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Action, Plan
-from mxnet_operator.plan.attempt import pods_of_earlier_attempts, restart_scope, torn_down
+from mxnet_operator.plan.attempt import given_up, pods_of_earlier_attempts, restart_scope
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.fixed_replicas import without_ignored_change
@@ -38,7 +38,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
             status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
         )
         current = with_turn(current, turn, now)
-        raised = torn_down(job, observed, present, failures=0)
+        raised = given_up(job)
         return Plan(
             status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)),
             events=turn_events(status.conditions, current),

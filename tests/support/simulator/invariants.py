@@ -10,7 +10,7 @@ from simulator import truth
 from simulator.api import CHILDREN, PODS, SERVICES, Object
 from simulator.lives import Life, owner_of
 from simulator.schedule import pod_name
-from simulator.truth import conditions, holds, is_over, restarts, status_of
+from simulator.truth import conditions, first_attempt, holds, is_over, restarts, status_of
 from simulator.world import World, Write, is_started
 
 from mxnet_operator.controller.gangs import coscheduling
@@ -170,7 +170,7 @@ def counted_before_it_is_deleted(world: World, write: Write) -> Iterator[str]:
     if world.restarts_as_gang:
         if life.attempt >= restarts(job):
             yield f"{life.name} of the running attempt was deleted"
-    elif life.uid not in world.condemned:
+    elif life.uid not in world.condemned and life.attempt >= first_attempt(job):
         yield f"{life.name} was deleted and is not being replaced"
 
 

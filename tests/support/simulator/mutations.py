@@ -47,14 +47,21 @@ MUTATIONS = (
     Mutation(
         "count a suspension as a failure",
         "plan/suspend.py",
-        "torn_down(job, observed, present, failures=0)",
-        "torn_down(job, observed, present, failures=1)",
+        "raised = given_up(job)",
+        "raised = msgspec.structs.replace(\n            given_up(job), "
+        "restarts_count_towards_max=status.restarts_count_towards_max + 1\n        )",
     ),
     Mutation(
         "forget which pods are still being replaced",
         "plan/attempt.py",
-        "for pod in (*pods, *pods_of_earlier_attempts(job, observed))}",
+        "for pod in pods} | (present & set(job.status.restarting_pods))",
         "for pod in pods}",
+    ),
+    Mutation(
+        "forget which pods a suspension gave up",
+        "plan/attempt.py",
+        "pod.attempt < first or pod.uid in restarting",
+        "pod.uid in restarting",
     ),
     # What is retried
     Mutation(

@@ -28,6 +28,11 @@ def restarts(job: Object | None) -> int:
     return int(status_of(job).get("restarts", 0))
 
 
+def first_attempt(job: Object | None) -> int:
+    """The first attempt whose pods are kept where replicas restart one by one."""
+    return int(status_of(job).get("firstAttempt", 0))
+
+
 def counted(job: Object | None) -> int:
     return int(status_of(job).get("restartsCountTowardsMax", 0))
 
@@ -57,7 +62,8 @@ def attempt_of(world: World, job: Object | None) -> list[Life]:
     lives = world.lives.of(job["metadata"]["uid"])
     if world.restarts_as_gang:
         return [life for life in lives if life.attempt == restarts(job)]
-    return [life for life in lives if life.uid not in (status_of(job).get("restartingPods") or ())]
+    given_up = status_of(job).get("restartingPods") or ()
+    return [life for life in lives if life.attempt >= first_attempt(job) and life.uid not in given_up]
 
 
 def ended_and_seen(world: World, write: Write) -> list[Life]:

@@ -12,6 +12,7 @@ from mxnet_operator.api.job_formats import status_to_wire
 from mxnet_operator.api.status_size import LONGEST_MESSAGE, LONGEST_STATUS, shortened, within_bounds
 from mxnet_operator.api.types import MAX_REPLICAS, MAX_RESULT, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan import plan
+from mxnet_operator.plan.actions import DeletePod
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.restart import MAX_RESTARTING
 
@@ -71,6 +72,7 @@ def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages,
         started_replicas=dict.fromkeys(done, MAX_REPLICAS),
         completed_indexes={replica_type: format_indexes(indexes) for replica_type, indexes in done.items()},
         restarting_pods=tuple(f"{number:036d}" for number in range(MAX_RESTARTING)),
+        first_attempt=2**31 - 1,
         start_time=NOW,
     )
     bounded = within_bounds(status)
@@ -108,3 +110,17 @@ def test_of_many_that_failed_so_many_are_replaced_at_a_time_as_a_status_has_room
     going = msgspec.structs.replace(job, status=status)
     later = plan(going, observe(job, *pods), NOW).status
     assert later is None or later.restarting_pods == status.restarting_pods  # those have to go first
+
+
+@pytest.mark.parametrize("replicas", [1, 801, MAX_REPLICAS])
+def test_the_status_of_a_suspended_job_names_none_of_its_pods_however_many_it_has(replicas):
+    job = make_mxjob("a").worker(replicas).run_policy(suspend=True, restartScope="Replica")
+    job = job.condition("Created").condition("Running").obj()
+    pods = [make_pod(job, "Worker", index).running() for index in range(replicas)]
+    status = plan(job, observe(job, *pods), NOW).status
+    assert status.restarting_pods == ()
+    assert len(msgspec.json.encode(status)) <= LONGEST_STATUS
+    deletions = plan(msgspec.structs.replace(job, status=status), observe(job, *pods), NOW).actions
+    assert {action.name for action in deletions if isinstance(action, DeletePod)} == {
+        pod.name for pod in observe(job, *pods).pods
+    }
