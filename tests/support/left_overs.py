@@ -21,6 +21,8 @@ from types import ModuleType
 from typing import Any
 
 MARK = "MXJOB_TEST_OWNER"
+_LEGIBLE = {"SPT_NOENV": "1"}
+"""Keeps setproctitle, which Airflow's parts call, from writing a title over the environment that /proc shows."""
 _FOLDER = "mxjob-test-"
 _ORDERLY_SECONDS = 15
 """What a cluster and a control plane may take to stop by themselves, pods first."""
@@ -44,11 +46,6 @@ def _namespace() -> int:
 def folder_prefix() -> str:
     """How the names of this run's folders below /tmp begin."""
     return f"{_FOLDER}{os.environ[MARK]}-"
-
-
-def mark() -> dict[str, str]:
-    """The variable that a process needs which is started with an environment of its own."""
-    return {MARK: os.environ[MARK]}
 
 
 def owned(owner: str, reaper: ModuleType) -> dict[int, str]:
@@ -127,7 +124,7 @@ def pytest_configure(config: Any) -> None:
             start_new_session=True,
         )
     )
-    os.environ[MARK] = owner
+    os.environ.update({MARK: owner, **_LEGIBLE})
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

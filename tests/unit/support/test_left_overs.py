@@ -16,7 +16,11 @@ TESTS = """
 import os, signal, subprocess, sys, tempfile, time
 from left_overs import folder_prefix
 
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(1000)"
+# As Airflow's parts do: they write their titles over what /proc shows of their environment.
+TITLED = "from setproctitle import setproctitle; setproctitle('airflow api_server'); "
+DEAF = TITLED + (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(1000)"
+)
 
 def test_starts():
     folder = tempfile.mkdtemp(prefix=folder_prefix())
