@@ -31,6 +31,8 @@ PARTS = {
 """With the command of each; Airflow 3's."""
 SCENES = int(os.environ.get("MXJOB_FENCING_SCENES", "1"))
 """How many tasks meet each scene of test_airflow_fencing at a time."""
+_AT_A_TIME = max(16, 2 * SCENES)
+"""How many tasks Airflow runs at a time: each of the scenes, and its retry."""
 
 
 class AirflowServer:
@@ -71,7 +73,9 @@ class AirflowServer:
             "AIRFLOW__CORE__FERNET_KEY": base64.urlsafe_b64encode(b"for tests, and 32 bytes in size.").decode(),
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-            "AIRFLOW__CORE__PARALLELISM": str(max(16, 2 * SCENES)),  # a task and its retry at a time
+            "AIRFLOW__CORE__PARALLELISM": str(_AT_A_TIME),
+            "AIRFLOW__CORE__MAX_ACTIVE_RUNS_PER_DAG": str(_AT_A_TIME),
+            "AIRFLOW__CORE__MAX_ACTIVE_TASKS_PER_DAG": str(_AT_A_TIME),
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self.port}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",
