@@ -36,7 +36,7 @@ from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.described_job import DescribesJob
 from mxnet_provider.operators.failure_logs import show_events, show_failed
-from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
+from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.operators.waiting import end_of_waiting, wait
 from mxnet_provider.options import (

@@ -14,11 +14,11 @@ from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job import event, holder, identity, kill
+from mxnet_provider.job import event, holder, identity, kill, reattach
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.identity import Record
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import Decide, Ending
+from mxnet_provider.job.reattach import Record
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.operators.detached import DetachedProcess, Order
 from mxnet_provider.options import EndOptions
@@ -260,11 +260,11 @@ class TaskJob:
             return self._create_new(make, deadline)
         if not self._outlives_tries:
             return self._begin_by_labels(make, deadline, reuse_succeeded=reuse_succeeded)
-        record = identity.load(self._store.get(identity.STORE_KEY))
+        record = reattach.load(self._store.get(reattach.STORE_KEY))
         found = self._hook.get_job(record.ref) if record is not None else None
-        decision = identity.decide(record, identity.generation(self._ti), found, reuse_succeeded=reuse_succeeded)
+        decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
         if record is None or decision == "create":
-            if record is not None and found is not None and identity.is_ours(found, record):
+            if record is not None and found is not None and reattach.is_ours(found, record):
                 old = holder.held_exactly_by(holder.standing_in(found))
                 self._remove_finished(JobRef.of(found, record.ref.plural), job_state(found), old)
             return self._create_new(make, deadline)
@@ -286,8 +286,8 @@ class TaskJob:
         return self._take_over(found, resume=decision == "resume")
 
     def _recall(self) -> None:
-        record = identity.load(self._store.get(identity.STORE_KEY))
-        if record is not None and record.generation == identity.generation(self._ti):
+        record = reattach.load(self._store.get(reattach.STORE_KEY))
+        if record is not None and record.generation == self._begins.generation:
             self._record, self.known = record, record.ref
             return
         name, namespace, uid = (_own_xcom(self._ti, key) for key in _XCOMS)
@@ -301,29 +301,24 @@ class TaskJob:
         """As with a store that outlives tries, from what the jobs themselves say."""
         like = JobRef.of(make(identity.new_token()), self._plural)
         jobs = self._hook.list_jobs(like, identity.selector(self._ti))
-        generation = identity.generation(self._ti)
-        for job in jobs:
-            if identity.generation_of(job) < generation:
-                self._replace(job, JobRef.of(job, self._plural))
-        # A finished job that a first try finds is of a run of the same id, which somebody deleted and made again.
-        found = identity.newest(
-            [job for job in jobs if identity.generation_of(job) == generation],
-            reuse_succeeded=reuse_succeeded and self._ti.try_number > 1,
-        )
+        decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
+        for job in decided.replaced:
+            self._replace(job, JobRef.of(job, self._plural))
+        found = decided.job
         if found is None:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
         self._record = Record(
             ref=self.known,
             token=identity.token_of(found),
-            generation=generation,
+            generation=self._begins.generation,
             phase="submitted",
             try_number=self._ti.try_number,
             deadline=deadline,
         )
         self._remember()
         self._log.info("%s, which try %s created, is waited for again.", self.ref.title, identity.try_that_made(found))
-        return self._take_over(found, resume=kill.is_suspended_by_airflow(found))
+        return self._take_over(found, resume=decided.decision == "resume")
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         token = identity.new_token()
@@ -331,7 +326,7 @@ class TaskJob:
         self._record = Record(
             ref=JobRef.of(manifest, self._plural),
             token=token,
-            generation=identity.generation(self._ti),
+            generation=self._begins.generation,
             try_number=self._ti.try_number,
             deadline=deadline,
         )
@@ -350,7 +345,7 @@ class TaskJob:
             if answer is None or api_errors.reason(answer) != "AlreadyExists":
                 raise
             there = self._hook.get_job(ref)
-            if there is None or not identity.is_ours(there, record):
+            if there is None or not reattach.is_ours(there, record):
                 raise MXNetJobNameTakenError(f"{ref.title} exists and was not created by this task.") from e
             job = there
             self._log.info("%s had been created; the API server's reply was lost.", ref.title)
@@ -448,7 +443,7 @@ class TaskJob:
         if self._record is None:
             return
         self._record = msgspec.structs.replace(self._record, **changes)
-        self._store.set(identity.STORE_KEY, storable(msgspec.to_builtins(self._record)))
+        self._store.set(reattach.STORE_KEY, storable(msgspec.to_builtins(self._record)))
 
     def _push(self) -> None:
         """Tell tasks downstream, and the links of this one's page, which job it is."""
@@ -457,6 +452,10 @@ class TaskJob:
             self._ti.xcom_push(key=key, value=storable(value))
         if url := job_url(ref):
             self._ti.xcom_push(key="job_url", value=storable(url))
+
+    @property
+    def _begins(self) -> reattach.Try:
+        return reattach.Try(number=self._ti.try_number, generation=identity.generation(self._ti))
 
     @property
     def _remembered(self) -> Record:

@@ -29,7 +29,7 @@ from mxnet_provider.exceptions import (
     MXNetManifestError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import identity, metrics
+from mxnet_provider.job import identity, metrics, reattach
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
@@ -256,7 +256,7 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
 
 
 def token_of(task):
-    return task.store[identity.STORE_KEY]["token"]
+    return task.store[reattach.STORE_KEY]["token"]
 
 
 def test_two_runs_of_a_task_make_two_jobs(stage):
@@ -433,8 +433,8 @@ def intended(stage, operator, ti):
     """What a try leaves in the store that dies between its intent and its job; and the job that it meant."""
     token = identity.new_token()
     manifest = operator.manifest_to_create({"ti": ti}, token)
-    record = identity.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
-    return Store({identity.STORE_KEY: msgspec.to_builtins(record)}), manifest
+    record = reattach.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
+    return Store({reattach.STORE_KEY: msgspec.to_builtins(record)}), manifest
 
 
 def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage, monkeypatch):
@@ -629,7 +629,7 @@ def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypat
     task = stage.start(operator)
     with pytest.raises(MXNetJobError, match="killed before it waited for its job"):
         task.result()
-    name = task.store[identity.STORE_KEY]["ref"]["name"]
+    name = task.store[reattach.STORE_KEY]["ref"]["name"]
     assert stage.hook.get_job(ref(name)) is None
 
 
@@ -692,7 +692,7 @@ def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_ta
 
 def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
     _stage, _job, operator, context = deferred
-    context["ti"].pushed[identity.STORE_KEY] = context.pop("task_state_store")[identity.STORE_KEY]
+    context["ti"].pushed[reattach.STORE_KEY] = context.pop("task_state_store")[reattach.STORE_KEY]
     for _ in range(3):
         with pytest.raises(TaskDeferred):
             operator.resume_execution(**GOING_ON, context=context)

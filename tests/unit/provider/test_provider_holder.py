@@ -10,7 +10,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.holder import Lease, Tenure
-from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
+from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.triggers.ending import ABSENT, UNKNOWN, who_may_end
 
 NOW = datetime(2026, 11, 22, 6, 0, tzinfo=UTC)

@@ -12,8 +12,8 @@ from mxnet_operator.api import names
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import holder, identity
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.identity import Record
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.reattach import Record
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.options import EndOptions
 
