@@ -274,6 +274,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             job = ours.begin(
                 lambda token: self.manifest_to_create(context, token),
                 deadline,
+                namespace=self._given_namespace,
                 reuse_succeeded=self.reuse_succeeded_on_retry,
             )
             if job is None:
@@ -363,12 +364,20 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         metadata["name"] = identity.job_name(
             str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), token
         )
-        metadata["namespace"] = self.namespace or metadata.get("namespace") or self.hook.default_namespace()
+        metadata["namespace"] = self._namespace_by(metadata)
         manifests.add_labels(metadata, labels)
         manifests.label_templates(manifest, labels)
         if self._end_options.termination_grace_period is not None:
             manifests.set_grace_period(manifest, self._end_options.termination_grace_period)
         return manifest
+
+    def _given_namespace(self) -> str:
+        """The namespace of the task's jobs as its arguments say it, whatever a callback makes of it."""
+        metadata = {} if self.manifest is None else manifests.parse(self.manifest).get("metadata")
+        return str(self._namespace_by(metadata if isinstance(metadata, dict) else {}))
+
+    def _namespace_by(self, metadata: Mapping[str, Any]) -> Any:
+        return self.namespace or metadata.get("namespace") or self.hook.default_namespace()
 
     def _lease(self, context: "Context") -> Lease | None:
         action = self._end_options.on_kill_action

@@ -134,16 +134,22 @@ class TaskJob:
         return event.read(self._remembered.outcome)
 
     def begin(
-        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+        self,
+        make: Callable[[str], dict[str, Any]],
+        deadline: float | None,
+        *,
+        namespace: Callable[[], str],
+        reuse_succeeded: bool,
     ) -> dict[str, Any] | None:
         """Return the job to wait for, created or found; None where an earlier try's outcome does.
 
         Args:
-            make: The manifest to create, for a token.
+            make: The manifest to create, for a token: called for nothing but what is created.
             deadline: When this try runs out of time, in seconds since the epoch.
+            namespace: Where jobs of earlier tries are looked for by their labels.
             reuse_succeeded: Whether a job that has succeeded does for a retry.
         """
-        job = self._begin(make, deadline, reuse_succeeded=reuse_succeeded)
+        job = self._begin(make, deadline, namespace=namespace, reuse_succeeded=reuse_succeeded)
         self._stop_if_killed()
         self._push()
         return job
@@ -254,12 +260,17 @@ class TaskJob:
         )
 
     def _begin(
-        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+        self,
+        make: Callable[[str], dict[str, Any]],
+        deadline: float | None,
+        *,
+        namespace: Callable[[], str],
+        reuse_succeeded: bool,
     ) -> dict[str, Any] | None:
         if not self._durable:
             return self._create_new(make, deadline)
         if not self._outlives_tries:
-            return self._begin_by_labels(make, deadline, reuse_succeeded=reuse_succeeded)
+            return self._begin_by_labels(make, deadline, namespace(), reuse_succeeded=reuse_succeeded)
         record = reattach.load(self._store.get(reattach.STORE_KEY))
         found = self._hook.get_job(record.ref) if record is not None else None
         decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
@@ -296,10 +307,15 @@ class TaskJob:
         self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
 
     def _begin_by_labels(
-        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+        self,
+        make: Callable[[str], dict[str, Any]],
+        deadline: float | None,
+        namespace: str,
+        *,
+        reuse_succeeded: bool,
     ) -> dict[str, Any]:
         """As with a store that outlives tries, from what the jobs themselves say."""
-        like = JobRef.of(make(identity.new_token()), self._plural)
+        like = JobRef(name="", namespace=namespace, plural=self._plural)
         jobs = self._hook.list_jobs(like, identity.selector(self._ti))
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
         for job in decided.replaced:

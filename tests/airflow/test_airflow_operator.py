@@ -690,6 +690,28 @@ def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_ta
     assert stage.hook.get_job(ref(other["name"])) is not None
 
 
+class Once(MXNetJobCallback):
+    """Takes notes of the manifests that it is given, and fails once it was asked for one."""
+
+    given: ClassVar[list] = []
+
+    @classmethod
+    def on_manifest_created(cls, *, manifest, **kwargs):
+        cls.given.append(manifest["metadata"]["name"])
+        if len(cls.given) > 1:
+            raise ValueError("no budget for another")
+
+
+@pytest.mark.parametrize("given", [{"namespace": "default"}, {"manifest": MANIFEST}], ids=["namespace", "manifest"])
+def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_others(stage, given):
+    Once.given.clear()
+    ti = Try(run_id=identity.new_token(), max_tries=1)
+    made = without_store(stage, ti, callbacks=Once, **given)
+    assert Once.given == [made["name"]]
+    assert without_store(stage, dataclasses.replace(ti, try_number=2), callbacks=Once, **given)["uid"] == made["uid"]
+    assert Once.given == [made["name"]]
+
+
 def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
     _stage, _job, operator, context = deferred
     context["ti"].pushed[reattach.STORE_KEY] = context.pop("task_state_store")[reattach.STORE_KEY]

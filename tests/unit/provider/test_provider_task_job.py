@@ -125,7 +125,7 @@ def test_without_a_store_only_a_retry_takes_a_result_that_is_there(
     monkeypatch.setattr(hook, "list_jobs", lambda *_: [found], raising=False)
     monkeypatch.setattr(made, "_create_new", lambda *_: {"metadata": {"name": "a-new-one"}})
     monkeypatch.setattr(made, "_take_over", lambda job, **_: job)
-    begun = made._begin_by_labels(lambda _token: found, None, reuse_succeeded=True)
+    begun = made._begin_by_labels(lambda _token: found, None, "default", reuse_succeeded=True)
     assert (begun is found) is (is_reused or state == "Running")
 
 
