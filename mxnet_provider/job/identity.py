@@ -7,7 +7,6 @@ makes of that is in `reattach`.
 import hashlib
 import re
 import secrets
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +19,7 @@ TOKEN_LABEL: Final = "mxjob.kubeflow.org/airflow-token"  # noqa: S105
 """The random token of one intent; it alone says "this job is mine"."""
 
 GENERATION_LABEL: Final = "mxjob.kubeflow.org/airflow-generation"
+RETRIES_LABEL: Final = "mxjob.kubeflow.org/airflow-retries"
 
 _SUFFIX_LENGTH: Final = 8
 
@@ -29,13 +29,14 @@ def new_token() -> str:
     return secrets.token_hex(16)
 
 
-def labels(ti: "RuntimeTaskInstanceProtocol", token: str) -> dict[str, str]:
+def labels(ti: "RuntimeTaskInstanceProtocol", token: str, retries: int) -> dict[str, str]:
     """Labels for the job, under the keys of Airflow's KubernetesPodOperator, so that its selectors work here."""
     return {
         **_task_labels(ti),
         "try_number": str(ti.try_number),
         TOKEN_LABEL: token,
         GENERATION_LABEL: str(generation(ti)),
+        RETRIES_LABEL: str(retries),
     }
 
 
@@ -44,10 +45,14 @@ def selector(ti: "RuntimeTaskInstanceProtocol") -> str:
     return ",".join(f"{key}={value}" for key, value in _task_labels(ti).items())
 
 
-def generation_of(job: Mapping[str, Any]) -> int:
-    """Return the generation of the task that created the job; one above all others where it says none."""
-    found = _label(job, GENERATION_LABEL)
-    return int(found) if found.isdecimal() else sys.maxsize
+def generation_of(job: Mapping[str, Any]) -> int | None:
+    """Return the generation of the task that created the job; None where its label is gone."""
+    return _number(job, GENERATION_LABEL)
+
+
+def retries_of(job: Mapping[str, Any]) -> int | None:
+    """Return the `retries` of the task when it created the job; None where an earlier release did."""
+    return _number(job, RETRIES_LABEL)
 
 
 def token_of(job: Mapping[str, Any]) -> str:
@@ -55,9 +60,9 @@ def token_of(job: Mapping[str, Any]) -> str:
     return _label(job, TOKEN_LABEL)
 
 
-def try_that_made(job: Mapping[str, Any]) -> str:
-    """Return the number of the try that created the job, for messages."""
-    return _label(job, "try_number") or "?"
+def try_that_made(job: Mapping[str, Any]) -> int | None:
+    """Return the number of the try that created the job; None where its label is gone."""
+    return _number(job, "try_number")
 
 
 def generation(ti: "RuntimeTaskInstanceProtocol") -> int:
@@ -97,6 +102,11 @@ def safe_label(value: str) -> str:
 
 def _label(job: Mapping[str, Any], name: str) -> str:
     return str(((job.get("metadata") or {}).get("labels") or {}).get(name) or "")
+
+
+def _number(job: Mapping[str, Any], name: str) -> int | None:
+    found = _label(job, name)
+    return int(found) if found.isdecimal() else None
 
 
 def _task_labels(ti: "RuntimeTaskInstanceProtocol") -> dict[str, str]:

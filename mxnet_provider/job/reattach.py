@@ -29,7 +29,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     ref: JobRef
     token: str
     generation: int
-    """The task's `max_tries`, which Airflow raises when a task is cleared, and not when it retries by itself."""
+    """The task's `max_tries`, which Airflow sets anew when a task is cleared, and not when it retries by itself: to the
+    tries that there were and its `retries`, which is what it was before where `retries` was lowered by so many."""
+    retries: int | None = None
+    """The task's `retries` in the try that last waited for the job; None in records of earlier releases."""
+    last_try: int = 0
+    """The try that last waited for the job."""
     phase: Literal["submitting", "submitted", "finished"] = "submitting"
     try_number: int = 1
     deadline: float | None = None
@@ -46,6 +51,8 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     generation: int
     """The task's `max_tries` now."""
+    retries: int
+    """The task's `retries` now."""
 
 
 def load(stored: Any) -> Record | None:
@@ -83,12 +90,13 @@ def decide(record: Record | None, begins: Try, found: Mapping[str, Any] | None, 
     ours = found is not None and is_ours(found, record)
     if record.generation != begins.generation:
         return "replace" if ours else "create"
+    reuse = reuse_succeeded and _is_retry(begins, after=record.last_try, retries=record.retries)
     if record.phase == "finished":
         succeeded = (record.outcome or {}).get("status") == "succeeded"
-        return "reuse" if succeeded and reuse_succeeded else "create"
+        return "reuse" if succeeded and reuse else "create"
     if found is None:
         return "create_same" if record.phase == "submitting" else "create"
-    if not ours or not _is_usable(found, reuse_succeeded=reuse_succeeded):
+    if not ours or not _is_usable(found, reuse_succeeded=reuse):
         return "create"
     return _wait_for(found)
 
@@ -111,16 +119,16 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_su
         begins: The try.
         reuse_succeeded: Whether a job that has succeeded does for a retry.
     """
-    older = tuple(job for job in jobs if identity.generation_of(job) < begins.generation)
-    # A finished job that a first try finds is of a run of the same id, which somebody deleted and made again.
-    reuse = reuse_succeeded and begins.number > 1
-    usable = [
-        job
-        for job in jobs
-        if identity.generation_of(job) == begins.generation and _is_usable(job, reuse_succeeded=reuse)
-    ]
+    # Airflow lowers max_tries, too, where a task is cleared whose retries were lowered.
+    others = tuple(job for job in jobs if identity.generation_of(job) not in (None, begins.generation))
+    usable = []
+    for job in jobs:
+        is_retry = _is_retry(begins, after=identity.try_that_made(job) or 1, retries=identity.retries_of(job))
+        is_same = identity.generation_of(job) == begins.generation
+        if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
+            usable.append(job)
     found = max(usable, key=_age, default=None)
-    return ByLabels("create", replaced=older) if found is None else ByLabels(_wait_for(found), found, older)
+    return ByLabels("create", replaced=others) if found is None else ByLabels(_wait_for(found), found, others)
 
 
 def is_ours(job: Mapping[str, Any], record: Record) -> bool:
@@ -128,6 +136,16 @@ def is_ours(job: Mapping[str, Any], record: Record) -> bool:
     if record.ref.uid and (job.get("metadata") or {}).get("uid") != record.ref.uid:
         return False
     return identity.token_of(job) == record.token
+
+
+def _is_retry(begins: Try, *, after: int, retries: int | None) -> bool:
+    """Whether a try follows another by itself, so that a job which succeeded meanwhile does for it.
+
+    It doesn't where the task's `retries` are others by now: Airflow may have cleared the task to the same `max_tries`.
+    Nor is a try of the same number one: `airflow tasks test` runs a try that there was, and a run that is deleted and
+    made again with its id begins with the first.
+    """
+    return begins.number > after and retries in (None, begins.retries)
 
 
 def _is_usable(job: Mapping[str, Any], *, reuse_succeeded: bool) -> bool:

@@ -346,7 +346,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         Raises:
             MXNetManifestError: with every mistake that was found, one to a line.
         """
-        manifest = self._final_manifest(identity.labels(context["ti"], token), token)
+        manifest = self._final_manifest(identity.labels(context["ti"], token, self.retries), token)
         for callback in self.callbacks:  # one that fails here fails the task: there is no job yet
             callback.on_manifest_created(manifest=manifest, operator=self, context=context)
         ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
@@ -372,7 +372,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         return manifest
 
     def _given_namespace(self) -> str:
-        """The namespace of the task's jobs as its arguments say it, whatever a callback makes of it."""
+        """Return the namespace of the task's jobs as its arguments say it, whatever a callback makes of it."""
         metadata = {} if self.manifest is None else manifests.parse(self.manifest).get("metadata")
         return str(self._namespace_by(metadata if isinstance(metadata, dict) else {}))
 
@@ -441,6 +441,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             waits=self.wait_for_completion,
             lease=self._lease(context),
             api_outage_tolerance=self._wait_options.api_outage_tolerance,
+            retries=self.retries,
         )
         if self._killed:
             ours.kill()

@@ -73,6 +73,7 @@ class TaskJob:
         waits: Whether the try waits for the job, and so holds it.
         lease: What a job that it holds carries; None for none.
         api_outage_tolerance: For how many seconds the deletion of its job is tried once the worker is gone.
+        retries: The task's, as its DAG says now.
     """
 
     def __init__(
@@ -87,8 +88,12 @@ class TaskJob:
         waits: bool,
         lease: holder.Lease | None,
         api_outage_tolerance: float,
+        retries: int,
     ) -> None:
         self._ti = context["ti"]
+        self._begins = reattach.Try(
+            number=self._ti.try_number, generation=identity.generation(self._ti), retries=retries
+        )
         self.token = holder.token_of_try(self._ti.try_number, airflow_versions.id_of_try(self._ti))
         self.lease = lease
         self._waits = waits
@@ -282,9 +287,12 @@ class TaskJob:
         if decision == "replace" and found is not None:
             self._replace(found, JobRef.of(found, record.ref.plural))
             return self._create_new(make, deadline)
-        self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
+        self._record = msgspec.structs.replace(
+            record, deadline=deadline, redeferrals=0, retries=self._begins.retries, last_try=self._begins.number
+        )
         self.known = record.ref
         if decision == "reuse":
+            self._remember()
             return None
         if decision == "create_same":
             self._log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
@@ -328,12 +336,15 @@ class TaskJob:
             ref=self.known,
             token=identity.token_of(found),
             generation=self._begins.generation,
+            retries=self._begins.retries,
+            last_try=self._begins.number,
             phase="submitted",
-            try_number=self._ti.try_number,
+            try_number=self._begins.number,
             deadline=deadline,
         )
         self._remember()
-        self._log.info("%s, which try %s created, is waited for again.", self.ref.title, identity.try_that_made(found))
+        by = identity.try_that_made(found) or "?"
+        self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
         return self._take_over(found, resume=decided.decision == "resume")
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
@@ -343,7 +354,9 @@ class TaskJob:
             ref=JobRef.of(manifest, self._plural),
             token=token,
             generation=self._begins.generation,
-            try_number=self._ti.try_number,
+            retries=self._begins.retries,
+            last_try=self._begins.number,
+            try_number=self._begins.number,
             deadline=deadline,
         )
         self._remember()
@@ -468,10 +481,6 @@ class TaskJob:
             self._ti.xcom_push(key=key, value=storable(value))
         if url := job_url(ref):
             self._ti.xcom_push(key="job_url", value=storable(url))
-
-    @property
-    def _begins(self) -> reattach.Try:
-        return reattach.Try(number=self._ti.try_number, generation=identity.generation(self._ti))
 
     @property
     def _remembered(self) -> Record:

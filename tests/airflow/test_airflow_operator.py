@@ -252,7 +252,11 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
     metadata = stage.job_of(task)["metadata"]
     assert metadata["name"].startswith("digits-")
     assert metadata["annotations"] == {"note": "a b"}
-    assert metadata["labels"] == {"team": "vision", "stage": "dev", **identity.labels(task.ti, token_of(task))}
+    assert metadata["labels"] == {
+        "team": "vision",
+        "stage": "dev",
+        **identity.labels(task.ti, token_of(task), retries=0),
+    }
 
 
 def token_of(task):
@@ -641,10 +645,30 @@ def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_go
     stage.write_status(job, "Succeeded")
     first.result()
     stage.delete(job)
-    again = stage.start(stage.operator(), ti, store)
+    again = stage.start(stage.operator(), dataclasses.replace(ti, try_number=2), store)
     assert again.result()["result"] == {"accuracy": 1}
+    ti = dataclasses.replace(ti, try_number=3)
     anew = stage.start(stage.operator(reuse_succeeded_on_retry=False, wait_for_completion=False), ti, store)
     assert anew.result()["uid"] != job["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("has_store", [True, False], ids=["store", "labels"])
+@pytest.mark.parametrize(("number", "retries"), [(2, 1), (1, 2)], ids=["retries lowered and cleared", "tasks test"])
+def test_a_task_that_succeeded_trains_again_though_max_tries_is_what_it_was(stage, number, retries, has_store):
+    """After one try of three Airflow's Clear sets max_tries to 1 + retries; `airflow tasks test` leaves all as it is."""
+    context = {"ti": Try(run_id=identity.new_token(), max_tries=2)}
+    if has_store:
+        context["task_state_store"] = Store()
+
+    def run(ti, retries):
+        operator = stage.operator(retries=retries, wait_for_completion=False)
+        ExecutorSafeguard.tracker.set(operator)
+        return operator.execute({**context, "ti": ti})["uid"]
+
+    old = run(context["ti"], 2)
+    (job,) = (each for each in stage.jobs() if each["metadata"]["uid"] == old)
+    stage.write_status(job, "Succeeded")
+    assert run(dataclasses.replace(context["ti"], try_number=number), retries) != old
 
 
 def without_store(stage, ti, **arguments):
@@ -669,6 +693,7 @@ def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not
     second = without_store(stage, retry)
     assert second["uid"] != first["uid"]
     stage.write_status(stage.hook.get_job(ref(second["name"])), "Succeeded")
+    retry = dataclasses.replace(ti, try_number=3)
     assert without_store(stage, retry)["uid"] == second["uid"]
     assert without_store(stage, retry, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
 

@@ -68,7 +68,7 @@ def test_a_task_id_becomes_the_beginning_of_a_dns_name(task_id, base):
 
 def test_labels_are_safe_whatever_airflow_s_ids_are():
     ti = Try(dag_id="d" * 200, run_id="scheduled__2026-11-21T12:00:00+00:00", task_id="a.b", map_index=None)
-    labels = identity.labels(ti, TOKEN)
+    labels = identity.labels(ti, TOKEN, retries=2)
     assert all(len(value) <= 63 and ":" not in value and "+" not in value for value in labels.values())
     assert labels["map_index"] not in ("", "None")
 
