@@ -39,6 +39,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     try_number: int = 1
     deadline: float | None = None
     """When the try that waits for it runs out of time, in seconds since the epoch."""
+    reattached_at: float | None = None
+    """When the try that waits for it found it, in seconds since the epoch; None where it created it."""
     redeferrals: int = 0
     outcome: dict[str, Any] | None = None
     """The event with which the waiting ended."""

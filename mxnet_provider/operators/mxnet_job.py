@@ -149,7 +149,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             it does not, or waits for something, it is polled every five seconds at least, so that the task's log
             says for what.
         startup_timeout: Seconds (or a timedelta) that the job may wait for its pods to run before the task fails and
-            ends it; None for no limit. The time in which the job is suspended does not count.
+            ends it; None for no limit. The time in which the job is suspended does not count, nor what tries before
+            this one have waited.
         api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before the task fails; the job is
             left running, for a retry to go on with.
         get_logs: Whether the job's log appears in the task's log. Without it there is no XCom `metrics`.
@@ -297,6 +298,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
                 stop=ours.killed,
                 keep=ours.keep,
                 lease=None if ours.lease is None else ours.lease.seconds,
+                reattached_at=ours.reattached_at,
             )
             return self._complete(context, ours, ended)
 
@@ -346,7 +348,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         Raises:
             MXNetManifestError: with every mistake that was found, one to a line.
         """
-        manifest = self._final_manifest(identity.labels(context["ti"], token, self.retries), token)
+        manifest = self._final_manifest(identity.labels(context["ti"], token, self.retries or 0), token)
         for callback in self.callbacks:  # one that fails here fails the task: there is no job yet
             callback.on_manifest_created(manifest=manifest, operator=self, context=context)
         ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
@@ -441,7 +443,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             waits=self.wait_for_completion,
             lease=self._lease(context),
             api_outage_tolerance=self._wait_options.api_outage_tolerance,
-            retries=self.retries,
+            retries=self.retries or 0,
         )
         if self._killed:
             ours.kill()
@@ -480,6 +482,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             deferred_at=now if self._deferred_at is None else self._deferred_at,
             holder=ours.token,
             lease=None if ours.lease is None else ours.lease.seconds,
+            reattached_at=ours.reattached_at,
         )
         ours.is_let_go = True
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)

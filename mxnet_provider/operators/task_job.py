@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -132,6 +133,11 @@ class TaskJob:
     def deadline(self) -> float | None:
         """When the try runs out of time, in seconds since the epoch."""
         return self._record.deadline if self._record else None
+
+    @property
+    def reattached_at(self) -> float | None:
+        """When the try found the job, in seconds since the epoch; None where it created it."""
+        return self._record.reattached_at if self._record else None
 
     @property
     def outcome(self) -> Event:
@@ -300,7 +306,7 @@ class TaskJob:
         if found is None:
             raise RuntimeError(f"nothing to do for decision {decision!r}")
         self.known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
-        self._remember(ref=self.known, phase="submitted")
+        self._remember(ref=self.known, phase="submitted", reattached_at=time.time())
         self._log.info("%s, which try %d created, is waited for again.", self.ref.title, record.try_number)
         return self._take_over(found, resume=decision == "resume")
 
@@ -341,6 +347,7 @@ class TaskJob:
             phase="submitted",
             try_number=self._begins.number,
             deadline=deadline,
+            reattached_at=time.time(),
         )
         self._remember()
         by = identity.try_that_made(found) or "?"

@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import itertools
 import json
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +27,7 @@ from mxnet_provider.exceptions import (
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobNameTakenError,
+    MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
     MXNetManifestError,
 )
@@ -655,7 +658,7 @@ def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_go
 @pytest.mark.parametrize("has_store", [True, False], ids=["store", "labels"])
 @pytest.mark.parametrize(("number", "retries"), [(2, 1), (1, 2)], ids=["retries lowered and cleared", "tasks test"])
 def test_a_task_that_succeeded_trains_again_though_max_tries_is_what_it_was(stage, number, retries, has_store):
-    """After one try of three Airflow's Clear sets max_tries to 1 + retries; `airflow tasks test` leaves all as it is."""
+    """After one try of three a clear sets max_tries to 1 + retries; `airflow tasks test` leaves all as it is."""
     context = {"ti": Try(run_id=identity.new_token(), max_tries=2)}
     if has_store:
         context["task_state_store"] = Store()
@@ -757,6 +760,22 @@ def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_stage):
     waiting_stage.start(waiting_stage.operator(wait_for_completion=False), ti, store).result()
     resumed = waiting_stage.hook.get_job(JobRef.of(job))
     assert resumed["spec"]["runPolicy"]["suspend"] is False
+
+
+def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(stage, monkeypatch):
+    """Looking at the clock a hundred times is all the waiting that there is."""
+    clock = itertools.count(time.time(), 0.1)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    ti, store, uids = Try(max_tries=1), Store(), set()
+    for number in (1, 2):
+        begun = next(clock)
+        operator = stage.operator(on_kill_action="keep", startup_timeout=10, get_logs=False)
+        task = stage.start(operator, dataclasses.replace(ti, try_number=number), store)
+        with pytest.raises(MXNetJobStartupTimeoutError):
+            task.result()
+        assert next(clock) - begun > 5
+        uids.add(task.ti.pushed["job_uid"])
+    assert len(uids) == 1
 
 
 def test_progress_becomes_gauges(stage, log, monkeypatch):
