@@ -964,13 +964,28 @@ def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(stage):
 
 def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
     job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "doomed", "namespace": "default"}})
-    given = {"task_id": "delete", "config_file": waiting_stage.kubeconfig, "job_name": "doomed"}
+    given = {"task_id": "delete", "config_file": waiting_stage.kubeconfig, "job_name": "doomed", "namespace": "default"}
     assert waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", **given)).result() is False
     assert waiting_stage.start(MXNetJobDeleteOperator(job_uid=job["metadata"]["uid"], **given)).result() is True
     with pytest.raises(MXNetJobDeletedError):
         waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
     with pytest.raises(MXNetJobError, match="must both say which job"):
         waiting_stage.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
+
+
+@pytest.mark.parametrize("namespace", [None, "", "None"])
+@pytest.mark.parametrize("missing_ok", [True, False])
+def test_a_job_is_never_said_to_be_gone_from_a_namespace_that_nobody_named(waiting_stage, namespace, missing_ok):
+    given = {"job_name": "elsewhere", "job_uid": "u", "namespace": namespace, "missing_ok": missing_ok}
+    task = MXNetJobDeleteOperator(task_id="delete", config_file=waiting_stage.kubeconfig, **given)
+    with pytest.raises(MXNetJobDeletedError, match="may run in another.*key='job_namespace'"):
+        waiting_stage.start(task).result()
+
+
+def test_a_job_is_deleted_without_a_namespace_where_it_is_in_the_connection_s(waiting_stage):
+    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "near", "namespace": "default"}})
+    given = {"job_name": "near", "job_uid": job["metadata"]["uid"], "config_file": waiting_stage.kubeconfig}
+    assert waiting_stage.start(MXNetJobDeleteOperator(task_id="delete", **given)).result() is True
 
 
 @pytest.mark.parametrize("way", ["kube_config", "kube_config_path", "config_file"])
