@@ -978,7 +978,7 @@ def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
 def test_a_job_is_never_said_to_be_gone_from_a_namespace_that_nobody_named(waiting_stage, namespace, missing_ok):
     given = {"job_name": "elsewhere", "job_uid": "u", "namespace": namespace, "missing_ok": missing_ok}
     task = MXNetJobDeleteOperator(task_id="delete", config_file=waiting_stage.kubeconfig, **given)
-    with pytest.raises(MXNetJobDeletedError, match="may run in another.*key='job_namespace'"):
+    with pytest.raises(MXNetJobDeletedError, match=r"may run in another.*key='job_namespace'"):
         waiting_stage.start(task).result()
 
 
