@@ -11,8 +11,9 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import abandoned, holder, identity, kill
-from mxnet_provider.job.abandoned import UNKNOWN, Fate
+from mxnet_provider.job.abandoned import Fate
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.task_state import ABSENT
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -88,20 +89,20 @@ def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, 
 
 
 def _task_of(session: "Session", try_id: str | None) -> tuple[str, str | None]:
-    """Which task a try is of, and how that stands now; UNKNOWN where this Airflow has no such try."""
+    """Which task a try is of, and how that stands now; ABSENT where this Airflow has no such try."""
     from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
     from airflow.models.taskinstancehistory import TaskInstanceHistory  # noqa: PLC0415
 
     try:
         key = UUID(try_id or "")
     except ValueError:
-        return "", UNKNOWN
+        return "", ABSENT
     found: Any = session.get(TaskInstance, key)
     if found is None and (past := session.get(TaskInstanceHistory, key)) is not None:
         same = {field: getattr(past, field) for field in ("dag_id", "run_id", "task_id", "map_index")}
         found = session.query(TaskInstance).filter_by(**same).one_or_none()
     if found is None:
-        return "", UNKNOWN
+        return "", ABSENT
     index = f"[{found.map_index}]" if found.map_index >= 0 else ""
     state = None if found.state is None else str(getattr(found.state, "value", found.state))
     return f"{found.dag_id} {found.run_id} {found.task_id}{index}", state

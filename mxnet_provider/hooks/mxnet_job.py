@@ -305,6 +305,7 @@ class MXNetJobHook(KubernetesHook):
         *,
         poll_interval: float,
         startup_timeout: float | None = None,
+        reattached_at: float | None = None,
         api_outage_tolerance: float = 600,
         lease: float | None = None,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
@@ -317,6 +318,8 @@ class MXNetJobHook(KubernetesHook):
             ref: The job: the one with this uid is waited for.
             poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
             startup_timeout: For how many seconds the job may wait for its pods to run.
+            reattached_at: When a retry found the job, from where its wait for the pods counts, in seconds since the
+                epoch.
             api_outage_tolerance: For how many seconds the API server may be away.
             lease: Seconds of a lease that `observe` renews; None for none.
             observe: Called with the job after every poll.
@@ -345,7 +348,13 @@ class MXNetJobHook(KubernetesHook):
                 polling.answered(current)
                 if current is not None and current["metadata"]["uid"] == ref.uid:
                     observe(current)
-                found = verdict(current, ref.uid, now=time.time(), startup_timeout=startup_timeout)
+                found = verdict(
+                    current,
+                    ref.uid,
+                    now=time.time(),
+                    startup_timeout=startup_timeout,
+                    reattached_at=reattached_at,
+                )
                 if found is not None:
                     return found, current
             stop.wait(polling.pause)

@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_provider.job import holder, kill
-
-UNKNOWN: Final = "unknown"
-"""Airflow knows no such try of a task."""
-
-_OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+from mxnet_provider.job.task_state import ABSENT, OVER
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -37,7 +33,7 @@ def try_id_of(job: Mapping[str, Any]) -> str | None:
 def fate(
     job: Mapping[str, Any], task_state: str | None, now: datetime, *, min_age: timedelta, include_unknown: bool = False
 ) -> Fate:
-    """Decide about an unfinished job whose task is in this state, or UNKNOWN."""
+    """Decide about an unfinished job whose task is in this state, or ABSENT."""
     if try_id_of(job) is None:
         return Fate("leave", "no task holds it: it is detached, or an earlier release made it")
     if names.LEASE_DURATION_ANNOTATION not in (job["metadata"].get("annotations") or {}):
@@ -46,9 +42,9 @@ def fate(
         return Fate("leave", "it is suspended, as its task's on_kill_action says")
     if now - datetime.fromisoformat(job["metadata"]["creationTimestamp"]) < min_age:
         return Fate("leave", "it is too young")
-    if task_state == UNKNOWN:
+    if task_state == ABSENT:
         said = "this Airflow knows no such task: its run was deleted, or it is another Airflow's"
         return Fate("delete" if include_unknown else "leave", said)
-    if task_state in _OVER:
+    if task_state in OVER:
         return Fate("delete", f"its task is over: {task_state}")
     return Fate("leave", f"its task is {task_state or 'about to run'}")

@@ -37,6 +37,7 @@ def verdict(
     now: float,
     deadline: float | None = None,
     startup_timeout: float | None = None,
+    reattached_at: float | None = None,
 ) -> Verdict | None:
     """Return the verdict on a job as it was just read; None while it has to be waited for.
 
@@ -48,6 +49,8 @@ def verdict(
         now: Seconds since the epoch.
         deadline: Until when it may take, in seconds since the epoch.
         startup_timeout: For how many seconds it may wait for its pods to run. A suspended job's time doesn't count.
+        reattached_at: When this try found the job of an earlier one, from where its own wait for the pods counts, in
+            seconds since the epoch; None for a job that it created.
     """
     if job is None:
         return Verdict("deleted", "was deleted before it had finished", "NotFound")
@@ -63,7 +66,7 @@ def verdict(
     if deadline is not None and now >= deadline:
         return Verdict("timeout", "took longer than the task's execution_timeout", "ExecutionTimeout")
     if startup_timeout is not None and state in _NOT_STARTED:
-        waited = now - waiting_since(job)
+        waited = now - max(waiting_since(job), reattached_at or 0.0)
         if waited >= startup_timeout:
             why = "".join(f": {reason}" for reason in waiting_reasons(job))
             return Verdict("startup_timeout", f"had not started after {waited:.0f} s{why}", "StartupTimeout")

@@ -1,24 +1,16 @@
-"""Whose job it is: what ties an MXJob to one Airflow task, and what another try of the task makes of that.
+"""Whose job it is: the name and the labels that tie an MXJob to one Airflow task.
 
-A name finds a job and never says whose it is. Before a job is created, an intent with a random token is written to
-Airflow's task state store; the job carries the token as a label. A try that finds the intent looks for the job: what
-has the token is ours, at whatever moment the try before ended.
+A name finds a job and never says whose it is; the random token does, which the job carries as a label. What a retry
+makes of that is in `reattach`.
 """
 
 import hashlib
 import re
 import secrets
-import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-import msgspec
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import FAILED, SUCCEEDED, job_state
-from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.kill import is_suspended_by_airflow
 
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
@@ -27,94 +19,9 @@ TOKEN_LABEL: Final = "mxjob.kubeflow.org/airflow-token"  # noqa: S105
 """The random token of one intent; it alone says "this job is mine"."""
 
 GENERATION_LABEL: Final = "mxjob.kubeflow.org/airflow-generation"
-
-STORE_KEY: Final = "mxnet_job"
-"""Renaming it would cut running tasks off from their jobs."""
+RETRIES_LABEL: Final = "mxjob.kubeflow.org/airflow-retries"
 
 _SUFFIX_LENGTH: Final = 8
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What the task state store remembers of a task's job, from before its creation to its end.
-
-    Fields that a later release adds have defaults, and none is ever taken away: tasks outlive upgrades.
-    """
-
-    ref: JobRef
-    token: str
-    generation: int
-    """The task's `max_tries`, which Airflow raises when a task is cleared, and not when it retries by itself."""
-    phase: Literal["submitting", "submitted", "finished"] = "submitting"
-    try_number: int = 1
-    deadline: float | None = None
-    """When the try that waits for it runs out of time, in seconds since the epoch."""
-    redeferrals: int = 0
-    outcome: dict[str, Any] | None = None
-    """The event with which the waiting ended."""
-    v: int = 1
-
-
-def load(stored: Any) -> Record | None:
-    """Return the record that the store holds; None for none. Raises MXNetJobError for one that can't be read."""
-    if stored is None:
-        return None
-    try:
-        return msgspec.convert(stored, Record)
-    except msgspec.ValidationError as e:
-        raise MXNetJobError(
-            f"Airflow's task state store holds something else than an MXJob's record under {STORE_KEY!r} ({e}). "
-            "To start anew, delete that key in the task's page, after making sure that no job of it runs."
-        ) from e
-
-
-Decision = Literal["create", "create_same", "replace", "reattach", "resume", "reuse"]
-
-
-def decide(
-    record: Record | None,
-    generation: int,
-    found: Mapping[str, Any] | None,
-    *,
-    reuse_succeeded: bool,
-) -> Decision:
-    """Return what a try begins with: pure.
-
-    Args:
-        record: What an earlier try has left in the store.
-        generation: The task's `max_tries` now.
-        found: What has the record's name on the cluster; None for nothing.
-        reuse_succeeded: Whether a job that has succeeded does for a retry.
-
-    Returns:
-        `create`: a new job, nothing of an older one is of use. `create_same`: the job that was intended, and never
-        made. `replace`: as `create`, and the older job is to go first. `reattach`: wait for the older one. `resume`: as
-        `reattach`, after undoing our own suspension. `reuse`: the older one's result is the result.
-    """
-    if record is None:
-        return "create"
-    ours = found is not None and is_ours(found, record)
-    if record.generation != generation:
-        return "replace" if ours else "create"
-    if record.phase == "finished":
-        succeeded = (record.outcome or {}).get("status") == "succeeded"
-        return "reuse" if succeeded and reuse_succeeded else "create"
-    if found is None:
-        return "create_same" if record.phase == "submitting" else "create"
-    if not ours:  # somebody else's
-        return "create"
-    if found["metadata"].get("deletionTimestamp") or job_state(found) == FAILED:
-        return "create"
-    if job_state(found) == SUCCEEDED:
-        return "reattach" if reuse_succeeded else "create"
-    return "resume" if is_suspended_by_airflow(found) else "reattach"
-
-
-def is_ours(job: Mapping[str, Any], record: Record) -> bool:
-    """Whether the job is the one that the record is about."""
-    metadata = job.get("metadata") or {}
-    if record.ref.uid and metadata.get("uid") != record.ref.uid:
-        return False
-    return bool((metadata.get("labels") or {}).get(TOKEN_LABEL) == record.token)
 
 
 def new_token() -> str:
@@ -122,13 +29,14 @@ def new_token() -> str:
     return secrets.token_hex(16)
 
 
-def labels(ti: "RuntimeTaskInstanceProtocol", token: str) -> dict[str, str]:
+def labels(ti: "RuntimeTaskInstanceProtocol", token: str, retries: int) -> dict[str, str]:
     """Labels for the job, under the keys of Airflow's KubernetesPodOperator, so that its selectors work here."""
     return {
         **_task_labels(ti),
         "try_number": str(ti.try_number),
         TOKEN_LABEL: token,
         GENERATION_LABEL: str(generation(ti)),
+        RETRIES_LABEL: str(retries),
     }
 
 
@@ -137,10 +45,14 @@ def selector(ti: "RuntimeTaskInstanceProtocol") -> str:
     return ",".join(f"{key}={value}" for key, value in _task_labels(ti).items())
 
 
-def generation_of(job: Mapping[str, Any]) -> int:
-    """Return the generation of the task that created the job; one above all others where it says none."""
-    found = _label(job, GENERATION_LABEL)
-    return int(found) if found.isdecimal() else sys.maxsize
+def generation_of(job: Mapping[str, Any]) -> int | None:
+    """Return the generation of the task that created the job; None where its label is gone."""
+    return _number(job, GENERATION_LABEL)
+
+
+def retries_of(job: Mapping[str, Any]) -> int | None:
+    """Return the `retries` of the task when it created the job; None where an earlier release did."""
+    return _number(job, RETRIES_LABEL)
 
 
 def token_of(job: Mapping[str, Any]) -> str:
@@ -148,16 +60,9 @@ def token_of(job: Mapping[str, Any]) -> str:
     return _label(job, TOKEN_LABEL)
 
 
-def try_that_made(job: Mapping[str, Any]) -> str:
-    """Return the number of the try that created the job, for messages."""
-    return _label(job, "try_number") or "?"
-
-
-def newest(jobs: Sequence[Mapping[str, Any]], *, reuse_succeeded: bool) -> Mapping[str, Any] | None:
-    """Of several jobs the one to reattach to: one that has not failed and stays, the youngest, then by name."""
-    useless = {FAILED} if reuse_succeeded else {FAILED, SUCCEEDED}
-    usable = [j for j in jobs if not j["metadata"].get("deletionTimestamp") and job_state(j) not in useless]
-    return max(usable, key=lambda j: (j["metadata"]["creationTimestamp"], j["metadata"]["name"]), default=None)
+def try_that_made(job: Mapping[str, Any]) -> int | None:
+    """Return the number of the try that created the job; None where its label is gone."""
+    return _number(job, "try_number")
 
 
 def generation(ti: "RuntimeTaskInstanceProtocol") -> int:
@@ -197,6 +102,11 @@ def safe_label(value: str) -> str:
 
 def _label(job: Mapping[str, Any], name: str) -> str:
     return str(((job.get("metadata") or {}).get("labels") or {}).get(name) or "")
+
+
+def _number(job: Mapping[str, Any], name: str) -> int | None:
+    found = _label(job, name)
+    return int(found) if found.isdecimal() else None
 
 
 def _task_labels(ti: "RuntimeTaskInstanceProtocol") -> dict[str, str]:

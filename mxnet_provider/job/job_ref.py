@@ -9,6 +9,11 @@ import msgspec
 from mxnet_operator.api import names
 
 
+def is_given(name: Any) -> bool:
+    """Whether a name or uid says something: a template that found nothing renders as "None"."""
+    return name not in (None, "", "None")
+
+
 class JobRef(msgspec.Struct, frozen=True, kw_only=True):
     """A job, as it is carried through deferral, stored state and XComs.
 

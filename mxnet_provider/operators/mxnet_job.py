@@ -36,7 +36,7 @@ from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.described_job import DescribesJob
 from mxnet_provider.operators.failure_logs import show_events, show_failed
-from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
+from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.operators.waiting import end_of_waiting, wait
 from mxnet_provider.options import (
@@ -149,7 +149,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             it does not, or waits for something, it is polled every five seconds at least, so that the task's log
             says for what.
         startup_timeout: Seconds (or a timedelta) that the job may wait for its pods to run before the task fails and
-            ends it; None for no limit. The time in which the job is suspended does not count.
+            ends it; None for no limit. The time in which the job is suspended does not count, nor what tries before
+            this one have waited.
         api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before the task fails; the job is
             left running, for a retry to go on with.
         get_logs: Whether the job's log appears in the task's log. Without it there is no XCom `metrics`.
@@ -274,6 +275,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             job = ours.begin(
                 lambda token: self.manifest_to_create(context, token),
                 deadline,
+                namespace=self._given_namespace,
                 reuse_succeeded=self.reuse_succeeded_on_retry,
             )
             if job is None:
@@ -296,6 +298,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
                 stop=ours.killed,
                 keep=ours.keep,
                 lease=None if ours.lease is None else ours.lease.seconds,
+                reattached_at=ours.reattached_at,
             )
             return self._complete(context, ours, ended)
 
@@ -345,7 +348,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         Raises:
             MXNetManifestError: with every mistake that was found, one to a line.
         """
-        manifest = self._final_manifest(identity.labels(context["ti"], token), token)
+        manifest = self._final_manifest(identity.labels(context["ti"], token, self.retries or 0), token)
         for callback in self.callbacks:  # one that fails here fails the task: there is no job yet
             callback.on_manifest_created(manifest=manifest, operator=self, context=context)
         ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
@@ -363,12 +366,20 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         metadata["name"] = identity.job_name(
             str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), token
         )
-        metadata["namespace"] = self.namespace or metadata.get("namespace") or self.hook.default_namespace()
+        metadata["namespace"] = self._namespace_by(metadata)
         manifests.add_labels(metadata, labels)
         manifests.label_templates(manifest, labels)
         if self._end_options.termination_grace_period is not None:
             manifests.set_grace_period(manifest, self._end_options.termination_grace_period)
         return manifest
+
+    def _given_namespace(self) -> str:
+        """Return the namespace of the task's jobs as its arguments say it, whatever a callback makes of it."""
+        metadata = {} if self.manifest is None else manifests.parse(self.manifest).get("metadata")
+        return str(self._namespace_by(metadata if isinstance(metadata, dict) else {}))
+
+    def _namespace_by(self, metadata: Mapping[str, Any]) -> Any:
+        return self.namespace or metadata.get("namespace") or self.hook.default_namespace()
 
     def _lease(self, context: "Context") -> Lease | None:
         action = self._end_options.on_kill_action
@@ -432,6 +443,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             waits=self.wait_for_completion,
             lease=self._lease(context),
             api_outage_tolerance=self._wait_options.api_outage_tolerance,
+            retries=self.retries or 0,
         )
         if self._killed:
             ours.kill()
@@ -470,6 +482,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             deferred_at=now if self._deferred_at is None else self._deferred_at,
             holder=ours.token,
             lease=None if ours.lease is None else ours.lease.seconds,
+            reattached_at=ours.reattached_at,
         )
         ours.is_let_go = True
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)

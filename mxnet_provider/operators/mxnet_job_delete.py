@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef, is_given
 from mxnet_provider.options import DEFAULT_CONNECTION, EndOptions, Propagation
 
 if TYPE_CHECKING:
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
     """Delete one MXJob, with its pods and Services; returns whether there was something to delete.
 
-    A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs.
+    A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs,
+    and the namespace: give all three. Without a namespace a job that isn't found may run in another, and the task
+    fails.
 
     Args:
         job_name: The job's name, such as `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
         job_uid: The job's uid, such as `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
-        namespace: The job's namespace; if not given, the connection's, else `default`. (templated)
-        missing_ok: Whether a job that is gone is fine; if False, the task fails then.
+        namespace: The job's namespace, such as `{{ ti.xcom_pull("train", key="job_namespace") }}`; if not given, the
+            connection's, else `default`. (templated)
+        missing_ok: Whether a job that is gone from the given `namespace` is fine; if False, the task fails then.
         propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` does not.
         kubernetes_conn_id: Connection of type `kubernetes`. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
@@ -73,13 +76,14 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
 
         Raises:
             MXNetJobError: name or uid are empty: the task that creates the job has not run.
-            MXNetJobDeletedError: the job is gone, and `missing_ok` is False.
+            MXNetJobDeletedError: the job is gone, and `missing_ok` is False; or it isn't there, and may be in another
+                namespace than the one that was assumed.
             MXNetPermissionError: the API server rejects it for want of a right, which it names.
         """
-        if not _given(self.job_name) or not _given(self.job_uid):
+        if not is_given(self.job_name) or not is_given(self.job_uid):
             raise MXNetJobError(f"job_name ({self.job_name!r}) and job_uid ({self.job_uid!r}) must both say which job.")
-        namespace = self.namespace or self.hook.default_namespace()
-        ref = JobRef(name=self.job_name, namespace=namespace, uid=self.job_uid)
+        stated = self.namespace if is_given(self.namespace) else None
+        ref = JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace(), uid=self.job_uid)
         try:
             deleted = self.hook.delete_job(ref, propagation_policy=self.propagation_policy)
         except Exception as e:
@@ -88,11 +92,12 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
                 raise
             said = f"The API server refused to delete {ref.title}: {api_errors.message(answer)}"
             raise (MXNetPermissionError if answer.status in (401, 403) else MXNetJobError)(said) from e
+        if not deleted and stated is None:
+            raise MXNetJobDeletedError(
+                f"There is no {ref.title} with uid {ref.uid}. No namespace was given: the job may run in another. Give "
+                "namespace=\"{{ ti.xcom_pull('...', key='job_namespace') }}\", of the task that created it."
+            )
         if not deleted and not self.missing_ok:
             raise MXNetJobDeletedError(f"{ref.title} with uid {ref.uid} is gone.")
         self.log.info("Deleted %s." if deleted else "%s is gone already.", ref.title)
         return deleted
-
-
-def _given(value: str | None) -> bool:
-    return value not in (None, "", "None")  # a template that found nothing renders as "None"

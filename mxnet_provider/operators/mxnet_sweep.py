@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 _OF_THE_GROUP = frozenset({"task_id", "dag", "task_group"})
+_FOR_A_RESULT = ("do_xcom_push", "result_from", "wait_for_completion")
+"""Arguments without which a trial returns nothing to compare."""
 
 
 class MXNetSweep(TaskGroup):
@@ -46,8 +48,8 @@ class MXNetSweep(TaskGroup):
         job: The arguments that all trials share, as for `operator_class`.
 
     Raises:
-        ValueError: an item is no mapping, has an argument that there is not, or one that all trials share; or the
-            direction is neither.
+        ValueError: an item is no mapping, has an argument that there is not, or one that all trials share; trials would
+            return no result; or the direction is neither.
     """
 
     def __init__(
@@ -65,6 +67,9 @@ class MXNetSweep(TaskGroup):
         if not is_rendered_later(direction):
             ranking.check_direction(direction)
         super().__init__(group_id=group_id)
+        defaults = {**self.dag.default_args, **self.default_args, **(job.get("default_args") or {})}
+        if found := list(_without_result("", {**defaults, **job})):
+            raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
         with self:
             trial = operator_class.partial(task_id="trial", **job).expand_kwargs(trials)
             best = MXNetBestTrialOperator(
@@ -112,7 +117,7 @@ class MXNetBestTrialOperator(BaseOperator):
         """
         ranking.check_direction(self.direction)
         ti: Any = context["ti"]
-        trials = list(self.trials or [])
+        trials = _trials_by_index(self.trials or [])
         told, indexes = [], {}
         for index in range(len(trials)):
             returned = ti.xcom_pull(task_ids=self.trial_task_id, map_indexes=index)
@@ -134,6 +139,17 @@ class MXNetBestTrialOperator(BaseOperator):
         chosen: dict[str, Any] = table[-1]
         self.log.info("The best of %d trials is trial %d.", len(trials), chosen["index"])
         return chosen
+
+
+def _trials_by_index(trials: Sequence[Any]) -> list[Any]:
+    """Read the trials as Airflow does for each mapped task; None where the author's `.map` function skips one."""
+    found = []
+    for index in range(len(trials)):
+        try:
+            found.append(trials[index])
+        except AirflowSkipException:
+            found.append(None)
+    return found
 
 
 def _mistakes(trials: Any, job: Mapping[str, Any], operator_class: type) -> Iterator[str]:
@@ -158,6 +174,14 @@ def _mistakes(trials: Any, job: Mapping[str, Any], operator_class: type) -> Iter
             yield f"{where}.{name}: is given for all trials, too: leave it out of one of them"
         for problem in unknown_names(sorted(given - of_airflow), own, where):
             yield problem.message
+        yield from _without_result(f"{where}.", trial)
+
+
+def _without_result(where: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each argument that keeps a trial from returning what it is compared by."""
+    for name in _FOR_A_RESULT:
+        if name in given and not is_rendered_later(given[name]) and not given[name]:
+            yield f"{where}{name}: must not be {given[name]!r}: trials are compared by what they return"
 
 
 def _arguments(operator_class: type) -> tuple[list[str], frozenset[str]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -14,11 +15,11 @@ from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job import event, holder, identity, kill
+from mxnet_provider.job import event, holder, identity, kill, reattach
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.identity import Record
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import Decide, Ending
+from mxnet_provider.job.reattach import Record
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.operators.detached import DetachedProcess, Order
 from mxnet_provider.options import EndOptions
@@ -73,6 +74,7 @@ class TaskJob:
         waits: Whether the try waits for the job, and so holds it.
         lease: What a job that it holds carries; None for none.
         api_outage_tolerance: For how many seconds the deletion of its job is tried once the worker is gone.
+        retries: The task's, as its DAG says now.
     """
 
     def __init__(
@@ -87,8 +89,12 @@ class TaskJob:
         waits: bool,
         lease: holder.Lease | None,
         api_outage_tolerance: float,
+        retries: int,
     ) -> None:
         self._ti = context["ti"]
+        self._begins = reattach.Try(
+            number=self._ti.try_number, generation=identity.generation(self._ti), retries=retries
+        )
         self.token = holder.token_of_try(self._ti.try_number, airflow_versions.id_of_try(self._ti))
         self.lease = lease
         self._waits = waits
@@ -129,21 +135,32 @@ class TaskJob:
         return self._record.deadline if self._record else None
 
     @property
+    def reattached_at(self) -> float | None:
+        """When the try found the job, in seconds since the epoch; None where it created it."""
+        return self._record.reattached_at if self._record else None
+
+    @property
     def outcome(self) -> Event:
         """How the waiting of an earlier try ended."""
         return event.read(self._remembered.outcome)
 
     def begin(
-        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+        self,
+        make: Callable[[str], dict[str, Any]],
+        deadline: float | None,
+        *,
+        namespace: Callable[[], str],
+        reuse_succeeded: bool,
     ) -> dict[str, Any] | None:
         """Return the job to wait for, created or found; None where an earlier try's outcome does.
 
         Args:
-            make: The manifest to create, for a token.
+            make: The manifest to create, for a token: called for nothing but what is created.
             deadline: When this try runs out of time, in seconds since the epoch.
+            namespace: Where jobs of earlier tries are looked for by their labels.
             reuse_succeeded: Whether a job that has succeeded does for a retry.
         """
-        job = self._begin(make, deadline, reuse_succeeded=reuse_succeeded)
+        job = self._begin(make, deadline, namespace=namespace, reuse_succeeded=reuse_succeeded)
         self._stop_if_killed()
         self._push()
         return job
@@ -254,26 +271,34 @@ class TaskJob:
         )
 
     def _begin(
-        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+        self,
+        make: Callable[[str], dict[str, Any]],
+        deadline: float | None,
+        *,
+        namespace: Callable[[], str],
+        reuse_succeeded: bool,
     ) -> dict[str, Any] | None:
         if not self._durable:
             return self._create_new(make, deadline)
         if not self._outlives_tries:
-            return self._begin_by_labels(make, deadline, reuse_succeeded=reuse_succeeded)
-        record = identity.load(self._store.get(identity.STORE_KEY))
+            return self._begin_by_labels(make, deadline, namespace(), reuse_succeeded=reuse_succeeded)
+        record = reattach.load(self._store.get(reattach.STORE_KEY))
         found = self._hook.get_job(record.ref) if record is not None else None
-        decision = identity.decide(record, identity.generation(self._ti), found, reuse_succeeded=reuse_succeeded)
+        decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
         if record is None or decision == "create":
-            if record is not None and found is not None and identity.is_ours(found, record):
+            if record is not None and found is not None and reattach.is_ours(found, record):
                 old = holder.held_exactly_by(holder.standing_in(found))
                 self._remove_finished(JobRef.of(found, record.ref.plural), job_state(found), old)
             return self._create_new(make, deadline)
         if decision == "replace" and found is not None:
             self._replace(found, JobRef.of(found, record.ref.plural))
             return self._create_new(make, deadline)
-        self._record = msgspec.structs.replace(record, deadline=deadline, redeferrals=0)
+        self._record = msgspec.structs.replace(
+            record, deadline=deadline, redeferrals=0, retries=self._begins.retries, last_try=self._begins.number
+        )
         self.known = record.ref
         if decision == "reuse":
+            self._remember()
             return None
         if decision == "create_same":
             self._log.info("An earlier try (%d) was about to create %s.", record.try_number, record.ref.title)
@@ -281,13 +306,13 @@ class TaskJob:
         if found is None:
             raise RuntimeError(f"nothing to do for decision {decision!r}")
         self.known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
-        self._remember(ref=self.known, phase="submitted")
+        self._remember(ref=self.known, phase="submitted", reattached_at=time.time())
         self._log.info("%s, which try %d created, is waited for again.", self.ref.title, record.try_number)
         return self._take_over(found, resume=decision == "resume")
 
     def _recall(self) -> None:
-        record = identity.load(self._store.get(identity.STORE_KEY))
-        if record is not None and record.generation == identity.generation(self._ti):
+        record = reattach.load(self._store.get(reattach.STORE_KEY))
+        if record is not None and record.generation == self._begins.generation:
             self._record, self.known = record, record.ref
             return
         name, namespace, uid = (_own_xcom(self._ti, key) for key in _XCOMS)
@@ -296,34 +321,38 @@ class TaskJob:
         self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
 
     def _begin_by_labels(
-        self, make: Callable[[str], dict[str, Any]], deadline: float | None, *, reuse_succeeded: bool
+        self,
+        make: Callable[[str], dict[str, Any]],
+        deadline: float | None,
+        namespace: str,
+        *,
+        reuse_succeeded: bool,
     ) -> dict[str, Any]:
         """As with a store that outlives tries, from what the jobs themselves say."""
-        like = JobRef.of(make(identity.new_token()), self._plural)
+        like = JobRef(name="", namespace=namespace, plural=self._plural)
         jobs = self._hook.list_jobs(like, identity.selector(self._ti))
-        generation = identity.generation(self._ti)
-        for job in jobs:
-            if identity.generation_of(job) < generation:
-                self._replace(job, JobRef.of(job, self._plural))
-        # A finished job that a first try finds is of a run of the same id, which somebody deleted and made again.
-        found = identity.newest(
-            [job for job in jobs if identity.generation_of(job) == generation],
-            reuse_succeeded=reuse_succeeded and self._ti.try_number > 1,
-        )
+        decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
+        for job in decided.replaced:
+            self._replace(job, JobRef.of(job, self._plural))
+        found = decided.job
         if found is None:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
         self._record = Record(
             ref=self.known,
             token=identity.token_of(found),
-            generation=generation,
+            generation=self._begins.generation,
+            retries=self._begins.retries,
+            last_try=self._begins.number,
             phase="submitted",
-            try_number=self._ti.try_number,
+            try_number=self._begins.number,
             deadline=deadline,
+            reattached_at=time.time(),
         )
         self._remember()
-        self._log.info("%s, which try %s created, is waited for again.", self.ref.title, identity.try_that_made(found))
-        return self._take_over(found, resume=kill.is_suspended_by_airflow(found))
+        by = identity.try_that_made(found) or "?"
+        self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
+        return self._take_over(found, resume=decided.decision == "resume")
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         token = identity.new_token()
@@ -331,8 +360,10 @@ class TaskJob:
         self._record = Record(
             ref=JobRef.of(manifest, self._plural),
             token=token,
-            generation=identity.generation(self._ti),
-            try_number=self._ti.try_number,
+            generation=self._begins.generation,
+            retries=self._begins.retries,
+            last_try=self._begins.number,
+            try_number=self._begins.number,
             deadline=deadline,
         )
         self._remember()
@@ -350,7 +381,7 @@ class TaskJob:
             if answer is None or api_errors.reason(answer) != "AlreadyExists":
                 raise
             there = self._hook.get_job(ref)
-            if there is None or not identity.is_ours(there, record):
+            if there is None or not reattach.is_ours(there, record):
                 raise MXNetJobNameTakenError(f"{ref.title} exists and was not created by this task.") from e
             job = there
             self._log.info("%s had been created; the API server's reply was lost.", ref.title)
@@ -448,7 +479,7 @@ class TaskJob:
         if self._record is None:
             return
         self._record = msgspec.structs.replace(self._record, **changes)
-        self._store.set(identity.STORE_KEY, storable(msgspec.to_builtins(self._record)))
+        self._store.set(reattach.STORE_KEY, storable(msgspec.to_builtins(self._record)))
 
     def _push(self) -> None:
         """Tell tasks downstream, and the links of this one's page, which job it is."""

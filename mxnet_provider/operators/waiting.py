@@ -37,10 +37,12 @@ def wait(
     stop: threading.Event,
     keep: Callable[[Mapping[str, Any]], None],
     lease: float | None,
+    reattached_at: float | None = None,
 ) -> Event:
     """Wait until there is a verdict on the job, its log and its states appearing in the task's log.
 
     `keep` is called with the job after each poll, to renew what has to be: a lease of so many seconds, if any.
+    `reattached_at` is as for `verdict`.
 
     Raises:
         MXNetJobError: `stop` was set before.
@@ -55,7 +57,7 @@ def wait(
         shown.follow()
 
     with shown:
-        waited = hook.wait(ref, **asdict(waiting), lease=lease, observe=observe, stop=stop)
+        waited = hook.wait(ref, **asdict(waiting), reattached_at=reattached_at, lease=lease, observe=observe, stop=stop)
         if waited is None:
             raise MXNetJobError(f"{ref.title} is no longer waited for, because the task was killed.")
         found, job = waited

@@ -17,19 +17,14 @@ from mxnet_provider import airflow_versions
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.delivery import FIRST_PAUSE, deliver
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
 
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
-ABSENT: Final = "absent"
-"""Airflow has no such task instance: its run was deleted."""
-UNKNOWN: Final = "unknown"
-"""Airflow did not answer."""
-
-_OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "removed", ABSENT})
-_STAYS: Final = frozenset({"deferred", UNKNOWN})
+_STAYS: Final = frozenset({"deferred", UNANSWERED})
 _ASK_SECONDS: Final = 10.0
 
 _running: Final[set[asyncio.Task[None]]] = set()
@@ -46,11 +41,11 @@ def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
     """
     if state in _STAYS:
         return "nobody"
-    return "try" if state in _OVER else "run"
+    return "try" if state in OVER or state == ABSENT else "run"
 
 
 async def state_of(ti: Any) -> str | None:
-    """How a task instance stands, as Airflow says within some seconds; ABSENT or UNKNOWN where it doesn't."""
+    """How a task instance stands, as Airflow says within some seconds; ABSENT or UNANSWERED where it doesn't."""
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
@@ -59,7 +54,7 @@ async def state_of(ti: Any) -> str | None:
                 except Exception:
                     await asyncio.sleep(FIRST_PAUSE)
     except TimeoutError:
-        return UNKNOWN
+        return UNANSWERED
 
 
 def _state_in(of_run: Mapping[str, Any], ti: Any) -> str | None:
@@ -150,7 +145,7 @@ async def _end(
     state = None if ti is None else await state_of(ti)
     who = "try" if ti is None else who_may_end(state)
     if who == "nobody":
-        said = "Airflow does not say how its task stands" if state == UNKNOWN else f"its task is {state}"
+        said = "Airflow does not say how its task stands" if state == UNANSWERED else f"its task is {state}"
         log.warning("%s is left alone, though this trigger was cancelled: %s.", title, said)
         return
     holds = holder.held_by_try(end.of_try) if who == "try" else holder.held_exactly_by(end.of_try, end.run)

@@ -45,7 +45,7 @@ _IS_TOLD_OF_KILLS: Final = hasattr(BaseTrigger, "on_kill")
 _ARGUMENTS: Final = (
     *("poll_interval", "deadline", "startup_timeout", "api_outage_tolerance"),
     *("get_logs", "log_replicas", "log_cursors", "result_of"),
-    *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at", "holder", "lease"),
+    *("on_kill_action", "propagation_policy", "stats_tags", "deferred_at", "holder", "lease", "reattached_at"),
 )
 
 
@@ -82,6 +82,8 @@ class MXNetJobTrigger(BaseTrigger):
         deferred_at: When the task was deferred, in seconds since the epoch.
         holder: The token of the task's try, which stands in the job.
         lease: The lease of the job in seconds, which is renewed; None for none.
+        reattached_at: When the task's try found the job of an earlier one, from where `startup_timeout` counts, in
+            seconds since the epoch; None for a job that it created.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class MXNetJobTrigger(BaseTrigger):
         deferred_at: float | None = None,
         holder: str | None = None,
         lease: int | None = None,
+        reattached_at: float | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.ref = JobRef(name=name, namespace=namespace, uid=uid, api_version=api_version, kind=kind, plural=plural)
@@ -132,6 +135,7 @@ class MXNetJobTrigger(BaseTrigger):
         self.deferred_at = deferred_at
         self.holder = holder
         self.lease = lease
+        self.reattached_at = reattached_at
         self._was_cancelled = False
         self._tenure = self._begin_tenure()
         self._told = StateLog(self.ref)
@@ -259,6 +263,7 @@ class MXNetJobTrigger(BaseTrigger):
             now=time.time(),
             deadline=self.deadline,
             startup_timeout=self.startup_timeout,
+            reattached_at=self.reattached_at,
         )
 
     async def _pods(self, hook: "MXNetJobAsyncHook") -> list[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import itertools
 import json
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,11 +27,12 @@ from mxnet_provider.exceptions import (
     MXNetJobError,
     MXNetJobFailedError,
     MXNetJobNameTakenError,
+    MXNetJobStartupTimeoutError,
     MXNetJobUnreachableError,
     MXNetManifestError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import identity, metrics
+from mxnet_provider.job import identity, metrics, reattach
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
@@ -252,11 +255,15 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
     metadata = stage.job_of(task)["metadata"]
     assert metadata["name"].startswith("digits-")
     assert metadata["annotations"] == {"note": "a b"}
-    assert metadata["labels"] == {"team": "vision", "stage": "dev", **identity.labels(task.ti, token_of(task))}
+    assert metadata["labels"] == {
+        "team": "vision",
+        "stage": "dev",
+        **identity.labels(task.ti, token_of(task), retries=0),
+    }
 
 
 def token_of(task):
-    return task.store[identity.STORE_KEY]["token"]
+    return task.store[reattach.STORE_KEY]["token"]
 
 
 def test_two_runs_of_a_task_make_two_jobs(stage):
@@ -433,8 +440,8 @@ def intended(stage, operator, ti):
     """What a try leaves in the store that dies between its intent and its job; and the job that it meant."""
     token = identity.new_token()
     manifest = operator.manifest_to_create({"ti": ti}, token)
-    record = identity.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
-    return Store({identity.STORE_KEY: msgspec.to_builtins(record)}), manifest
+    record = reattach.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
+    return Store({reattach.STORE_KEY: msgspec.to_builtins(record)}), manifest
 
 
 def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage, monkeypatch):
@@ -629,7 +636,7 @@ def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypat
     task = stage.start(operator)
     with pytest.raises(MXNetJobError, match="killed before it waited for its job"):
         task.result()
-    name = task.store[identity.STORE_KEY]["ref"]["name"]
+    name = task.store[reattach.STORE_KEY]["ref"]["name"]
     assert stage.hook.get_job(ref(name)) is None
 
 
@@ -641,10 +648,30 @@ def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_go
     stage.write_status(job, "Succeeded")
     first.result()
     stage.delete(job)
-    again = stage.start(stage.operator(), ti, store)
+    again = stage.start(stage.operator(), dataclasses.replace(ti, try_number=2), store)
     assert again.result()["result"] == {"accuracy": 1}
+    ti = dataclasses.replace(ti, try_number=3)
     anew = stage.start(stage.operator(reuse_succeeded_on_retry=False, wait_for_completion=False), ti, store)
     assert anew.result()["uid"] != job["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("has_store", [True, False], ids=["store", "labels"])
+@pytest.mark.parametrize(("number", "retries"), [(2, 1), (1, 2)], ids=["retries lowered and cleared", "tasks test"])
+def test_a_task_that_succeeded_trains_again_though_max_tries_is_what_it_was(stage, number, retries, has_store):
+    """After one try of three a clear sets max_tries to 1 + retries; `airflow tasks test` leaves all as it is."""
+    context = {"ti": Try(run_id=identity.new_token(), max_tries=2)}
+    if has_store:
+        context["task_state_store"] = Store()
+
+    def run(ti, retries):
+        operator = stage.operator(retries=retries, wait_for_completion=False)
+        ExecutorSafeguard.tracker.set(operator)
+        return operator.execute({**context, "ti": ti})["uid"]
+
+    old = run(context["ti"], 2)
+    (job,) = (each for each in stage.jobs() if each["metadata"]["uid"] == old)
+    stage.write_status(job, "Succeeded")
+    assert run(dataclasses.replace(context["ti"], try_number=number), retries) != old
 
 
 def without_store(stage, ti, **arguments):
@@ -669,6 +696,7 @@ def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not
     second = without_store(stage, retry)
     assert second["uid"] != first["uid"]
     stage.write_status(stage.hook.get_job(ref(second["name"])), "Succeeded")
+    retry = dataclasses.replace(ti, try_number=3)
     assert without_store(stage, retry)["uid"] == second["uid"]
     assert without_store(stage, retry, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
 
@@ -690,9 +718,31 @@ def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_ta
     assert stage.hook.get_job(ref(other["name"])) is not None
 
 
+class Once(MXNetJobCallback):
+    """Takes notes of the manifests that it is given, and fails once it was asked for one."""
+
+    given: ClassVar[list] = []
+
+    @classmethod
+    def on_manifest_created(cls, *, manifest, **kwargs):
+        cls.given.append(manifest["metadata"]["name"])
+        if len(cls.given) > 1:
+            raise ValueError("no budget for another")
+
+
+@pytest.mark.parametrize("given", [{"namespace": "default"}, {"manifest": MANIFEST}], ids=["namespace", "manifest"])
+def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_others(stage, given):
+    Once.given.clear()
+    ti = Try(run_id=identity.new_token(), max_tries=1)
+    made = without_store(stage, ti, callbacks=Once, **given)
+    assert Once.given == [made["name"]]
+    assert without_store(stage, dataclasses.replace(ti, try_number=2), callbacks=Once, **given)["uid"] == made["uid"]
+    assert Once.given == [made["name"]]
+
+
 def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
     _stage, _job, operator, context = deferred
-    context["ti"].pushed[identity.STORE_KEY] = context.pop("task_state_store")[identity.STORE_KEY]
+    context["ti"].pushed[reattach.STORE_KEY] = context.pop("task_state_store")[reattach.STORE_KEY]
     for _ in range(3):
         with pytest.raises(TaskDeferred):
             operator.resume_execution(**GOING_ON, context=context)
@@ -710,6 +760,22 @@ def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_stage):
     waiting_stage.start(waiting_stage.operator(wait_for_completion=False), ti, store).result()
     resumed = waiting_stage.hook.get_job(JobRef.of(job))
     assert resumed["spec"]["runPolicy"]["suspend"] is False
+
+
+def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(stage, monkeypatch):
+    """Looking at the clock a hundred times is all the waiting that there is."""
+    clock = itertools.count(time.time(), 0.1)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    ti, store, uids = Try(max_tries=1), Store(), set()
+    for number in (1, 2):
+        begun = next(clock)
+        operator = stage.operator(on_kill_action="keep", startup_timeout=10, get_logs=False)
+        task = stage.start(operator, dataclasses.replace(ti, try_number=number), store)
+        with pytest.raises(MXNetJobStartupTimeoutError):
+            task.result()
+        assert next(clock) - begun > 5
+        uids.add(task.ti.pushed["job_uid"])
+    assert len(uids) == 1
 
 
 def test_progress_becomes_gauges(stage, log, monkeypatch):
@@ -898,13 +964,28 @@ def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(stage):
 
 def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
     job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "doomed", "namespace": "default"}})
-    given = {"task_id": "delete", "config_file": waiting_stage.kubeconfig, "job_name": "doomed"}
+    given = {"task_id": "delete", "config_file": waiting_stage.kubeconfig, "job_name": "doomed", "namespace": "default"}
     assert waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", **given)).result() is False
     assert waiting_stage.start(MXNetJobDeleteOperator(job_uid=job["metadata"]["uid"], **given)).result() is True
     with pytest.raises(MXNetJobDeletedError):
         waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
     with pytest.raises(MXNetJobError, match="must both say which job"):
         waiting_stage.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
+
+
+@pytest.mark.parametrize("namespace", [None, "", "None"])
+@pytest.mark.parametrize("missing_ok", [True, False])
+def test_a_job_is_never_said_to_be_gone_from_a_namespace_that_nobody_named(waiting_stage, namespace, missing_ok):
+    given = {"job_name": "elsewhere", "job_uid": "u", "namespace": namespace, "missing_ok": missing_ok}
+    task = MXNetJobDeleteOperator(task_id="delete", config_file=waiting_stage.kubeconfig, **given)
+    with pytest.raises(MXNetJobDeletedError, match=r"may run in another.*key='job_namespace'"):
+        waiting_stage.start(task).result()
+
+
+def test_a_job_is_deleted_without_a_namespace_where_it_is_in_the_connection_s(waiting_stage):
+    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "near", "namespace": "default"}})
+    given = {"job_name": "near", "job_uid": job["metadata"]["uid"], "config_file": waiting_stage.kubeconfig}
+    assert waiting_stage.start(MXNetJobDeleteOperator(task_id="delete", **given)).result() is True
 
 
 @pytest.mark.parametrize("way", ["kube_config", "kube_config_path", "config_file"])

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_provider.job.abandoned import UNKNOWN, fate, is_unfinished, try_id_of
+from mxnet_provider.job.abandoned import fate, is_unfinished, try_id_of
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
+from mxnet_provider.job.task_state import ABSENT, UNANSWERED
 
 NOW = datetime(2026, 11, 22, 6, 0, tzinfo=UTC)
 MIN_AGE = timedelta(minutes=10)
@@ -26,15 +27,16 @@ def test_the_job_of_a_task_that_is_over_is_deleted(state):
 
 
 @pytest.mark.parametrize(
-    "state", [None, "scheduled", "queued", "running", "deferred", "up_for_retry", "restarting", "a later Airflow's"]
+    "state",
+    [None, "scheduled", "queued", "running", "deferred", "up_for_retry", "restarting", "a later Airflow's", UNANSWERED],
 )
-def test_the_job_of_a_task_that_waits_or_will_is_left(state):
-    assert fate(job(), state, NOW, min_age=MIN_AGE).what == "leave"
+def test_the_job_of_a_task_that_waits_or_will_or_of_which_nothing_was_said_is_left(state):
+    assert fate(job(), state, NOW, min_age=MIN_AGE, include_unknown=True).what == "leave"
 
 
 @pytest.mark.parametrize(("include", "what"), [(False, "leave"), (True, "delete")])
 def test_the_job_of_a_task_that_this_airflow_does_not_know_may_be_another_airflow_s(include, what):
-    assert fate(job(), UNKNOWN, NOW, min_age=MIN_AGE, include_unknown=include).what == what
+    assert fate(job(), ABSENT, NOW, min_age=MIN_AGE, include_unknown=include).what == what
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_the_job_of_a_task_that_this_airflow_does_not_know_may_be_another_airflo
     ],
 )
 def test_what_may_outlive_its_task_is_left_whatever_becomes_of_that(found, why):
-    for state in ("failed", UNKNOWN):
+    for state in ("failed", ABSENT):
         left = fate(found, state, NOW, min_age=MIN_AGE, include_unknown=True)
         assert left.what == "leave"
         assert why in left.why

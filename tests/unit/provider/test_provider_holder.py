@@ -10,8 +10,9 @@ from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.holder import Lease, Tenure
-from mxnet_provider.operators.patience import deadline_seconds, delay_before_retry, lease_seconds
-from mxnet_provider.triggers.ending import ABSENT, UNKNOWN, who_may_end
+from mxnet_provider.job.task_state import ABSENT, UNANSWERED
+from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
+from mxnet_provider.triggers.ending import who_may_end
 
 NOW = datetime(2026, 11, 22, 6, 0, tzinfo=UTC)
 TRY_1, TRY_2 = (holder.token_of_try(n, f"0192-{n}") for n in (1, 2))
@@ -113,7 +114,7 @@ def test_a_finished_job_is_removed_by_its_holder_alone(standing):
     ("state", "who"),
     [
         ("deferred", "nobody"),
-        (UNKNOWN, "nobody"),
+        (UNANSWERED, "nobody"),
         (ABSENT, "try"),
         ("failed", "try"),
         ("success", "try"),

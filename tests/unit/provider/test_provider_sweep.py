@@ -1,9 +1,11 @@
 """The task group of a sweep: what it is made of, what it refuses, and what its last task makes of the trials."""
 
+import contextlib
 import json
+from collections.abc import Sequence
 
 import pytest
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, TaskGroup, task
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.serialization.serialized_objects import DagSerialization
 
@@ -13,6 +15,9 @@ from mxnet_provider.operators.mxnet_sweep import MXNetBestTrialOperator, MXNetSw
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 
 TRIALS = [{"args": ["--rate", str(rate)]} for rate in (0.1, 0.2, 0.3)]
+
+
+NO_RESULT = [("do_xcom_push", False), ("result_from", None), ("wait_for_completion", False)]
 
 
 def sweep(trials=TRIALS, metric="accuracy", **arguments):
@@ -60,11 +65,29 @@ def test_trials_may_come_from_a_task_and_the_best_goes_to_another():
         ({"trials": [{"retries": 2}]}, r"trials\[0\].retries: is an argument of every operator"),
         ({"direction": "max"}, "direction: 'max' is neither maximize nor minimize"),
         ({"task_id": "t"}, "sweep: task_id: is the group's own"),
+        *[({name: value}, f"sweep: {name}: must not be {value}") for name, value in NO_RESULT],
+        *[({"default_args": {name: value}}, f"sweep: {name}: must not be {value}") for name, value in NO_RESULT],
+        *[
+            ({"trials": [{}, {name: value}]}, rf"sweep: trials\[1\].{name}: must not be {value}")
+            for name, value in NO_RESULT[1:]
+        ],
     ],
 )
 def test_mistakes_are_told_where_the_dag_is_parsed(arguments, refusal):
     with pytest.raises(ValueError, match=refusal):
         sweep(**arguments)
+
+
+@pytest.mark.parametrize("of", ["dag", "group"])
+@pytest.mark.parametrize(("name", "value"), NO_RESULT)
+def test_defaults_of_a_dag_or_a_group_that_leave_trials_without_a_result_are_told_too(name, value, of):
+    defaults = {"default_args": {name: value}}
+    with DAG("d", schedule=None, **(defaults if of == "dag" else {})), contextlib.ExitStack() as within:
+        if of == "group":
+            within.enter_context(TaskGroup("outer", **defaults))
+        with pytest.raises(ValueError, match=f"{name}: must not be {value}"):
+            MXNetSweep("sweep", trials=TRIALS, metric="accuracy", image="i")
+        MXNetSweep("overridden", trials=TRIALS, metric="accuracy", image="i", **{name: "termination_message"})
 
 
 class Results:
@@ -82,15 +105,16 @@ class Results:
         self.pushed[key] = json.loads(json.dumps(value, allow_nan=False))
 
 
-def best(returned, direction="maximize"):
+def best(returned, direction="maximize", trials=None):
     ti = Results(returned)
     operator = MXNetBestTrialOperator(
         task_id="best",
         trial_task_id="sweep.trial",
-        trials=[{"args": [str(index)]} for index in range(len(returned))],
+        trials=None,
         metric="accuracy",
         direction=direction,
     )
+    operator.trials = [{"args": [str(index)]} for index in range(len(returned))] if trials is None else trials
     return operator.execute.__wrapped__(operator, {"ti": ti}), ti.pushed["results"]
 
 
@@ -133,3 +157,21 @@ def test_where_all_trials_were_skipped_it_is_skipped(monkeypatch, given):
     monkeypatch.setattr(airflow_versions, "states_in_run", lambda ti, task_id: ["skipped"])
     with pytest.raises(AirflowSkipException):
         best(given)
+
+
+class Mapped(Sequence):
+    """What a task's output is in the last task where the author maps it: the function runs at every reading."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        if index == 1:
+            raise AirflowSkipException("not this one")
+        return {"args": [str(index)]} if index < 3 else [][index]
+
+
+def test_a_trial_that_the_map_function_skips_is_none_and_the_others_are_compared():
+    found, results = best([returned("a", {"accuracy": 0.1}), None, returned("c", {"accuracy": 0.3})], trials=Mapped())
+    assert (found["index"], found["trial"]) == (2, {"args": ["2"]})
+    assert [row["index"] for row in results] == [0, 2]

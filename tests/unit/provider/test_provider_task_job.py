@@ -10,10 +10,10 @@ from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import holder, identity
+from mxnet_provider.job import holder
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.identity import Record
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.reattach import Record
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.options import EndOptions
 
@@ -42,7 +42,7 @@ class Hook:
 
 
 def task(hook: Hook, ends: EndOptions) -> TaskJob:
-    context: Any = {"ti": SimpleNamespace(try_number=1, id="0192-2"), "task_state_store": hook}
+    context: Any = {"ti": SimpleNamespace(try_number=1, max_tries=0, id="0192-2"), "task_state_store": hook}
     log: Any = logging.getLogger("task")
     made = TaskJob(
         context,
@@ -53,6 +53,7 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
         ends=ends,
         waits=True,
         api_outage_tolerance=0,
+        retries=0,
         lease=None,  # type: ignore[arg-type]
     )
     made.known = REF
@@ -104,29 +105,6 @@ def test_what_became_of_a_job_is_not_lost_where_it_can_not_be_deleted(
     made.finished(ended)
     assert hook.did == ["remember finished"]
     assert "could not be deleted" in caplog.text
-
-
-@pytest.mark.parametrize(("try_number", "is_reused"), [(1, False), (2, True)])
-@pytest.mark.parametrize("state", ["Succeeded", "Running"])
-def test_without_a_store_only_a_retry_takes_a_result_that_is_there(
-    monkeypatch: pytest.MonkeyPatch, state: str, try_number: int, is_reused: bool
-) -> None:
-    """A run that is deleted and made again with its id has the labels of the old one's job."""
-    found = running(BEFORE)
-    found["metadata"] |= {"labels": {identity.GENERATION_LABEL: "0"}, "creationTimestamp": "2026-01-01T00:00:00Z"}
-    found["apiVersion"], found["kind"] = names.API_VERSION, names.KIND
-    found["status"] = {"state": state, "conditions": [{"type": state, "status": "True"}]}
-    hook = Hook()
-    made = task(hook, EndOptions())
-    made._ti = SimpleNamespace(
-        dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=try_number, max_tries=0, id="0192-2"
-    )
-    made._store = hook
-    monkeypatch.setattr(hook, "list_jobs", lambda *_: [found], raising=False)
-    monkeypatch.setattr(made, "_create_new", lambda *_: {"metadata": {"name": "a-new-one"}})
-    monkeypatch.setattr(made, "_take_over", lambda job, **_: job)
-    begun = made._begin_by_labels(lambda _token: found, None, reuse_succeeded=True)
-    assert (begun is found) is (is_reused or state == "Running")
 
 
 def refusal(reason: str) -> ApiException:

@@ -259,6 +259,26 @@ def test_time_in_a_queue_does_not_count_towards_the_start(job: dict[str, Any], a
     assert (found is not None and found.status == "startup_timeout") is over
 
 
+@pytest.mark.parametrize(
+    ("reattached", "at", "over"),
+    [
+        (None, "2026-01-01T00:10:00Z", True),
+        ("2026-01-01T00:10:05Z", "2026-01-01T00:10:06Z", False),
+        ("2026-01-01T00:10:05Z", "2026-01-01T00:20:04Z", False),
+        ("2026-01-01T00:10:05Z", "2026-01-01T00:20:05Z", True),
+    ],
+    ids=["its own", "just found", "in time", "too late"],
+)
+def test_a_try_that_finds_a_job_waits_for_its_start_as_long_as_the_try_that_made_it(
+    reattached: str | None, at: str, over: bool
+) -> None:
+    """With on_kill_action="keep" the job is as old as all tries before, and each would else end at its first look."""
+    since = None if reattached is None else datetime.fromisoformat(reattached).timestamp()
+    now = datetime.fromisoformat(at).timestamp()
+    found = verdict(queued("2026-01-01T00:00:00Z"), "u", now=now, startup_timeout=600, reattached_at=since)
+    assert (found is not None and found.status == "startup_timeout") is over
+
+
 @pytest.mark.parametrize("state", ["Succeeded", "Failed", "Running", "Created"])
 def test_a_job_that_has_the_name_by_now_is_not_the_tasks(state):
     """Whatever has become of that one: the task's own was deleted."""

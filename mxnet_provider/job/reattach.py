@@ -1,0 +1,163 @@
+"""What a retry finds: which job of an earlier try it goes on with, and when it makes a new one. Pure.
+
+Before a job is created, an intent with a random token is written to Airflow's task state store; the job carries the
+token as a label. A try that finds the intent looks for the job: what has the token is ours, at whatever moment the try
+before ended. An Airflow before 3.3 has no such store: there the labels of the jobs say it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from mxnet_operator.api.conditions import FAILED, SUCCEEDED, job_state
+from mxnet_provider.exceptions import MXNetJobError
+from mxnet_provider.job import identity
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.kill import is_suspended_by_airflow
+
+STORE_KEY: Final = "mxnet_job"
+"""Renaming it would cut running tasks off from their jobs."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What the task state store remembers of a task's job, from before its creation to its end.
+
+    Fields that a later release adds have defaults, and none is ever taken away: tasks outlive upgrades.
+    """
+
+    ref: JobRef
+    token: str
+    generation: int
+    """The task's `max_tries`, which Airflow sets anew when a task is cleared, and not when it retries by itself: to the
+    tries that there were and its `retries`, which is what it was before where `retries` was lowered by so many."""
+    retries: int | None = None
+    """The task's `retries` in the try that last waited for the job; None in records of earlier releases."""
+    last_try: int = 0
+    """The try that last waited for the job."""
+    phase: Literal["submitting", "submitted", "finished"] = "submitting"
+    try_number: int = 1
+    deadline: float | None = None
+    """When the try that waits for it runs out of time, in seconds since the epoch."""
+    reattached_at: float | None = None
+    """When the try that waits for it found it, in seconds since the epoch; None where it created it."""
+    redeferrals: int = 0
+    outcome: dict[str, Any] | None = None
+    """The event with which the waiting ended."""
+    v: int = 1
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """What Airflow says of the try that begins."""
+
+    number: int
+    generation: int
+    """The task's `max_tries` now."""
+    retries: int
+    """The task's `retries` now."""
+
+
+def load(stored: Any) -> Record | None:
+    """Return the record that the store holds; None for none. Raises MXNetJobError for one that can't be read."""
+    if stored is None:
+        return None
+    try:
+        return msgspec.convert(stored, Record)
+    except msgspec.ValidationError as e:
+        raise MXNetJobError(
+            f"Airflow's task state store holds something else than an MXJob's record under {STORE_KEY!r} ({e}). "
+            "To start anew, delete that key in the task's page, after making sure that no job of it runs."
+        ) from e
+
+
+Decision = Literal["create", "create_same", "replace", "reattach", "resume", "reuse"]
+
+
+def decide(record: Record | None, begins: Try, found: Mapping[str, Any] | None, *, reuse_succeeded: bool) -> Decision:
+    """Return what a try begins with, where Airflow has a task state store (3.3).
+
+    Args:
+        record: What an earlier try has left in the store.
+        begins: The try.
+        found: What has the record's name on the cluster; None for nothing.
+        reuse_succeeded: Whether a job that has succeeded does for a retry.
+
+    Returns:
+        `create`: a new job, nothing of an older one is of use. `create_same`: the job that was intended, and never
+        made. `replace`: as `create`, and the older job is to go first. `reattach`: wait for the older one. `resume`: as
+        `reattach`, after undoing our own suspension. `reuse`: the older one's result is the result.
+    """
+    if record is None:
+        return "create"
+    ours = found is not None and is_ours(found, record)
+    if record.generation != begins.generation:
+        return "replace" if ours else "create"
+    reuse = reuse_succeeded and _is_retry(begins, after=record.last_try, retries=record.retries)
+    if record.phase == "finished":
+        succeeded = (record.outcome or {}).get("status") == "succeeded"
+        return "reuse" if succeeded and reuse else "create"
+    if found is None:
+        return "create_same" if record.phase == "submitting" else "create"
+    if not ours or not _is_usable(found, reuse_succeeded=reuse):
+        return "create"
+    return _wait_for(found)
+
+
+class ByLabels(msgspec.Struct, frozen=True):
+    """What a try begins with by the labels of its task's jobs."""
+
+    decision: Literal["create", "reattach", "resume"]
+    job: Mapping[str, Any] | None = None
+    """The job to wait for; None to create one."""
+    replaced: tuple[Mapping[str, Any], ...] = ()
+    """Jobs from before the task was cleared, which are to go first."""
+
+
+def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_succeeded: bool) -> ByLabels:
+    """Return what a try begins with, where Airflow has no task state store.
+
+    Args:
+        jobs: All jobs that have the labels of the task instance.
+        begins: The try.
+        reuse_succeeded: Whether a job that has succeeded does for a retry.
+    """
+    # Airflow lowers max_tries, too, where a task is cleared whose retries were lowered.
+    others = tuple(job for job in jobs if identity.generation_of(job) not in (None, begins.generation))
+    usable = []
+    for job in jobs:
+        is_retry = _is_retry(begins, after=identity.try_that_made(job) or 1, retries=identity.retries_of(job))
+        is_same = identity.generation_of(job) == begins.generation
+        if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
+            usable.append(job)
+    found = max(usable, key=_age, default=None)
+    return ByLabels("create", replaced=others) if found is None else ByLabels(_wait_for(found), found, others)
+
+
+def is_ours(job: Mapping[str, Any], record: Record) -> bool:
+    """Whether the job is the one that the record is about."""
+    if record.ref.uid and (job.get("metadata") or {}).get("uid") != record.ref.uid:
+        return False
+    return identity.token_of(job) == record.token
+
+
+def _is_retry(begins: Try, *, after: int, retries: int | None) -> bool:
+    """Whether a try follows another by itself, so that a job which succeeded meanwhile does for it.
+
+    It doesn't where the task's `retries` are others by now: Airflow may have cleared the task to the same `max_tries`.
+    Nor is a try of the same number one: `airflow tasks test` runs a try that there was, and a run that is deleted and
+    made again with its id begins with the first.
+    """
+    return begins.number > after and retries in (None, begins.retries)
+
+
+def _is_usable(job: Mapping[str, Any], *, reuse_succeeded: bool) -> bool:
+    useless = {FAILED} if reuse_succeeded else {FAILED, SUCCEEDED}
+    return not job["metadata"].get("deletionTimestamp") and job_state(job) not in useless
+
+
+def _wait_for(job: Mapping[str, Any]) -> Literal["reattach", "resume"]:
+    return "resume" if is_suspended_by_airflow(job) and job_state(job) != SUCCEEDED else "reattach"
+
+
+def _age(job: Mapping[str, Any]) -> tuple[str, str]:
+    return job["metadata"]["creationTimestamp"], job["metadata"]["name"]
