@@ -96,6 +96,7 @@ class Kubelet:
             client=client,
             node_name=node_name,
             folder=folder,
+            allocatable=offered,
             images=images,
             processes=Processes(cluster_id(folder)),
             devices=Devices(devices),
