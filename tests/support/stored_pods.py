@@ -8,6 +8,8 @@ from gang_pods import bound
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 
 PATH = "/api/v1/namespaces/default/pods/"
+NODES = {"local": {"metadata": {"name": "local"}, "spec": {}}}
+"""The one node, as a watch shows it."""
 
 
 class StoredPods:

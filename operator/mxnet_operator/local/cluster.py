@@ -58,6 +58,8 @@ class ClusterOptions:
     """Containers that may share a GPU."""
     resources: tuple[tuple[str, int], ...] = ()
     """Names and counts of further resources that the node offers."""
+    node_labels: tuple[tuple[str, str], ...] = ()
+    """Keys and values of labels of the node, beside those that every node has."""
 
 
 class ComponentDiedError(Exception):
@@ -105,6 +107,7 @@ async def run_cluster(
             gpus=options.gpus,
             gpu_share=options.gpu_share,
             resources=dict(options.resources),
+            node_labels=dict(options.node_labels),
             kubernetes=plane.kubelet_context,
         )
         plane.use_logs(kubelet.log_source)

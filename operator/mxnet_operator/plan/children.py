@@ -95,7 +95,7 @@ def _wanted(job: MXJob, observed: "Observed") -> Iterator[tuple[ChildRule, Creat
 
 
 def _is_placed(observed: "Observed") -> bool:
-    return any(pod.node_name for pod in observed.pods)
+    return any(pod.is_placed for pod in observed.pods)
 
 
 def _is_outdated(creation: CreateChild, found: ChildView) -> bool:

@@ -24,8 +24,7 @@ def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePo
         if pod.deleting:
             continue
         unfinished = pod.phase not in ("Succeeded", "Failed")
-        never_scheduled = not pod.node_name
-        if policy == "All" or (unfinished and (policy == "Running" or never_scheduled)):
+        if policy == "All" or (unfinished and (policy == "Running" or not pod.is_placed)):
             yield delete_pod(pod)
         elif unfinished and not pod.stop_requested:
             yield StopPod(pod.name, pod.uid)

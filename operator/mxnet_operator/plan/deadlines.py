@@ -84,7 +84,7 @@ def _scheduled(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[Pod
 
 
 def _has_node(replica: Replica) -> bool:
-    return replica.pod is not None and bool(replica.pod.node_name)
+    return replica.pod is not None and replica.pod.is_placed
 
 
 def _progress(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodView, ...]) -> Deadline | None:
@@ -101,10 +101,10 @@ def _progress(job: MXJob, replicas: tuple[Replica, ...], terminating: tuple[PodV
         what = f"pods of the previous attempt are still terminating ({', '.join(map(where, terminating[:_NAMED]))})"
     else:
         needed = [replica for replica in replicas if replica.outcome is not Outcome.DONE]
-        placed = [replica.pod.scheduled_at for replica in needed if replica.pod and replica.pod.scheduled_at]
+        placed = [replica.pod.placed_at for replica in needed if replica.pod and replica.pod.placed_at]
         since = max(placed) if len(placed) == len(needed) else None
         what = f"{', '.join(replica.label for replica in waiting[:_NAMED])} did not start"
-        pods = [replica.pod for replica in waiting if replica.pod is not None and replica.pod.waiting_reason]
+        pods = [replica.pod for replica in waiting if replica.pod is not None and reason_to_wait(replica.pod)]
         if pods:
             telling = next((pod for pod in pods if pod.waiting_reason in CANNOT_START), pods[0])
             what += f" ({reason_to_wait(telling)})"

@@ -27,11 +27,11 @@ def time_until_given_back(
     if state is None or restart_scope(job) != "Job":
         return None
     waiting = [replica.pod for replica in replicas if replica.outcome is Outcome.WAITING and replica.pod is not None]
-    unplaced = [pod for pod in waiting if not pod.node_name]
-    placed = [replica.pod for replica in replicas if replica.pod is not None and replica.pod.node_name]
+    unplaced = [pod for pod in waiting if not pod.is_placed]
+    placed = [replica.pod for replica in replicas if replica.pod is not None and replica.pod.is_placed]
     if not placed or not unplaced or len(placed) >= state.gang.minimum or len(placed) + len(unplaced) < len(replicas):
         return None
-    times = (*(pod.scheduled_at for pod in placed), *(pod.created_at for pod in unplaced))
+    times = (*(pod.placed_at for pod in placed), *(pod.created_at for pod in unplaced))
     since = max((time for time in times if time is not None), default=None)
     return left_of(policy.incomplete_gang, since, now)
 

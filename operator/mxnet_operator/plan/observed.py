@@ -67,6 +67,16 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     finished_at: datetime | None = None
 
     @property
+    def is_placed(self) -> bool:
+        """Whether it has a node; not one that its template names and that doesn't exist, as its scheduler says."""
+        return bool(self.node_name) and not self.unschedulable
+
+    @property
+    def placed_at(self) -> datetime | None:
+        """Time at which it got its node; of a node that its template names its creation, until the kubelet reports."""
+        return self.scheduled_at or (self.created_at if self.is_placed else None)
+
+    @property
     def stopped_by_node(self) -> bool:
         """Whether its kubelet ended it for a node shutdown or a critical pod, by the pod's reason.
 

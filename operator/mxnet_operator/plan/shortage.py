@@ -46,7 +46,7 @@ class Shortage(msgspec.Struct, frozen=True):
 def shortage(job: MXJob, replicas: Iterable[Replica]) -> Shortage:
     """Sum up the shortage of a job with defaults, by what the scheduler says of its pods now."""
     needed = [replica for replica in replicas if replica.outcome is not Outcome.DONE]
-    placed = sum(replica.pod is not None and bool(replica.pod.node_name) for replica in needed)
+    placed = sum(replica.pod is not None and replica.pod.is_placed for replica in needed)
     waiting = [(replica.type, replica.pod.unschedulable) for replica in needed if _waits(replica) and replica.pod]
     would_fit = sum(WOULD_FIT in words for _, words in waiting)
     gaps = [gap for _, words in waiting if (gap := _gap(words))]
@@ -61,7 +61,7 @@ def shortage_in_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
 
 
 def _waits(replica: Replica) -> bool:
-    return replica.pod is not None and not replica.pod.node_name and bool(replica.pod.unschedulable)
+    return replica.pod is not None and bool(replica.pod.unschedulable)
 
 
 def _gap(words: str) -> Resources:

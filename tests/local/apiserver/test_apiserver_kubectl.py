@@ -93,6 +93,22 @@ async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
     await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", "--timeout=10s")
 
 
+async def test_auth_can_i_is_answered(kubectl):
+    assert await kubectl.ok("auth", "can-i", "create", "mxjobs.kubeflow.org") == "yes\n"
+    assert await kubectl.ok("auth", "can-i", "get", "/healthz") == "yes\n"
+
+
+async def test_a_node_is_cordoned_drained_and_given_back(api, kubectl):
+    """Evictions aren't served, so kubectl deletes the pods: with DeleteOptions in protobuf."""
+    (await api.post("/api/v1/nodes", {"metadata": {"name": "n1"}})).ok()
+    (await api.post(PODS.format("default"), pod("a", node="n1"))).ok()
+    await kubectl.ok("drain", "n1", "--force", "--grace-period=0", "--timeout=10s")
+    assert (await api.get(f"{PODS.format('default')}/a")).code == 404
+    assert (await api.get("/api/v1/nodes/n1")).ok()["spec"]["unschedulable"] is True
+    await kubectl.ok("uncordon", "n1")
+    assert not (await api.get("/api/v1/nodes/n1")).ok()["spec"].get("unschedulable")
+
+
 async def test_a_watch_follows_the_state(api, kubectl):
     (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
     process = await kubectl.start("get", "mxjobs", "-w", "--no-headers")

@@ -125,7 +125,13 @@ async def test_what_was_just_bound_counts_before_the_watch_shows_it(tmp_path, wr
         limits = {"resources": {"limits": {GPU: "1"}}}
         seen = [await client.create(PODS.path("default"), make_pod(n, "true", container=limits)) for n in "ab"]
         behind = Scheduler(
-            wrapped(client), "node", {}, allocatable={GPU: "1"}, pods=lambda: seen, changes=None, events=Ignored()
+            wrapped(client),
+            "node",
+            allocatable={GPU: "1"},
+            nodes=lambda: {"node": {"metadata": {"name": "node"}}},
+            pods=lambda: seen,
+            changes=None,
+            events=Ignored(),
         )
         await behind._pass()
         await server.api.post("/apis/scheduling.k8s.io/v1/priorityclasses", HIGH)
@@ -135,6 +141,46 @@ async def test_what_was_just_bound_counts_before_the_watch_shows_it(tmp_path, wr
             assert await behind._pass() is None, "a request failed"
         stored = (await client.list(PODS.path("default")))["items"]
         assert [pod["spec"].get("nodeName") for pod in stored] == ["node", None, None]
+
+
+RULES = [
+    ({"metadata": {"labels": {"pool": "gpus"}}}, {"metadata": {"labels": {"pool": None}}}, {"pool": "gpus"}),
+    ({"spec": {"unschedulable": None}}, {"spec": {"unschedulable": True}}, {}),
+    ({"spec": {"taints": None}}, {"spec": {"taints": [{"key": "gpu", "value": "old", "effect": "NoSchedule"}]}}, {}),
+]
+
+
+@pytest.mark.parametrize(("opens", "closes", "selector"), RULES, ids=["label", "cordon", "taint"])
+async def test_what_a_user_writes_on_the_node_decides_at_once(tmp_path, opens, closes, selector):
+    """As `kubectl label`, `kubectl cordon` and `kubectl taint` do."""
+    node_path = "/api/v1/nodes/local"
+    async with running_node(tmp_path) as node:
+        await node.run("first", "true")  # the node is there
+        await node.client.patch(node_path, closes)
+        await node.create(make_pod("waits", "true", nodeSelector=selector))
+        assert "0/1 nodes are available: 1 node(s)" in (await node.event("waits", "FailedScheduling"))["message"]
+        await node.client.patch(node_path, opens)
+        assert (await node.ended("waits"))["spec"]["nodeName"] == "local"
+
+
+async def test_a_pod_of_a_node_that_is_not_there_is_told_of_and_goes_when_it_is_deleted(tmp_path):
+    limits = {"resources": {"limits": {GPU: "1"}}}
+    async with running_node(tmp_path, gpus=1) as node:
+        await node.create(make_pod("elsewhere", "sleep 1000", container=limits, nodeName="gpu-1"))
+        words = "node gpu-1 not found; this cluster has: local"
+        assert (await node.event("elsewhere", "FailedScheduling"))["message"] == words
+        [condition] = (await node.get("elsewhere"))["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["message"]) == ("PodScheduled", "False", words)
+        await node.run("here", "true", container=limits)  # it takes nothing of this node
+        await node.delete("elsewhere")
+        await node.gone("elsewhere")
+        await node.run("elsewhere", "true")
+
+
+async def test_the_node_has_the_labels_that_it_was_started_with(tmp_path):
+    async with running_node(tmp_path, node_labels={"pool": "gpus"}) as node:
+        pod = await node.run("picky", "true", nodeSelector={"pool": "gpus", "kubernetes.io/hostname": "local"})
+        assert pod["status"]["phase"] == "Succeeded"
 
 
 async def test_the_address_of_a_pod_that_is_gone_is_free_again(tmp_path):

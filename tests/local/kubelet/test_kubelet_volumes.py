@@ -78,6 +78,18 @@ async def test_a_config_map_is_a_folder_of_files(node):
     assert await node.log("files") == "ABrenamed\n"
 
 
+async def test_the_path_within_a_volume_is_made_of_the_containers_variables(node, tmp_path):
+    mount = {"name": "runs", "mountPath": "/out", "subPathExpr": "$(TEAM)/$(POD)"}
+    await node.run(
+        "own",
+        "echo $POD > /out/name",
+        env={"TEAM": "vision", "POD": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        container={"volumeMounts": [mount]},
+        volumes=[{"name": "runs", "hostPath": {"path": str(tmp_path / "runs"), "type": "DirectoryOrCreate"}}],
+    )
+    assert (tmp_path / "runs/vision/own/name").read_text() == "own\n"
+
+
 def secret(name, **data):
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
 

@@ -1,4 +1,4 @@
-"""`mxjob local up --resource`, as it is read before anything is started."""
+"""`mxjob local up --resource` and `--node-label`, as they are read before anything is started."""
 
 import sys
 
@@ -6,6 +6,7 @@ import pytest
 
 from mxnet_operator.cli.daemons import local_cluster
 from mxnet_operator.cli.mxjob import main
+from mxnet_operator.local.claims import AlreadyRunningError
 
 
 @pytest.fixture
@@ -47,3 +48,32 @@ def test_what_is_set_otherwise_says_how(up, text, hint):
     code, options, told = up("--resource", text)
     assert (code, options) == (2, None)
     assert hint in told
+
+
+def test_each_label_of_the_node_has_a_key_and_a_value(up):
+    code, options, _ = up("--node-label", "pool=gpus", "--node-label", "example.com/rack=")
+    assert (code, options.node_labels) == (0, (("pool", "gpus"), ("example.com/rack", "")))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("pool", "expected KEY=VALUE"), ("=gpus", "non-empty"), ("pool=a=b", "a valid label must be")]
+)
+def test_what_is_no_label_is_refused_in_kubernetes_words(up, text, why):
+    code, options, told = up("--node-label", text)
+    assert (code, options) == (2, None)
+    assert why in " ".join(told.split())
+
+
+def test_a_cluster_in_the_background_gets_them_too(monkeypatch, tmp_path):
+    commands = []
+
+    def start(home, command, on_step):
+        commands.append(command)
+        raise AlreadyRunningError(1)
+
+    monkeypatch.setenv("MXJOB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(local_cluster.daemon, "start_detached", start)
+    monkeypatch.setattr(sys, "argv", ["mxjob", "local", "up", "-d", "--node-label", "pool=gpus"])
+    with pytest.raises(SystemExit):
+        main()
+    assert ["--node-label", "pool=gpus"] in [commands[0][i : i + 2] for i in range(len(commands[0]))]

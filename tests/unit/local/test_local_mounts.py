@@ -1,11 +1,16 @@
-"""The folder of a volume that a container's mount names by `subPath`."""
+"""The folder of a volume that a container's mount names by `subPath` or `subPathExpr`."""
 
-from mxnet_operator.local.kubelet.volumes import mounts
+import pytest
+
+from mxnet_operator.local.kubelet.volumes import MountError, mounts
 
 
-def mounted(folder, sub_path):
-    container = {"name": "mxnet", "volumeMounts": [{"name": "v", "mountPath": "/data", "subPath": sub_path}]}
-    return mounts(container, {"v": folder})["/data"]
+def mounted(folder, sub_path=None, **fields):
+    container = {
+        "name": "mxnet",
+        "volumeMounts": [{"name": "v", "mountPath": "/data", "subPath": sub_path, **fields}],
+    }
+    return mounts(container, {"v": folder}, {"A": "a", "UP": "..", "ROOT": "/etc", "EMPTY": ""})["/data"]
 
 
 def test_a_sub_path_that_is_not_there_is_made(tmp_path):
@@ -16,3 +21,26 @@ def test_a_sub_path_that_is_not_there_is_made(tmp_path):
 def test_a_sub_path_that_is_a_file_is_left(tmp_path):
     (tmp_path / "file").write_text("kept")
     assert mounted(tmp_path, "file").read_text() == "kept"
+
+
+# As kubelet's ExpandContainerVolumeMounts has it.
+@pytest.mark.parametrize(
+    ("expression", "path"),
+    [("$(A)", "a"), ("runs/$(A)/$(A)", "runs/a/a"), ("$$(A)", "$(A)"), ("plain", "plain"), ("", "")],
+)
+def test_an_expression_is_expanded_by_the_containers_variables(tmp_path, expression, path):
+    assert mounted(tmp_path, subPathExpr=expression) == tmp_path / path
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("$(NONE)/$(A)", "missing value for NONE"),
+        ("$(EMPTY)/$(ALSO)", "missing value for ALSO, EMPTY"),
+        ("$(UP)/x", "must stay within its volume"),
+        ("$(ROOT)", "must stay within its volume"),
+    ],
+)
+def test_one_that_leads_nowhere_is_refused(tmp_path, expression, why):
+    with pytest.raises(MountError, match=why):
+        mounted(tmp_path, subPathExpr=expression)

@@ -60,6 +60,49 @@ def test_a_number_keeps_its_sign(value):
     assert (found["value"], found["globalDefault"]) == (value, True)
 
 
+@pytest.mark.parametrize("api_version", ["v1", "meta.k8s.io/v1", "kubeflow.org/v1"])
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (b"", {}),
+        (field(1, 0), {"gracePeriodSeconds": 0}),
+        (field(1, -1), {"gracePeriodSeconds": -1}),
+        (
+            field(1, 30) + field(2, text(1, "u") + text(2, "7")) + text(4, "Foreground") + text(5, "All"),
+            {
+                "gracePeriodSeconds": 30,
+                "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "propagationPolicy": "Foreground",
+                "dryRun": ["All"],
+            },
+        ),
+    ],
+)
+def test_options_of_a_deletion_are_those_of_any_api_version_and_tell_0_from_nothing(api_version, raw, found):
+    body = envelope("DeleteOptions", raw, api_version)
+    assert read_object(body) == {"apiVersion": api_version, "kind": "DeleteOptions", **found}
+
+
+def test_a_review_says_what_is_asked_for():
+    attributes = text(1, "default") + text(2, "create") + text(3, "g") + text(5, "pods") + text(6, "log") + text(7, "a")
+    raw = field(2, field(1, attributes))
+    review = read_object(envelope("SelfSubjectAccessReview", raw, "authorization.k8s.io/v1"))
+    assert review["spec"]["resourceAttributes"] == {
+        "namespace": "default",
+        "verb": "create",
+        "group": "g",
+        "resource": "pods",
+        "subresource": "log",
+        "name": "a",
+    }
+    path = read_object(
+        envelope(
+            "SelfSubjectAccessReview", field(2, field(2, text(1, "/x") + text(2, "get"))), "authorization.k8s.io/v1"
+        )
+    )
+    assert path["spec"] == {"nonResourceAttributes": {"path": "/x", "verb": "get"}}
+
+
 @pytest.mark.parametrize("body", [envelope("Pod", b""), envelope("Secret", b"", more=text(3, "gzip")), b"k8s\0"])
 def test_other_kinds_are_not_read(body):
     with pytest.raises(UnsupportedKindError):

@@ -14,7 +14,7 @@ from gang_pods import GPU, gang_pods
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from stored_pods import Silent, StoredPods, result
+from stored_pods import NODES, Silent, StoredPods, result
 
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 
@@ -60,8 +60,8 @@ class Cluster(RuleBasedStateMachine):
         self.scheduler = Scheduler(
             self.pods,  # type: ignore[arg-type]
             "local",
-            {},
             allocatable={GPU: str(GPUS)},
+            nodes=lambda: NODES,
             pods=lambda: list(self.pods.watched.values()),
             changes=None,  # type: ignore[arg-type]
             events=Silent(),  # type: ignore[arg-type]

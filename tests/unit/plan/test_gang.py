@@ -265,6 +265,13 @@ class TestWaitingTooLong:
         assert answer.gives_back
         assert "gives back the room that it holds" in said(answer, "Restarting").message
 
+    def test_pods_that_their_templates_place_are_held_from_their_creation_on(self) -> None:
+        job = created(workers=3)
+        pods = [pod.set(node_name="node", created_at=NOW, phase="Running") for pod in all_pods(job)[:4]]
+        pods.append(all_pods(job)[4].set(unschedulable=LACKS, created_at=NOW - MINUTE))
+        assert not plan(job, observed(job, *pods, groups=(group(job),)), NOW).gives_back
+        assert plan(job, observed(job, *pods, groups=(group(job),)), NOW + MINUTE).gives_back
+
     def test_one_without_a_gang_scheduler_does_not(self) -> None:
         job = created(workers=3)
         pods = [pod.set(node_name="node", scheduled_at=NOW) for pod in all_pods(job)[:4]]

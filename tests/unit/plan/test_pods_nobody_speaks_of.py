@@ -1,7 +1,9 @@
 """Pods of which a scheduler says nothing, and pods that end without a word about their container."""
 
 from datetime import timedelta
+from typing import Any
 
+import msgspec
 import pytest
 from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
 
@@ -39,6 +41,45 @@ def test_one_that_was_seen_or_goes_is_none(seen: dict[str, object]) -> None:
     job = make_mxjob().worker(1).run_policy(restartScope="Replica").condition("Created").obj()
     answer = plan(job, observe(job, ignored(job).set(**seen)), NOW + 3600 * SECOND)
     assert condition(answer, "PodsScheduled") is None
+
+
+def unheard_of(job: MXJob, index: int = 0) -> PodBuilder:
+    """A pod of a template with a nodeName: no scheduler binds it, and only that node's kubelet says more of it."""
+    return make_pod(job, "Worker", index).set(node_name="gpu-1", created_at=NOW)
+
+
+def test_a_pod_of_which_its_node_has_said_nothing_for_a_minute_names_the_node() -> None:
+    job = make_mxjob().worker(2).condition("Created").obj()
+    pods = [unheard_of(job), make_pod(job, "Worker", 1).running()]
+    before = plan(job, observe(job, *pods), NOW + 59 * SECOND)
+    assert condition(before, "PodsStarted") is None
+    assert before.requeue_after == SECOND
+    told = condition(plan(job, observe(job, *pods), NOW + 60 * SECOND), "PodsStarted")
+    assert told is not None
+    assert (told.status, told.reason) == ("False", "NodeSilent")
+    assert told.message == "worker-0 can't start: node gpu-1 has not reported on it. Does it exist, and is it ready?"
+
+
+def test_a_bound_pod_is_waited_for_from_its_binding_on() -> None:
+    job = make_mxjob().worker(1).condition("Created").obj()
+    bound = unheard_of(job).set(scheduled_at=NOW + 100 * SECOND)
+    assert condition(plan(job, observe(job, bound), NOW + 159 * SECOND), "PodsStarted") is None
+    assert condition(plan(job, observe(job, bound), NOW + 160 * SECOND), "PodsStarted") is not None
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [{"waiting_reason": "ContainerCreating"}, {"phase": "Running"}, {"deleting": True}, {"unschedulable": "no"}],
+)
+def test_a_node_that_has_spoken_of_a_pod_is_not_silent_and_what_was_said_is_taken_back(heard: dict[str, Any]) -> None:
+    job = make_mxjob().worker(2).run_policy(restartScope="Replica").condition("Created").obj()
+    silent = plan(job, observe(job, unheard_of(job), unheard_of(job, 1)), NOW + 60 * SECOND)
+    assert silent.status is not None
+    job = msgspec.structs.replace(job, status=silent.status)
+    pods = [unheard_of(job, index).set(**heard) for index in range(2)]
+    answer = plan(job, observe(job, *pods), NOW + 3600 * SECOND)
+    told = condition(answer, "PodsStarted")
+    assert told is None or told.status == "True"
 
 
 def test_once_the_scheduler_speaks_its_own_words_are_told() -> None:

@@ -142,6 +142,32 @@ class TestProgressDeadline:
         observed = Observed((make_pod(job, "Worker").unscheduled().obj(),), make_services(job)[1:])
         assert plan(job, observed, NOW + 3600 * SECOND) == Plan()
 
+    def test_a_pod_that_its_template_places_counts_from_its_creation(self) -> None:
+        job = make_mxjob().worker(2).run_policy(progressDeadlineSeconds=5).condition("Created").obj()
+        named = make_pod(job, "Worker").set(node_name="gpu-1", created_at=NOW).obj()
+        bound = make_pod(job, "Worker", 1).running().set(scheduled_at=NOW - 60 * SECOND).obj()
+        observed = Observed((named, bound), make_services(job)[1:])
+        assert plan(job, observed, NOW + 5 * SECOND).requeue_after == SECOND
+        failed = after(job, plan(job, observed, NOW + 6 * SECOND))
+        assert failed.status.conditions[-1].message == (
+            "mxjob digits is failed because it made no progress for 5 s: worker-0 did not start"
+            " (node gpu-1 has not reported on it)"
+        )
+
+    def test_one_whose_node_does_not_exist_is_not_placed(self) -> None:
+        policy = {"schedulingPolicy": {"scheduleTimeoutSeconds": 5}}
+        job = make_mxjob().worker(1).run_policy(**policy).condition("Created").obj()
+        words = "node gpu-1 not found; this cluster has: local"
+        pod = make_pod(job, "Worker").set(node_name="gpu-1", created_at=NOW, unschedulable=words).obj()
+        observed = Observed((pod,), make_services(job)[1:])
+        waiting = after(job, plan(job, observed, NOW))
+        assert waiting.status.conditions[-1].message == f"0 of 1 placed: worker-0 can't be placed: {words}"
+        failed = after(job, plan(job, observed, NOW + 5 * SECOND))
+        assert failed.status.state == "Failed"
+        assert failed.status.conditions[-1].message.startswith("mxjob digits is failed because it could not be sched")
+        (action,) = plan(failed, observed, NOW + 5 * SECOND).actions[:1]
+        assert action == DeletePod("digits-worker-0", pod.uid)
+
 
 class TestTimeToLive:
     def test_a_finished_job_is_deleted_when_its_time_has_come(self) -> None:

@@ -83,6 +83,8 @@ def detach(options: ClusterOptions, policy: Policy) -> None:
     command += ["--gpu-share", str(options.gpu_share)]
     for name, count in options.resources:
         command += ["--resource", f"{name}={count}"]
+    for key, value in options.node_labels:
+        command += ["--node-label", f"{key}={value}"]
     command += ["--restart-backoff", str(policy.first_backoff.total_seconds())]
     try:
         with usable_home() as home, message_console().status("starting the local cluster") as spinner:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.cli.app import App
 from mxnet_operator.cli.daemons.home import usable_home
 from mxnet_operator.cli.errors import CommandError, Exit, extra_needed
@@ -76,6 +77,14 @@ def up(  # noqa: PLR0917 - options
             show_default=False,
         ),
     ] = None,
+    node_label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Label of the node, for pods with a node selector, such as pool=gpus; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     control_plane: Annotated[
         ControlPlane,
         typer.Option(
@@ -110,7 +119,15 @@ def up(  # noqa: PLR0917 - options
         from mxnet_operator.local.cluster import ClusterOptions  # noqa: PLC0415
         from mxnet_operator.plan import Policy  # noqa: PLC0415
 
-    options = ClusterOptions(cpus, gpus, control_plane.value, legacy, gpu_share, tuple(map(_resource, resource or ())))
+    options = ClusterOptions(
+        cpus,
+        gpus,
+        control_plane.value,
+        legacy,
+        gpu_share,
+        tuple(map(_resource, resource or ())),
+        tuple(map(_label, node_label or ())),
+    )
     policy = Policy(first_backoff=timedelta(seconds=restart_backoff))
     if announce is not None:
         local_cluster.in_background(options, policy, announce)
@@ -131,6 +148,15 @@ def _resource(text: str) -> tuple[str, int]:
     if name.rpartition("/")[0].endswith("kubernetes.io"):
         raise CommandError(f"--resource {text}: names under kubernetes.io are reserved for Kubernetes", code=Exit.USAGE)
     return name, int(count)
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise CommandError(f"--node-label {text}: expected KEY=VALUE", code=Exit.USAGE)
+    for error in label_errors({key: value}, ""):
+        raise CommandError(f"--node-label {text}: {error.detail}", code=Exit.USAGE)
+    return key, value
 
 
 @app.command()

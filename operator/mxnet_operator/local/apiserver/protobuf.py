@@ -1,8 +1,8 @@
-"""Protobuf bodies of creations, as kubectl 1.32 and newer send them for a few kinds (`kubectl create secret`).
+"""Protobuf bodies of creations and deletions, as kubectl 1.32 and newer send them for a few kinds (`kubectl drain`).
 
 The envelope is that of apimachinery's pkg/runtime/serializer/protobuf; field numbers are those of the `generated.proto`
 of k8s.io/api and k8s.io/apimachinery 0.36, which may only grow. A field whose value is zero is left out, as Go's JSON
-does: of these kinds none tells zero from absent.
+does, but for the one that tells zero from absent: a deletion's grace period.
 """
 
 import base64
@@ -41,10 +41,15 @@ def read_object(body: bytes) -> Object:
         raise ProtobufError("the body is not an object in Kubernetes' protobuf encoding")
     envelope = _decoded(_ENVELOPE, memoryview(body)[len(_MAGIC) :])
     header = envelope.get("typeMeta") or {}
-    kind = (header.get("apiVersion", ""), header.get("kind", ""))
-    if kind not in _KINDS or envelope.get("contentEncoding"):
-        raise UnsupportedKindError(kind)
-    return {**header, **_decoded(_KINDS[kind], memoryview(envelope.get("raw", b"")))}
+    message = _message(header.get("apiVersion", ""), header.get("kind", ""))
+    if message is None or envelope.get("contentEncoding"):
+        raise UnsupportedKindError(header)
+    return {**header, **_decoded(message, memoryview(envelope.get("raw", b"")))}
+
+
+def _message(api_version: str, kind: str) -> _Message | None:
+    """Find the message of a kind; DeleteOptions are the same in every API version."""
+    return _DELETE_OPTIONS if kind == "DeleteOptions" else _KINDS.get((api_version, kind))
 
 
 def _decoded(message: _Message, data: memoryview) -> Object:
@@ -113,7 +118,11 @@ def _set_bool(obj: Object, name: str, value: int) -> None:
 
 def _set_int(obj: Object, name: str, value: int) -> None:
     if value:
-        obj[name] = value - 2**64 if value >= 2**63 else value
+        _set_pointer_to_int(obj, name, value)
+
+
+def _set_pointer_to_int(obj: Object, name: str, value: int) -> None:
+    obj[name] = value - 2**64 if value >= 2**63 else value
 
 
 def _set_raw(obj: Object, name: str, data: memoryview) -> None:
@@ -197,6 +206,30 @@ _METADATA: Final[_Field] = (
         }
     ),
 )
+_DELETE_OPTIONS: Final[_Message] = {
+    1: ("gracePeriodSeconds", _VARINT, _set_pointer_to_int),
+    2: ("preconditions", _BYTES, _set_message({1: _field_of_text("uid"), 2: _field_of_text("resourceVersion")})),
+    4: _field_of_text("propagationPolicy"),
+    5: _field_of_texts("dryRun"),
+}
+_ACCESS_REVIEW: Final[_Message] = {
+    1: (
+        "resourceAttributes",
+        _BYTES,
+        _set_message(
+            {
+                1: _field_of_text("namespace"),
+                2: _field_of_text("verb"),
+                3: _field_of_text("group"),
+                4: _field_of_text("version"),
+                5: _field_of_text("resource"),
+                6: _field_of_text("subresource"),
+                7: _field_of_text("name"),
+            }
+        ),
+    ),
+    2: ("nonResourceAttributes", _BYTES, _set_message({1: _field_of_text("path"), 2: _field_of_text("verb")})),
+}
 _KINDS: Final[Mapping[tuple[str, str], _Message]] = {
     ("v1", "Namespace"): {1: _METADATA},
     ("v1", "ConfigMap"): {
@@ -218,5 +251,9 @@ _KINDS: Final[Mapping[tuple[str, str], _Message]] = {
         3: _field_of_bool("globalDefault"),
         4: _field_of_text("description"),
         5: _field_of_text("preemptionPolicy"),
+    },
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {
+        1: _METADATA,
+        2: ("spec", _BYTES, _set_message(_ACCESS_REVIEW)),
     },
 }

@@ -71,7 +71,11 @@ def read_object(request: Request, resource: Resource) -> Any:
     Raises:
         StatusError: 400 where it can't be decoded, 415 for another media type or kind.
     """
-    if resource.custom or media_type(request) != protobuf.MEDIA_TYPE:
+    return read_json(request) if resource.custom else _read_any(request)
+
+
+def _read_any(request: Request) -> Any:
+    if media_type(request) != protobuf.MEDIA_TYPE:
         return read_json(request)
     try:
         return protobuf.read_object(request.body)
@@ -109,9 +113,10 @@ def delete_options(request: Request) -> DeleteOptions:
     """Parse DeleteOptions from the body (often without kind, often missing) and the query.
 
     Raises:
-        StatusError: 400 where something is of the wrong type, 422 for an unknown propagation policy.
+        StatusError: 400 where something is of the wrong type, 415 for another media type, 422 for an unknown
+            propagation policy.
     """
-    body: Any = read_json(request) if request.body.strip() else {}
+    body: Any = _read_any(request) if request.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("the body is not a DeleteOptions")
     grace: Any = body.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))

@@ -13,6 +13,8 @@ from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedObjects
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""Resources of which a container without a limit may take what the node has."""
 
 
 class ConfigError(Exception):
@@ -38,6 +40,18 @@ def expand(text: str, values: Mapping[str, str]) -> str:
     return _REFERENCE.sub(replacement, text)
 
 
+def expand_fully(text: str, values: Mapping[str, str]) -> str:
+    """Replace $(NAME) by its value, where each has to have one (kubelet's ExpandContainerVolumeMounts).
+
+    Raises:
+        ConfigError: one is unknown or empty.
+    """
+    names = {match[1] for match in _REFERENCE.finditer(text) if match[0] != "$$"}
+    if missing := sorted(name for name in names if not values.get(name)):
+        raise ConfigError(f"missing value for {', '.join(missing)}")
+    return expand(text, values)
+
+
 def references(container: Mapping[str, Any]) -> set[Reference]:
     """Collect the ConfigMaps and Secrets that a container's environment refers to."""
     variables = [each.get("valueFrom") or {} for each in container.get("env") or []]
@@ -48,11 +62,11 @@ def references(container: Mapping[str, Any]) -> set[Reference]:
 
 
 def variables(
-    pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects
+    pod: Mapping[str, Any], container: Mapping[str, Any], objects: KeyedObjects, allocatable: Mapping[str, str]
 ) -> list[tuple[str, Variable]]:
     """Build the container's variables in the order of their definition, not expanded yet.
 
-    A later one replaces an earlier one of its name, which it may refer to.
+    A later one replaces an earlier one of its name, which it may refer to. `allocatable` is what the node has.
 
     Raises:
         ConfigError: a reference can't be resolved; the message is for the pod's author.
@@ -67,7 +81,7 @@ def variables(
         if not reference:
             result.append((entry["name"], Variable(entry.get("value") or "", literal=True)))
             continue
-        found = _referred(pod, container, reference, objects)
+        found = _referred(pod, container, reference, objects, allocatable)
         if found is not None:
             result.append((entry["name"], Variable(found, literal=False)))
     return result
@@ -89,12 +103,16 @@ def _all_of(source: Mapping[str, Any], objects: KeyedObjects) -> dict[str, str]:
 
 
 def _referred(
-    pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any], objects: KeyedObjects
+    pod: Mapping[str, Any],
+    container: Mapping[str, Any],
+    reference: Mapping[str, Any],
+    objects: KeyedObjects,
+    allocatable: Mapping[str, str],
 ) -> str | None:
     if field := reference.get("fieldRef"):
         return field_text(pod, field.get("fieldPath") or "")
     if resource := reference.get("resourceFieldRef"):
-        return resource_text(pod, container, resource)
+        return resource_text(pod, container, resource, allocatable)
     for kind in KEYED_KINDS:
         if not (key := reference.get(kind.key_reference)):
             continue
@@ -142,22 +160,34 @@ def field_text(pod: Mapping[str, Any], path: str) -> str:
     return str(known[path] or "")
 
 
-def resource_text(pod: Mapping[str, Any], container: Mapping[str, Any], reference: Mapping[str, Any]) -> str:
-    """Return a container's limit or request in units of the divisor, rounded up.
+def resource_text(
+    pod: Mapping[str, Any],
+    container: Mapping[str, Any] | None,
+    reference: Mapping[str, Any],
+    allocatable: Mapping[str, str],
+) -> str:
+    """Return a container's limit or request in units of the divisor, rounded up, as Kubernetes' helpers.go does.
+
+    A limit of CPU, memory or ephemeral storage that isn't set is what the node has, and anything else that isn't 0.
+    `container` is meant where the reference names none; a volume's has to.
 
     Raises:
-        ConfigError: the container doesn't set it.
+        ConfigError: the resource can't be referred to, or the pod lacks the container.
     """
-    named = reference.get("containerName")
-    if named:
-        container = next((each for each in pod["spec"]["containers"] if each["name"] == named), container)
+    if named := reference.get("containerName"):
+        found = (*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ()))
+        container = next((each for each in found if each["name"] == named), None)
+    if container is None:
+        raise ConfigError(f"container {named or ''} not found")
     kind, _, resource = str(reference.get("resource") or "").partition(".")
-    limits = (container.get("resources") or {}).get("limits") or {}
-    if kind == "limits" and resource in limits:
-        amount = quantity(limits[resource])
-    elif kind == "requests" and resource in (requests := container_requests(container)):
-        amount = requests[resource]
+    is_overcommitted = resource in _OVERCOMMITTED
+    if kind not in {"limits", "requests"} or not (is_overcommitted or resource.startswith("hugepages-")):
+        raise ConfigError(f"Unsupported container resource : {reference.get('resource')}")
+    if kind == "requests":
+        amount = container_requests(container).get(resource, quantity(0))
     else:
-        raise ConfigError(f"resourceFieldRef: container {container['name']} sets no {reference.get('resource')}")
+        amount = quantity(((container.get("resources") or {}).get("limits") or {}).get(resource, 0))
+        if not amount and is_overcommitted:
+            amount = quantity(allocatable.get(resource, 0))
     divisor = quantity(reference.get("divisor") or "1") or quantity(1)
     return str(math.ceil(amount / divisor))

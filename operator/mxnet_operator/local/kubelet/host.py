@@ -1,6 +1,6 @@
 """Resources that the pods of one node share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -44,6 +44,8 @@ class Host:
     node_name: str
     folder: Path
     """Folder with a folder for each pod, named by its uid."""
+    allocatable: Mapping[str, str]
+    """What the node offers, as quantities by resource."""
     images: Images
     processes: Processes
     devices: Devices

@@ -14,7 +14,7 @@ import msgspec
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
-from mxnet_operator.kube.resources import PODS
+from mxnet_operator.kube.resources import NODES, PODS
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
 from mxnet_operator.local.kubelet.changes import Changes
 from mxnet_operator.local.kubelet.device_discovery import device_kinds
@@ -24,7 +24,7 @@ from mxnet_operator.local.kubelet.host import Host, Images
 from mxnet_operator.local.kubelet.lease import keep_lease
 from mxnet_operator.local.kubelet.log_server import LogServer
 from mxnet_operator.local.kubelet.log_source import Logs
-from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, labels
+from mxnet_operator.local.kubelet.node import NodeKeeper, capacity
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
 from mxnet_operator.local.kubelet.timing import Timing
@@ -53,6 +53,7 @@ class Kubelet:
         gpus: NVIDIA's GPUs to offer; None: as many as are found.
         gpu_share: How many containers may have a GPU at a time.
         resources: How many to offer of other resources, by name.
+        node_labels: Labels of the node, beside those that every node has.
         kubernetes: How to serve logs to a real Kubernetes, whose scheduler binds the pods and which expects a lease
             of its nodes; None: the API server is ours, so the kubelet binds the pods, and `log_source` has the logs.
         timing: How long to wait for what.
@@ -70,6 +71,7 @@ class Kubelet:
         gpus: int | None = None,
         gpu_share: int = 1,
         resources: Mapping[str, int] | None = None,
+        node_labels: Mapping[str, str] | None = None,
         kubernetes: ssl.SSLContext | None = None,
         timing: Timing = Timing(),  # noqa: B008 - frozen
     ) -> None:
@@ -94,6 +96,7 @@ class Kubelet:
             client=client,
             node_name=node_name,
             folder=folder,
+            allocatable=offered,
             images=images,
             processes=Processes(cluster_id(folder)),
             devices=Devices(devices),
@@ -104,14 +107,16 @@ class Kubelet:
             pods_changed=pods_changed,
             volume_claims=self._volume_claims if kubernetes is None else None,
         )
-        self._node = NodeKeeper(client, node_name, offered, timing)
+        self._node = NodeKeeper(client, node_name, offered, timing, node_labels or {})
         self._log_server = LogServer(self._host.logs, lambda namespace, name: self._cache.get(f"{namespace}/{name}"))
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
+        self._nodes: Indexer[Object] = Indexer()
+        self._node_reflector = Reflector(client, NODES, self._nodes, _decode, self._node_changed)
         self._scheduler = Scheduler(
             client,
             node_name,
-            labels(node_name),
             allocatable=offered,
+            nodes=self._all_nodes,
             pods=self._all_pods,
             changes=self._host.pods_changed,
             events=self._scheduler_events,
@@ -152,7 +157,7 @@ class Kubelet:
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the tasks that make this a node of its control plane."""
         if self._kubernetes is None:
-            return self._node.run(), self._scheduler.run(), self._volume_claims.run()
+            return self._node.run(), self._node_reflector.run(), self._scheduler.run(), self._volume_claims.run()
         port = await self._log_server.start(self._kubernetes)
         return self._node.run(port), keep_lease(self._client, self._host.node_name, self._timing)
 
@@ -184,6 +189,11 @@ class Kubelet:
             else:
                 self._admit(new)
         self._host.pods_changed.ring()
+
+    def _node_changed(self, old: Object | None, new: Object | None) -> None:
+        """Have the scheduler look again where a Node comes, goes, or has other rules; callback of the reflector."""
+        if _rules(old) != _rules(new):
+            self._host.pods_changed.ring()
 
     def _admit(self, pod: Object) -> None:
         uid, status = pod["metadata"]["uid"], pod.get("status") or {}
@@ -239,6 +249,15 @@ class Kubelet:
 
     def _all_pods(self) -> list[Object]:
         return [pod for key in self._cache if (pod := self._cache.get(key)) is not None]
+
+    def _all_nodes(self) -> dict[str, Object]:
+        nodes = (self._nodes.get(key) for key in self._nodes)
+        return {node["metadata"]["name"]: node for node in nodes if node is not None}
+
+
+def _rules(node: Object | None) -> Object | None:
+    """Return what of a Node says which pods may have it; its status changes with every heartbeat."""
+    return None if node is None else {"labels": node["metadata"].get("labels"), "spec": node.get("spec")}
 
 
 def _decode(raw: msgspec.Raw) -> Object:

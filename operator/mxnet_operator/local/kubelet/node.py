@@ -46,11 +46,14 @@ def labels(name: str) -> dict[str, str]:
 class NodeKeeper:
     """Registration and heartbeat of the node."""
 
-    def __init__(self, client: Client, name: str, offered: Mapping[str, str], timing: Timing) -> None:
+    def __init__(
+        self, client: Client, name: str, offered: Mapping[str, str], timing: Timing, extra_labels: Mapping[str, str]
+    ) -> None:
         self._client = client
         self._name = name
         self._offered = dict(offered)
         self._timing = timing
+        self._labels = {**extra_labels, **labels(name)}
         self._since = _now()
         self._endpoints: dict[str, Any] = {}
 
@@ -67,7 +70,7 @@ class NodeKeeper:
             await asyncio.sleep(self._timing.node_heartbeat)
 
     async def _register(self) -> None:
-        metadata = {"name": self._name, "labels": labels(self._name)}
+        metadata = {"name": self._name, "labels": self._labels}
         try:
             await self._client.create(NODES.path(), {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
         except ApiError as error:

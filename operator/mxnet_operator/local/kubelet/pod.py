@@ -156,7 +156,8 @@ class Pod:
                 objects = await fetch_keyed_objects(self._host.client, namespace, references(spec))
                 folder = self._folder / "volumes"
                 claimed = await claimed_folders(self._host.volume_claims, self._pod)
-                volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed)
+                allocatable = self._host.allocatable
+                volumes = await asyncio.to_thread(make_volumes, self._pod, folder, objects, claimed, allocatable)
                 return PodPlace(self._folder, self._address, volumes)
             except (MountError, OSError) as error:
                 self._host.events.record(self._pod, "Warning", "FailedMount", str(error))

@@ -66,7 +66,7 @@ async def addressed_environment(
     # The cache may not have heard of the address yet.
     pod = {**pod, "status": {**(pod.get("status") or {}), "podIP": place.address, "hostIP": "127.0.0.1"}}
     objects = await fetch_keyed_objects(host.client, namespace, environment.references(container))
-    variables = environment.variables(pod, container, objects)
+    variables = environment.variables(pod, container, objects, host.allocatable)
     # Listed anew for each start: a watch could be behind the one that brought the pod.
     services = (await host.client.list(SERVICES.path(namespace)))["items"]
     loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ async def prepare(
     """
     folder = place.folder / "containers" / container["name"]
     workspace, message_file = folder / "workspace", folder / "termination-log"
-    inside = {termination_path(container): message_file, **mounts(container, place.volumes)}
+    inside = {termination_path(container): message_file, **mounts(container, place.volumes, values)}
     if image.start.folder:
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mxnet_operator.local.kubelet.environment import ConfigError, field_text, resource_text
+from mxnet_operator.local.kubelet.environment import ConfigError, expand_fully, field_text, resource_text
 from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 
 SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret", "downwardAPI", "projected")
@@ -44,11 +44,15 @@ def claims_needed(spec: Mapping[str, Any]) -> set[str]:
 
 
 def make_volumes(
-    pod: Mapping[str, Any], folder: Path, objects: KeyedObjects, claimed: Mapping[str, Path]
+    pod: Mapping[str, Any],
+    folder: Path,
+    objects: KeyedObjects,
+    claimed: Mapping[str, Path],
+    allocatable: Mapping[str, str],
 ) -> dict[str, Path]:
     """Make the pod's volumes under `folder`, or find existing ones; returns the path of each. Blocks.
 
-    `claimed` has the folders of its PersistentVolumeClaims, by the claims' names.
+    `claimed` has the folders of its PersistentVolumeClaims, by the claims' names; `allocatable` is what the node has.
 
     Raises:
         MountError: a volume's type isn't supported, or its source doesn't exist.
@@ -57,15 +61,19 @@ def make_volumes(
     return {
         volume["name"]: claimed[volume["persistentVolumeClaim"]["claimName"]]
         if volume.get("persistentVolumeClaim")
-        else _make(pod, volume, folder / volume["name"], objects)
+        else _make(pod, volume, folder / volume["name"], objects, allocatable)
         for volume in pod["spec"].get("volumes") or []
         # A real API server adds this one to every pod; there is no service account here to hold its token.
         if not volume["name"].startswith(_SERVICE_ACCOUNT)
     }
 
 
-def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[str, Path]:
+def mounts(
+    container: Mapping[str, Any], volumes: Mapping[str, Path], values: Mapping[str, str]
+) -> dict[str, Path]:
     """Map the container's mount paths to the real paths of their volumes; makes the folder of a `subPath`.
+
+    `values` are the container's variables, of which a `subPathExpr` is made.
 
     Raises:
         MountError: a mount names no volume, or leads out of it.
@@ -77,11 +85,9 @@ def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[st
             continue
         if mount["name"] not in volumes:
             raise MountError(f'container {container["name"]} mounts volume "{mount["name"]}", which the pod lacks')
-        inner = mount.get("subPath") or ""
+        inner = mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", values)
         if ".." in Path(inner).parts or inner.startswith("/"):
             raise MountError(f"subPath {inner} must stay within its volume")
-        if mount.get("subPathExpr"):
-            raise MountError("the local cluster doesn't support subPathExpr")
         real = volumes[mount["name"]] / inner
         if not real.exists():  # it may be a file
             real.mkdir(parents=True, exist_ok=True)
@@ -89,7 +95,20 @@ def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path]) -> dict[st
     return result
 
 
-def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objects: KeyedObjects) -> Path:
+def _expanded(expression: str, values: Mapping[str, str]) -> str:
+    try:
+        return expand_fully(expression, values)
+    except ConfigError as error:
+        raise MountError(f"subPathExpr {expression}: {error}") from error
+
+
+def _make(
+    pod: Mapping[str, Any],
+    volume: Mapping[str, Any],
+    folder: Path,
+    objects: KeyedObjects,
+    allocatable: Mapping[str, str],
+) -> Path:
     name = volume["name"]
     if (host_path := volume.get("hostPath")) is not None:
         return _host_path(name, host_path)
@@ -102,9 +121,9 @@ def _make(pod: Mapping[str, Any], volume: Mapping[str, Any], folder: Path, objec
             files = _keyed_files(name, kind, source, source[kind.name_field], objects)
             return _written(name, folder, source, files)
     if (downward := volume.get("downwardAPI")) is not None:
-        return _written(name, folder, downward, _downward_files(name, pod, downward))
+        return _written(name, folder, downward, _downward_files(name, pod, downward, allocatable))
     if (projected := volume.get("projected")) is not None:
-        return _written(name, folder, projected, _projected_files(name, pod, projected, objects))
+        return _written(name, folder, projected, _projected_files(name, pod, projected, objects, allocatable))
     raise MountError(f'volume "{name}" is of type {types[0]}; the local cluster supports {", ".join(SUPPORTED)}')
 
 
@@ -138,22 +157,20 @@ def _keyed_files(
             raise MountError(f'volume "{volume}": {where}: {item["key"]}')
 
 
-def _downward_files(volume: str, pod: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[_File]:
+def _downward_files(
+    volume: str, pod: Mapping[str, Any], source: Mapping[str, Any], allocatable: Mapping[str, str]
+) -> Iterator[_File]:
     for item in source.get("items") or []:
         try:
-            text = _downward_text(pod, item)
+            text = _downward_text(pod, item, allocatable)
         except ConfigError as error:
             raise MountError(f'volume "{volume}": {error}') from error
         yield _File(item["path"], text.encode(), item.get("mode"))
 
 
-def _downward_text(pod: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+def _downward_text(pod: Mapping[str, Any], item: Mapping[str, Any], allocatable: Mapping[str, str]) -> str:
     if resource := item.get("resourceFieldRef"):
-        named = (each for each in pod["spec"]["containers"] if each["name"] == resource.get("containerName"))
-        container = next(named, None)
-        if container is None:
-            raise ConfigError(f"resourceFieldRef: the pod lacks a container {resource.get('containerName')!r}")
-        return resource_text(pod, container, resource)
+        return resource_text(pod, None, resource, allocatable)
     path = (item.get("fieldRef") or {}).get("fieldPath") or ""
     if path in _WHOLE_MAPS:
         values = pod["metadata"].get(path.partition(".")[2]) or {}
@@ -162,14 +179,18 @@ def _downward_text(pod: Mapping[str, Any], item: Mapping[str, Any]) -> str:
 
 
 def _projected_files(
-    volume: str, pod: Mapping[str, Any], source: Mapping[str, Any], objects: KeyedObjects
+    volume: str,
+    pod: Mapping[str, Any],
+    source: Mapping[str, Any],
+    objects: KeyedObjects,
+    allocatable: Mapping[str, str],
 ) -> Iterator[_File]:
     for each in source.get("sources") or []:
         for kind in KEYED_KINDS:
             if (part := each.get(kind.volume)) is not None:
                 yield from _keyed_files(volume, kind, part, part.get("name") or "", objects)
         if (part := each.get("downwardAPI")) is not None:
-            yield from _downward_files(volume, pod, part)
+            yield from _downward_files(volume, pod, part, allocatable)
         for other in each.keys() - {*(kind.volume for kind in KEYED_KINDS), "downwardAPI"}:
             raise MountError(f'volume "{volume}": the local cluster doesn\'t support {other} in a projected volume')
 

@@ -1,7 +1,7 @@
 """The gangs among the pods of a cluster: the pods that start together or not at all, read from the pods themselves."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,16 +55,17 @@ def is_held(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName")) and _phase(pod) not in _OVER
 
 
-def in_order(pods: Iterable[Object]) -> list[Gang]:
+def in_order(pods: Iterable[Object], absent: Collection[str] = ()) -> list[Gang]:
     """Sort the gangs that wait: first the gangs that are to be completed, then by priority, then by age.
 
-    Pods of equal age stay in the order in which they are given. A pod that is being deleted belongs to none.
+    Pods of equal age stay in the order in which they are given. A pod that is being deleted belongs to none. `absent`
+    are names of nodes that don't exist: a pod whose template names one of them waits.
     """
     members: dict[tuple[str, str], list[Object]] = {}
     for pod in pods:
         if "deletionTimestamp" not in pod["metadata"]:
             members.setdefault(_key(pod), []).append(pod)
-    found = (_gang(each) for each in members.values())
+    found = (_gang(each, absent) for each in members.values())
     return sorted((gang for gang in found if gang.waiting), key=lambda g: (not g.goes_first, -g.priority, g.since))
 
 
@@ -73,7 +74,7 @@ def _key(pod: Object) -> tuple[str, str]:
     return (job["uid"], said["name"]) if job and said else (pod["metadata"]["uid"], "")
 
 
-def _gang(pods: list[Object]) -> Gang:
+def _gang(pods: list[Object], absent: Collection[str]) -> Gang:
     first, job, said = pods[0], _owner(pods[0]), _said(pods[0])
     is_job = bool(job and said)
     size, minimum = _numbers(pods) if is_job else (1, 1)
@@ -82,8 +83,8 @@ def _gang(pods: list[Object]) -> Gang:
         size=size,
         priority=max(int(pod["spec"].get("priority") or 0) for pod in pods),
         since=(said["since"] if is_job else "") or first["metadata"].get("creationTimestamp") or "",
-        waiting=tuple(pod for pod in pods if _is_waiting(pod)),
-        placed=sum(1 for pod in pods if pod["spec"].get("nodeName")),
+        waiting=tuple(pod for pod in pods if _is_waiting(pod, absent)),
+        placed=sum(1 for pod in pods if _has_node(pod, absent)),
         is_job=is_job,
         minimum=minimum,
     )
@@ -100,8 +101,13 @@ def _numbers(pods: list[Object]) -> tuple[int, int]:
     return size, minimum if is_too_large else min(minimum, size)
 
 
-def _is_waiting(pod: Object) -> bool:
-    return not (pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates") or _phase(pod) in _OVER)
+def _is_waiting(pod: Object, absent: Collection[str]) -> bool:
+    return not (_has_node(pod, absent) or pod["spec"].get("schedulingGates") or _phase(pod) in _OVER)
+
+
+def _has_node(pod: Object, absent: Collection[str]) -> bool:
+    name = pod["spec"].get("nodeName")
+    return bool(name) and name not in absent
 
 
 def _owner(pod: Object) -> Object:

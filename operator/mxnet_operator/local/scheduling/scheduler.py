@@ -1,4 +1,8 @@
-"""Binds pods to the one node of the local cluster, gang by gang, and says on the others what they wait for."""
+"""Binds pods to the one node of the local cluster, gang by gang, and says on the others what they wait for.
+
+A pod whose template names a node that doesn't exist has no kubelet: it is told of as what can't be placed, and removed
+once it is deleted, as Kubernetes' pod garbage collector does it.
+"""
 
 import asyncio
 import logging
@@ -51,18 +55,23 @@ class Scheduler:
         self,
         client: Client,
         node_name: str,
-        node_labels: Mapping[str, str],
         *,
         allocatable: Mapping[str, str],
+        nodes: Callable[[], Mapping[str, Object]],
         pods: Callable[[], Iterable[Object]],
         changes: Changes,
         events: EventRecorder,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pods` gives every pod as the watch last showed it; `changes` rings when one of them changes."""
+        """Create a scheduler, which makes no request before `run`.
+
+        `nodes` gives the Node objects by name and `pods` every pod, as the watches last showed them; `changes` rings
+        when one of them changes. Nothing is placed while the node called `node_name` isn't among them.
+        """
         self._client = client
         self._node_name = node_name
-        self._node = Node({name: quantity(amount) for name, amount in allocatable.items()}, node_labels)
+        self._allocatable = {name: quantity(amount) for name, amount in allocatable.items()}
+        self._nodes = nodes
         self._pods = pods
         self._changes = changes
         self._events = events
@@ -91,9 +100,13 @@ class Scheduler:
 
     async def _pass(self) -> float | None:
         """Go through the pods once; the seconds after which to look again though nothing changes, None: never."""
+        nodes = self._nodes()
+        if self._node_name not in nodes:
+            return None
         try:
             await self._settle()
-            decision = self._decide()
+            await self._remove_unhosted(nodes)
+            decision = self._decide(nodes)
             bound = [await self._bind(pod) for pod in decision.to_place]
             silent = self._silent(decision.forming)
             told = await self._tell({uid: why for uid, why in decision.words.items() if uid not in silent})
@@ -103,7 +116,7 @@ class Scheduler:
             _LOG.info("scheduler: %s", error)
             return _RETRY_SECONDS
 
-    def _decide(self) -> Decision:
+    def _decide(self, nodes: Mapping[str, Object]) -> Decision:
         known = {pod["metadata"]["uid"]: pod for pod in self._pods()}
         self._assumed = {
             uid: pod for uid, pod in self._assumed.items() if uid in known and not known[uid]["spec"].get("nodeName")
@@ -111,9 +124,25 @@ class Scheduler:
         self._seen = {uid: None for uid in (*self._seen, *known) if uid in known}
         self._told = {uid: words for uid, words in self._told.items() if uid in known}
         pods = [self._assumed.get(uid, known[uid]) for uid in self._seen]
-        used = taken(pods)
-        free = {name: amount - used.get(name, 0) for name, amount in self._node.allocatable.items()}
-        return decide(gangs.in_order(pods), self._node, free)
+        used = taken(pod for pod in pods if pod["spec"].get("nodeName") == self._node_name)
+        free = {name: amount - used.get(name, 0) for name, amount in self._allocatable.items()}
+        absent = {pod["spec"].get("nodeName") or "" for pod in pods} - {"", *nodes}
+        return decide(
+            gangs.in_order(pods, absent), Node.of(nodes[self._node_name], self._allocatable, nodes), free
+        )
+
+    async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> None:
+        """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end."""
+        for pod in list(self._pods()):
+            metadata, name = pod["metadata"], pod["spec"].get("nodeName")
+            if not name or name in nodes or "deletionTimestamp" not in metadata:
+                continue
+            options = {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}
+            try:
+                await self._client.delete(PODS.path(metadata["namespace"], metadata["name"]), options)
+            except ApiError as error:
+                if error.code not in {404, 409}:  # it has gone
+                    raise
 
     async def _bind(self, pod: Object) -> bool:
         """Give a pod its node; whether it is bound, or gone, now.
