@@ -99,13 +99,18 @@ def _outcome(app: Callable[..., Any], name: str) -> Any:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         raise
-    except OSError as error:
-        if error.errno not in _DISK_FULL:
+    except Exception as error:  # Python's own 1 would say that a job Failed
+        if (unwritten := unwritten_output(error, Exit.FAILED)) is None:
             return _unexpected()
-        show_error(CommandError(f"the output can't be written: {error.strerror}"))
-        return Exit.FAILED
-    except Exception:  # Python's own 1 would say that a job Failed
-        return _unexpected()
+        show_error(unwritten)
+        return unwritten.code
+
+
+def unwritten_output(error: BaseException, code: Exit) -> CommandError | None:
+    """Return the error, with this exit code, of output to a full disk; None for every other exception."""
+    if not isinstance(error, OSError) or error.errno not in _DISK_FULL:
+        return None
+    return CommandError(f"the output can't be written: {error.strerror}", code=code)
 
 
 def _wrong_usage(error: Any) -> Exit:

@@ -1,7 +1,10 @@
-"""Drawing of the report's pictures with matplotlib: one style, reproducible SVG."""
+"""Drawing of the report's pictures with matplotlib: one style, reproducible SVG, whatever the user's settings."""
 
+import contextlib
 import io
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mxnet_operator.api.installation import install_command
@@ -10,13 +13,16 @@ INK: Final = "#1c2733"
 GREY: Final = "#5b6770"
 _WIDTH: Final = 8.6
 """Width in inches; an SVG has 72 points per inch."""
+_BACKEND: Final = "MPLBACKEND"
+"""Variable that names matplotlib's backend for a user's programs; a report needs none."""
 
 
 class MissingMatplotlibError(ImportError):
-    """matplotlib, which draws the curves, is not installed."""
+    """matplotlib, which draws the curves, is not installed or can't be imported."""
 
-    def __init__(self) -> None:
-        super().__init__(f"A report's curve is drawn by matplotlib: {install_command('report')}")
+    def __init__(self, why: str = "") -> None:
+        broken = f"; it can't be imported: {why}" if why else ""
+        super().__init__(f"A report's curve is drawn by matplotlib: {install_command('report')}{broken}")
 
 
 def require_matplotlib() -> None:
@@ -26,9 +32,42 @@ def require_matplotlib() -> None:
         MissingMatplotlibError: matplotlib is not installed, or can't be imported.
     """
     try:
-        import matplotlib.figure  # noqa: F401, PLC0415 - optional, and half a second to import
-    except ImportError as e:
+        _import_matplotlib()
+    except ModuleNotFoundError as e:
         raise MissingMatplotlibError from e
+    except Exception as e:  # it reads the user's settings
+        raise MissingMatplotlibError(f"{type(e).__name__}: {e}") from e
+
+
+def _import_matplotlib() -> None:
+    """Import matplotlib also where the user's backend is unknown to this Python, as in a shell below Jupyter."""
+    if "matplotlib" in sys.modules or not (chosen := os.environ.pop(_BACKEND, "")):
+        import matplotlib.figure  # noqa: PLC0415 - optional, and half a second to import
+
+        return
+    try:
+        import matplotlib.figure  # noqa: PLC0415
+    finally:
+        os.environ[_BACKEND] = chosen
+    with contextlib.suppress(ValueError):
+        matplotlib.rcParams["backend"] = chosen  # the program may draw with it
+
+
+@contextlib.contextmanager
+def _own_settings(salt: str) -> Iterator[None]:
+    """Draw with matplotlib's defaults and ours, and without those of a matplotlibrc, which may ask for LaTeX."""
+    import matplotlib  # noqa: PLC0415
+
+    defaults = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
+    own = {
+        "svg.hashsalt": salt,
+        "font.size": 11,
+        "text.color": INK,
+        "text.parse_math": False,
+        "axes.edgecolor": GREY,
+    }
+    with matplotlib.rc_context({**defaults, **own}):
+        yield
 
 
 def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None]) -> bytes:
@@ -43,11 +82,10 @@ def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None
         MissingMatplotlibError: matplotlib is not installed.
     """
     require_matplotlib()
-    from matplotlib import rc_context  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
-    with rc_context({"svg.hashsalt": salt, "font.size": 11, "text.color": INK, "axes.edgecolor": GREY}):
+    with _own_settings(salt):
         figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
         panels = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         for axes in panels:
@@ -59,5 +97,5 @@ def drawn(salt: str, heights: Sequence[float], paint: Callable[[list[Any]], None
             axes.margins(x=0.01)
         paint(list(panels))
         picture = io.BytesIO()
-        figure.savefig(picture, format="svg", metadata={"Date": None})
+        figure.savefig(picture, format="svg", backend="svg", metadata={"Date": None})
     return picture.getvalue()

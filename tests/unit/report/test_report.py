@@ -1,8 +1,13 @@
 """The report: complete in one file, escaped, and readable by those who can't see its pictures."""
 
 import builtins
+import json
+import os
 import re
+import subprocess
+import sys
 
+import matplotlib
 import pytest
 
 from mxnet_operator import report
@@ -180,3 +185,49 @@ def test_a_training_that_never_had_a_number_has_a_report():
 
 def picture(run):
     return re.findall(r'<img src="([^"]*)', report.html(run))
+
+
+NAMED = {**TUNED, "servers": {"$\\undefined{$": 2, "_tunerserver-1": 1}}
+SETTINGS = {
+    "LaTeX, which is not installed": {"text.usetex": True},
+    "another font": {"font.family": "no such font", "font.size": 40},
+    "a style of the user's": {"axes.grid": True, "axes.facecolor": "black", "lines.linewidth": 9},
+    "a mode of the figure": {"savefig.bbox": "tight", "figure.autolayout": True, "savefig.dpi": 7},
+    "text as text": {"svg.fonttype": "none", "svg.hashsalt": None, "axes.unicode_minus": False},
+}
+
+
+@pytest.mark.parametrize("result", [job()["result"], TUNED, NAMED], ids=["accuracy", "tuning", "names"])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_the_users_settings_of_matplotlib_change_nothing(settings, result):
+    plainly = report.html(job(result=result))
+    with matplotlib.rc_context(settings):
+        before = dict(matplotlib.rcParams)
+        assert report.html(job(result=result)) == plainly
+        assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize(
+    ("backend", "settings"),
+    [
+        ("module://matplotlib_inline.backend_inline", "text.usetex: True"),
+        ("no-such-backend", "axes.grid: perhaps"),
+        ("tkagg", "no.such.key: 1"),
+        ("svg", "backend: qtagg"),
+    ],
+)
+def test_no_backend_and_no_file_of_settings_keeps_a_report_from_being_drawn(tmp_path, backend, settings):
+    (tmp_path / "matplotlibrc").write_text(f"{settings}\n")
+    code = (
+        "import os, sys, json; from mxnet_operator import report; page = report.html(json.loads(sys.argv[1]));"
+        "assert 'data:image/svg+xml' in page; import matplotlib; own = os.environ['MPLBACKEND'];"
+        "assert own != 'svg' or matplotlib.get_backend() == own; print(own)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(job())],
+        env={**os.environ, "MPLBACKEND": backend, "MATPLOTLIBRC": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, backend), done.stderr

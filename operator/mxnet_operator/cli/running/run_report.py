@@ -54,14 +54,18 @@ def write_report(path: Path, job: dict[str, Any], pods: Iterable[dict[str, Any]]
     """Write the report of a finished job.
 
     Raises:
-        ReportError: the file can't be written, or there is a curve to draw and matplotlib is not installed.
+        ReportError: the report can't be drawn, or the file can't be written.
     """
     try:
-        path.write_text(html(finished_run(job, pods, training)), encoding="utf-8")
-    except OSError as error:
-        raise ReportError(f"the report can't be written: {error}") from error
+        page = html(finished_run(job, pods, training))
     except MissingMatplotlibError as error:
         raise ReportError(str(error)) from error
+    except Exception as error:  # whatever a picture fails by, the job's outcome is known
+        raise ReportError(f"the report can't be drawn: {type(error).__name__}: {error}") from error
+    try:
+        path.write_bytes(page.encode("utf-8", "replace"))
+    except OSError as error:
+        raise ReportError(f"the report can't be written: {error}") from error
 
 
 def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: TrainingLog) -> Run:

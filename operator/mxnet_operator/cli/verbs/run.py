@@ -1,15 +1,18 @@
 """`mxjob run`: its options, and the job that they and the manifest describe."""
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mxnet_operator.api import names
+from mxnet_operator.api.conditions import terminal_message
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
-from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
+from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.output.terminal import go_on_unread, write_line
 from mxnet_operator.cli.output.times import duration
@@ -192,7 +195,7 @@ def run(
     go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
-    try:
+    with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
         job = _job(file, described, allow_unknown=allow_unknown_fields)
         record.name = job["metadata"].get("name") or ""
         options = Options(
@@ -207,16 +210,35 @@ def run(
         )
         _check(job, options)
         code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
-    except CommandError as error:
-        if not isinstance(error, ReportError):
-            record.message = error.message
-        try:
-            record.write(error.code)
-        except CommandError as unwritten:
-            show_error(unwritten)
-        raise
-    record.write(Exit.FAILED if adopt is None else Exit.TRY_AGAIN)
     leave(code)
+
+
+@contextlib.contextmanager
+def _recorded(record: Record, unwritten: Exit) -> Iterator[None]:
+    """Write the record however the block ends; `unwritten` is the exit code where output can't be written.
+
+    Raises:
+        CommandError: the output of the block, or else the record, can't be written.
+    """
+    try:
+        yield
+    except BaseException as error:
+        record.message = _last_words(record, error)
+        try:
+            record.write(unwritten)
+        except CommandError as second:
+            show_error(second)
+        if (full := unwritten_output(error, unwritten)) is not None:
+            raise full from error
+        raise
+    record.write(unwritten)
+
+
+def _last_words(record: Record, error: BaseException) -> str:
+    """Return the message of a run that an error ends: of a job that has ended the job's own, if nothing else failed."""
+    if isinstance(error, CommandError) and not isinstance(error, ReportError):
+        return error.message
+    return record.message or terminal_message(record.job or {}) or f"mxjob failed: {type(error).__name__}: {error}"
 
 
 def _check(job: dict[str, Any], options: Options) -> None:
