@@ -1,11 +1,11 @@
 """Manifest of an MXJob from a description, alone or merged over another manifest.
 
 The one rule of merging: what a description says is a strategic merge patch of the manifest, as `kubectl patch` applies
-one to a Deployment. Mappings are merged key by key; lists of things with a key (containers and volumes by name,
-variables by name, mounts by path) thing by thing; any other value, `command` and `args` among them, replaces the
-manifest's. What is said of pods goes into the template of every replica type, what is said of containers into the
-container `mxnet`, resources and GPUs into the Workers' (a tuning's TunerServers') alone. A role's own words come last.
-The number of GPUs, a role's or else the job's, is written as one limit (`mxnet_operator.job.gpus`).
+one to a Deployment, in which variables, volumes and mounts are whole. Mappings are merged key by key, containers by
+name; a variable or volume replaces the one of its name, a mount that of its path; any other value, `command` and `args`
+among them, replaces the manifest's. What is said of pods goes into the template of every replica type, what is said of
+containers into the container `mxnet`, resources and GPUs into the Workers' (a tuning's TunerServers') alone. A role's
+own words come last. The number of GPUs, a role's or else the job's, becomes one limit (`mxnet_operator.job.gpus`).
 """
 
 import math
@@ -55,6 +55,8 @@ _RUN_POLICY: Final = {
     "backoff_limit": "backoffLimit",
     "restart_scope": "restartScope",
 }
+_WHOLE: Final = ("env", "volumes", "volumeMounts")
+"""Lists of things that a description says whole: a source of one kind beside one of another would be no pod's."""
 _WITH_RESOURCES: Final = (names.WORKER, names.TUNER_SERVER)
 
 
@@ -203,13 +205,13 @@ def _with_role(spec: Any, given: Object, field: str) -> Any:
     result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
     if "replicas" in own:
         result["replicas"] = own["replicas"]
-    return with_gpus(strategic_merge(result, replica_spec), role_gpus(given, own, field))
+    return with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
 
 
 def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
     policy = {} if restart_policy is None else {"restartPolicy": restart_policy}
     patch = {**policy, **({"template": template} if template else {})}
-    return strategic_merge(replica_spec, patch)
+    return strategic_merge(replica_spec, patch, whole=_WHOLE)
 
 
 def _split(role: Any) -> tuple[Object, Object]:

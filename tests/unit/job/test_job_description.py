@@ -7,8 +7,11 @@ import pytest
 from descriptions import at
 from kubernetes import client as k8s
 
+from mxnet_operator.api.validation import template_errors
 from mxnet_operator.job import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
 from mxnet_operator.job.plain import plain
+
+SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
 
 
 def training() -> dict[str, Any]:
@@ -69,6 +72,47 @@ class TestOverAManifest:
             {"name": "B", "value": "3"},
         ]
         assert worker(job, "template.spec.volumes") == [{"name": "data", "emptyDir": {}}, *mounted]
+
+    @pytest.mark.parametrize(
+        ("before", "said"),
+        [
+            ({"value": "1"}, {"valueFrom": SECRET}),
+            ({"valueFrom": SECRET}, {"value": "1"}),
+            ({"valueFrom": SECRET}, {"valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}),
+            ({"valueFrom": SECRET}, {"valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}),
+        ],
+    )
+    def test_a_variable_takes_the_place_of_one_of_its_name(self, before: Any, said: Any) -> None:
+        others = [{"name": "A", "value": "a"}, {"name": "C", "value": "c"}]
+        given = training()
+        container = at(given, "spec.mxReplicaSpecs.worker.template.spec.containers.0")
+        container["env"] = [others[0], {"name": "B", **before}, others[1]]
+        for env in ([{"name": "B", **said}], {"B": said.get("value", said.get("valueFrom"))}):
+            job = over(given, env=env)
+            assert worker(job, "template.spec.containers.0.env") == [others[0], {"name": "B", **said}, others[1]]
+            assert template_errors(job) == []
+
+    def test_so_do_volumes_and_mounts(self) -> None:
+        given = training()
+        given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]["volumes"] += [{"name": "z", "emptyDir": {}}]
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": "images"}}
+        job = over(over(given, volume_mounts=[{"name": "z", "mountPath": "/data", "subPath": "x"}]), volumes=[claim])
+        job = over(job, volume_mounts=[{"name": "data", "mountPath": "/data"}])
+        assert worker(job, "template.spec.volumes") == [claim, {"name": "z", "emptyDir": {}}]
+        assert worker(job, "template.spec.containers.0.volumeMounts") == [{"name": "data", "mountPath": "/data"}]
+
+    def test_so_do_those_of_a_role_and_of_an_init_container(self) -> None:
+        given = training()
+        pod = given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]
+        pod["initContainers"] = [{"name": "fetch", "image": "f", "env": [{"name": "A", "value": "1"}]}]
+        secret = [{"name": "A", "valueFrom": SECRET}]
+        in_words = {"template": {"spec": {"containers": [{"name": "mxnet", "env": secret}]}}}
+        for workers in (Role(env={"A": SECRET}), in_words):
+            assert worker(over(given, workers=workers), "template.spec.containers.0.env") == secret
+        job = over(given, init_containers=[{"name": "fetch", "env": secret}])
+        assert worker(job, "template.spec.initContainers") == [{"name": "fetch", "image": "f", "env": secret}]
+        common = to_manifest(MXJobDescription(image="a", env={"A": "1"}, workers=Role(env={"A": SECRET})))
+        assert at(common, "spec.mxReplicaSpecs.Worker.template.spec.containers.0.env") == secret
 
     def test_mappings_merge_key_by_key(self) -> None:
         job = over(training(), node_selector={"pool": "gpus"}, labels={"run": "7"}, backoff_limit=3)
