@@ -85,7 +85,7 @@ class MXJobRunner(Container):
             *("--message-file", "/dev/termination-log"),
             *(self.options or ()),
         ]
-        self.outputs = [*own_outputs(str(self.name), self.outputs), *map(_output, OUTPUTS)]
+        self.outputs = [*map(_output, OUTPUTS), *own_outputs(str(self.name), self.outputs)]
         self.env = [*as_list(self.env), FieldEnv(name="POD_NAME", field_path="metadata.name")]
         # A volume, so that they outlive the container, and nothing else has to be writable.
         self.volumes = [*as_list(self.volumes), EmptyDirVolume(name="mxjob-outputs", mount_path=_OUTPUTS)]

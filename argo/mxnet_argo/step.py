@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
 from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
-from mxnet_argo.conditions import OVER, check_condition
+from mxnet_argo.conditions import HAS_FAILED, OVER, check_condition, holds_for_failed
 from mxnet_argo.inputs import as_list, parameters
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.placement import refuse_placement
@@ -19,9 +20,11 @@ from mxnet_argo.values import Value
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
     "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
+    "|[(]exit code 64[)]: (error: output |unexpected token |unterminated string |[a-z]+ not defined: )"
 )
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
-deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name."""
+deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name. The last line is
+that of filters: of one that fails, as `_named_by_its_errors` has it, and of one that gojq can't read."""
 
 _TOLD: Final = '[.status.conditions[]? | select(.type == "Failed") | .message] | last // "it tells no reason"'
 OUTPUTS: Final = {
@@ -94,10 +97,13 @@ class MXJobStep(Resource):
         """Check what is given; the manifest is built with the template, from what the fields say then."""
         super().__post_init__()
         self.success_condition = OVER if self.success_condition is None else self.success_condition
+        if self.failure_condition is None and not holds_for_failed(self.success_condition):
+            self.failure_condition = HAS_FAILED
         self._build_manifest()  # what is wrong is told where it is written
         refuse_retry_strategy(str(self.name), self.retry_strategy)
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
-        self.outputs = [*own_outputs(str(self.name), self.outputs), *_outputs()]
+        # argoexec reads them in order, up to the first that fails.
+        self.outputs = [*_outputs(), *map(_named_by_its_errors, own_outputs(str(self.name), self.outputs))]
         if self.restart_killed_poller:
             if self.pod_spec_patch is not None:
                 raise ValueError(f"{self.name}: restart_killed_poller is a pod_spec_patch: give one of them")
@@ -143,6 +149,18 @@ def own_outputs(template: str, given: Any) -> list[Any]:
     if taken := [name for name in parameters(given) if name in OUTPUTS]:
         raise ValueError(f"{template}: output {taken[0]}: the step has one of that name already: give it another")
     return as_list(given)
+
+
+def _named_by_its_errors(output: Any) -> Any:
+    """Return an output of the author's whose jq filter, if it has one, fails with the output's name."""
+    source = getattr(output, "value_from", None)
+    if source is None or source.jq_filter is None:
+        return output
+    named, its_source = copy(output), copy(source)
+    # A comment ends with its line.
+    its_source.jq_filter = f'try ({source.jq_filter}\n) catch error("output {output.name}: \\(.)")'
+    named.value_from = its_source
+    return named
 
 
 def _outputs() -> list[Parameter]:

@@ -7,6 +7,7 @@ import pytest
 from argo_fixtures import COMMAND, messages_of, node_of, one_training, outputs_of, uids
 from argo_values import HOSTILE
 from hera.workflows import Parameter, Workflow
+from hera.workflows.models import ValueFrom
 
 from mxnet_argo import MXJobSpec, MXJobStep, text
 
@@ -42,6 +43,32 @@ async def test_a_job_that_fails_fails_the_step_at_once_in_its_own_words_and_is_c
     assert f"error: MXJob {job['metadata']['name']} failed: " in message
     assert "worker-0 exited with code 1:\nValueError: boom" in message
     await argo.no_jobs(name)
+
+
+ACCURACY = Parameter(name="accuracy", value_from=ValueFrom(jq_filter=".status.result | fromjson | .accuracy"))
+
+
+async def test_an_output_of_the_authors_own_is_read_of_the_finished_job(argo):
+    name = await argo.submit(one_training(outputs=[ACCURACY]))
+    await argo.end(await argo.job(name), message=RESULT)
+    assert outputs_of(node_of(await argo.finished(name), "train"))["accuracy"] == "0.99"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "said"), [(1, "failed: "), (0, "error: output accuracy: fromjson cannot be applied")]
+)
+async def test_an_output_of_the_authors_own_that_has_no_value_takes_no_further_attempt(argo, exit_code, said):
+    name = await argo.submit(one_training(outputs=[ACCURACY]))
+    await argo.end(await argo.job(name), exit_code=exit_code, message="no JSON")
+    (message,) = messages_of(await argo.finished(name), "train")
+    assert said in message
+
+
+async def test_a_failed_job_ends_a_step_that_waits_for_success_alone(argo):
+    name = await argo.submit(one_training(success_condition="status.state == Succeeded"))
+    await argo.end(await argo.job(name), exit_code=1)
+    (message,) = messages_of(await argo.finished(name), "train")
+    assert "failure condition" in message
 
 
 async def test_no_parameter_breaks_out_of_its_place(argo):

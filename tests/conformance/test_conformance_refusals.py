@@ -9,6 +9,11 @@ from mxnet_operator.api.validation import validate
 
 DNS_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
 QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+VARIABLE = 'spec.containers[0].env[0].valueFrom: Invalid value: ""'
+SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
+FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
+CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
+BOTH = ("secret", "persistentVolumeClaim")
 
 
 def one(**fields):
@@ -39,6 +44,32 @@ def causes(answer):
                 'spec.containers[0].env[0].name: Invalid value: "a=b": a valid environment variable name must consist '
                 "only of printable ASCII characters other than '='"
             ],
+        ),
+        (
+            one(env=[{"name": "A", "value": "x", "valueFrom": SECRET}]),
+            [f"{VARIABLE}: may not be specified when `value` is not empty"],
+        ),
+        (
+            one(env=[{"name": "A", "valueFrom": {**SECRET, **FIELD}}]),
+            [f"{VARIABLE}: may not have more than one field specified at a time"],
+        ),
+        (
+            one(env=[{"name": "A", "valueFrom": {}}]),
+            [
+                f"{VARIABLE}: must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef`"
+                " or `fileKeyRef`"
+            ],
+        ),
+        (
+            {"initContainers": [{"name": "b", "image": "a", "env": [{"name": "A", "value": "x", "valueFrom": FIELD}]}]},
+            [
+                'spec.initContainers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not'
+                " empty"
+            ],
+        ),
+        (
+            {"volumes": [{"name": "v", "secret": {"secretName": "s"}, "emptyDir": {}, **CLAIM}]},
+            [f"spec.volumes[0].{each}: Forbidden: may not specify more than 1 volume type" for each in BOTH],
         ),
         (one(ports=[{"containerPort": 0}]), ["spec.containers[0].ports[0].containerPort: Required value"]),
         (

@@ -83,6 +83,18 @@ MEANT: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         },
         {LIMITS.format("Worker"): {"cpu": 2, "amd.com/gpu": 1}},
     ),
+    "GPUs of a role by the job's name for them": (
+        {"workers": Role(replicas=2, gpus=2), "gpu_resource": "amd.com/gpu", "gpus_per_worker": 1},
+        {LIMITS.format("Worker"): {"amd.com/gpu": 2}, LIMITS.format("Server"): None},
+    ),
+    "a role's own name for GPUs": (
+        {"workers": Role(replicas=2, gpu_resource="amd.com/gpu"), "gpus_per_worker": 1},
+        {LIMITS.format("Worker"): {"amd.com/gpu": 1}},
+    ),
+    "a role without GPUs": (
+        {"workers": Role(replicas=2, gpus=0), "gpus_per_worker": 1},
+        {LIMITS.format("Worker"): None},
+    ),
     "resources as a model": (
         {"container_resources": k8s.V1ResourceRequirements(limits={"cpu": "2"})},
         {LIMITS.format("Worker"): {"cpu": "2"}},
@@ -277,6 +289,10 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "text for seconds": (
         {"active_deadline_seconds": "2h"},
         "active_deadline_seconds: must be a whole number of seconds, or a timedelta, is the string '2h'",
+    ),
+    "GPUs of a role said twice": (
+        {"workers": Role(gpus=2, container_resources={"limits": {"nvidia.com/gpu": 1}})},
+        "workers.gpus: is 2, but container_resources.limits[nvidia.com/gpu] is 1: give one of them",
     ),
     "GPUs said twice": (
         {"gpus_per_worker": 2, "container_resources": {"limits": {"nvidia.com/gpu": 1}}},

@@ -3,6 +3,7 @@
 Rules: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 """
 
+from collections.abc import Collection
 from typing import Any, Final
 
 Object = dict[str, Any]
@@ -38,8 +39,13 @@ class MergeKeyError(ValueError):
     """Error that an item of a list that merges by a key lacks that key."""
 
 
-def strategic_merge(target: Object, patch: Object) -> Object:
+def strategic_merge(target: Object, patch: Object, *, whole: Collection[str] = ()) -> Object:
     """Return `target` with `patch` applied; neither is changed.
+
+    Args:
+        target: Object to be patched.
+        patch: What is merged over it.
+        whole: Names of lists whose items replace the item of their key, in its place, rather than merge with it.
 
     Raises:
         MergeKeyError: an item of the patch has no merge key, which the API server rejects.
@@ -62,16 +68,19 @@ def strategic_merge(target: Object, patch: Object) -> Object:
             result.pop(key, None)
         elif isinstance(value, dict):
             old = result.get(key)
-            result[key] = strategic_merge(old if isinstance(old, dict) else {}, value)
+            result[key] = strategic_merge(old if isinstance(old, dict) else {}, value, whole=whole)
         elif isinstance(value, list):
             old = result.get(key)
-            result[key] = _merge_list(key, old if isinstance(old, list) else [], value, patch.get(_ORDER + key))
+            old = old if isinstance(old, list) else []
+            result[key] = _merge_list(key, old, value, patch.get(_ORDER + key), whole)
         else:
             result[key] = value
     return result
 
 
-def _merge_list(name: str, old: list[Any], patch: list[Any], order: list[Any] | None) -> list[Any]:
+def _merge_list(
+    name: str, old: list[Any], patch: list[Any], order: list[Any] | None, whole: Collection[str]
+) -> list[Any]:
     if name in _MERGED_PRIMITIVES:
         return [*old, *(each for each in patch if each not in old)]
     candidates = MERGE_KEYS.get(name, ())
@@ -92,7 +101,7 @@ def _merge_list(name: str, old: list[Any], patch: list[Any], order: list[Any] | 
         elif at is None:
             result.append(strategic_merge({}, item))
         else:
-            result[at] = strategic_merge(result[at], item)
+            result[at] = strategic_merge({} if name in whole else result[at], item, whole=whole)
     if order:
         wanted = [each.get(merge_key) for each in order if isinstance(each, dict)]
         result.sort(key=lambda e: wanted.index(e[merge_key]) if e[merge_key] in wanted else len(wanted))

@@ -11,6 +11,7 @@ from mxnet_operator.api import kinds
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.api.metadata_rules import annotation_errors, label_errors
+from mxnet_operator.api.pod_sources import source_errors
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, job_schema
 from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
@@ -46,14 +47,17 @@ def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def template_errors(manifest: dict[str, Any]) -> list[FieldError]:
-    """Return what has the wrong type, or is missing, deep in a pod template, which the CRD's schema does not cover.
+    """Return what is wrong deep in a pod template, which the CRD's schema does not cover.
 
-    The API server accepts such a job and rejects its pods.
+    That is what has the wrong type, or is missing; where there is nothing of that, variables and volumes of more than
+    one source. The API server accepts such a job and rejects its pods.
     """
     schema = complete_schema(_kind(manifest))
     copied = without_nulls(manifest)
     drop_nulls(schema, copied, defaulted=True)
-    return structural_errors(schema, copied)
+    return structural_errors(schema, copied) or [
+        error for path, template in _templates(copied) for error in source_errors(template.get("spec") or {}, path)
+    ]
 
 
 def missing_fields(manifest: Any) -> list[FieldError]:
@@ -162,6 +166,21 @@ def _label_errors(manifest: dict[str, Any]) -> Iterator[FieldError]:
 
 def _maps_strings(entries: Any) -> TypeGuard[dict[str, str]]:
     return isinstance(entries, dict) and all(isinstance(each, str) for entry in entries.items() for each in entry)
+
+
+def _templates(manifest: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the pod template of each replica type of a well-formed manifest, with the path of its spec."""
+    spec = manifest.get("spec") or {}
+    for field in ("mxReplicaSpecs", "replicaSpecs"):
+        listed = spec.get(field) or {}
+        entries = (
+            ((f".{key}", each) for key, each in listed.items())
+            if isinstance(listed, dict)
+            else ((f"[{position}]", each) for position, each in enumerate(listed))
+        )
+        for key, entry in entries:
+            if template := (entry or {}).get("template"):
+                yield f"spec.{field}{key}.template.spec", template
 
 
 def _places(at: tuple[str, ...], value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

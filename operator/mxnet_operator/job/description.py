@@ -25,7 +25,7 @@ class MXJobDescription(PodDescription):
         servers: How many keep parameters, or a `Role`, or a ReplicaSpec. If not given, as many as there are workers,
             as MXNet's launcher has it; a single worker trains alone, without any.
         schedulers: 1 or 0, or a `Role`, or a ReplicaSpec; if not given, 1 where there are servers.
-        gpus_per_worker: GPUs of each Worker.
+        gpus_per_worker: GPUs of each Worker; 0 takes away those of a manifest.
         restart_policy: Never, OnFailure, Always or ExitCode, of all replicas; ExitCode if not given.
         queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended.
         clean_pod_policy: Which pods of a finished job are deleted: None, Running or All.

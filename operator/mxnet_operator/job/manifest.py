@@ -1,10 +1,11 @@
 """Manifest of an MXJob from a description, alone or merged over another manifest.
 
 The one rule of merging: what a description says is a strategic merge patch of the manifest, as `kubectl patch` applies
-one to a Deployment. Mappings are merged key by key; lists of things with a key (containers and volumes by name,
-variables by name, mounts by path) thing by thing; any other value, `command` and `args` among them, replaces the
-manifest's. What is said of pods goes into the template of every replica type, what is said of containers into the
-container `mxnet`, resources and GPUs into the Workers' (a tuning's TunerServers') alone. A role's own words come last.
+one to a Deployment, in which variables, volumes and mounts are whole. Mappings are merged key by key, containers by
+name; a variable or volume replaces the one of its name, a mount that of its path; any other value, `command` and `args`
+among them, replaces the manifest's. What is said of pods goes into the template of every replica type, what is said of
+containers into the container `mxnet`, resources and GPUs into the Workers' (a tuning's TunerServers') alone. A role's
+own words come last. The number of GPUs, a role's or else the job's, becomes one limit (`mxnet_operator.job.gpus`).
 """
 
 import math
@@ -17,6 +18,7 @@ from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.job.checks import SECONDS, DescriptionError, given_fields, role_of
 from mxnet_operator.job.description import MXJobDescription
+from mxnet_operator.job.gpus import common_gpus, role_gpus, with_gpus
 from mxnet_operator.job.placeholder import Placeholder
 from mxnet_operator.job.plain import plain
 from mxnet_operator.job.pods import ROLES, Role
@@ -53,6 +55,8 @@ _RUN_POLICY: Final = {
     "backoff_limit": "backoffLimit",
     "restart_scope": "restartScope",
 }
+_WHOLE: Final = ("env", "volumes", "volumeMounts")
+"""Lists of things that a description says whole: a source of one kind beside one of another would be no pod's."""
 _WITH_RESOURCES: Final = (names.WORKER, names.TUNER_SERVER)
 
 
@@ -84,13 +88,12 @@ def _built(given: Object) -> Object:
     for replica_type, role in zip(ROLES.values(), (schedulers, servers, workers), strict=True):
         own, _ = _split(role)
         if _count(role) != 0:
-            common = {"spec": {"containers": [{"name": names.CONTAINER}]}}
-            specs[replica_type] = {
+            spec = {
                 "replicas": own.get("replicas", 1),
-                "restartPolicy": given.get("restart_policy", DEFAULT_RESTART_POLICY),
-                "template": strategic_merge(common, _template(given, resources=replica_type == names.WORKER)),
+                "restartPolicy": DEFAULT_RESTART_POLICY,
+                "template": {"spec": {"containers": [{"name": names.CONTAINER}]}},
             }
-            specs[replica_type] = _with_role(specs[replica_type], role, ROLE_FIELDS[replica_type])
+            specs[replica_type] = _with_role(_with_common(spec, given, replica_type), given, ROLE_FIELDS[replica_type])
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -108,29 +111,28 @@ def _merged(given: Object, manifest: Object) -> Object:
     written = {names.canonical_type(str(key)): key for key in specs}
     for key, replica_spec in specs.items():
         if isinstance(replica_spec, dict):
-            patch = _template(given, resources=names.canonical_type(str(key)) in _WITH_RESOURCES)
-            specs[key] = _patched(replica_spec, patch, given.get("restart_policy"))
+            specs[key] = _with_common(replica_spec, given, names.canonical_type(str(key)))
     roles = {field: given[field] for field in ROLES if given.get(field) is not None}
     if spec.get("jobMode") == "MXTune":
-        return {**job, "spec": {**spec, "mxReplicaSpecs": _tuning_roles(specs, written, roles)}}
+        return {**job, "spec": {**spec, "mxReplicaSpecs": _tuning_roles(specs, written, given, roles)}}
     if _count(roles.get("servers", 0)) != 0 and "schedulers" not in roles and names.SCHEDULER not in written:
         roles["schedulers"] = _default_schedulers(roles["servers"])
     for field in (each for each in ROLES if each in roles):
         key = written.get(ROLES[field], ROLES[field])
         if key not in specs and _count(roles[field]) == 0:
             continue
-        specs[key] = _with_role(specs.get(key) or _like_a_worker(specs, written), roles[field], field)
+        specs[key] = _with_role(specs.get(key) or _like_a_worker(specs, written), {**given, **roles}, field)
     return {**job, "spec": {**spec, "mxReplicaSpecs": specs}}
 
 
-def _tuning_roles(specs: Object, written: Mapping[str | None, str], roles: Object) -> Object:
+def _tuning_roles(specs: Object, written: Mapping[str | None, str], given: Object, roles: Object) -> Object:
     """Set the replicas of a tuning job: `servers` are its TunerServers; other roles are rejected."""
     for field in roles:
         if field != "servers":
             detail = "the manifest is a tuning (jobMode MXTune), which has none"
             raise DescriptionError([FieldError(field, "FieldValueInvalid", detail)])
     key = written.get(names.TUNER_SERVER)
-    return specs if key is None or not roles else {**specs, key: _with_role(specs[key], roles["servers"], "servers")}
+    return specs if key is None or not roles else {**specs, key: _with_role(specs[key], given, "servers")}
 
 
 def _with_job_fields(job: Object, given: Object) -> Object:
@@ -156,8 +158,18 @@ def _with_job_fields(job: Object, given: Object) -> Object:
     return {**job, "metadata": strategic_merge(metadata, patch), "spec": spec}
 
 
+def _with_common(spec: Object, given: Object, replica_type: str | None) -> Object:
+    """Merge what a description says of all replicas over the ReplicaSpec of a type."""
+    has_resources = replica_type in _WITH_RESOURCES
+    patched = _patched(spec, _template(given, resources=has_resources), given.get("restart_policy"))
+    if not has_resources:
+        return patched
+    own, _ = _split(given.get("workers" if replica_type == names.WORKER else "servers"))
+    return with_gpus(patched, common_gpus(given, own))
+
+
 def _template(given: Object, *, resources: bool) -> Object:
-    """Build a patch of the pod template; `resources` tells whether this replica type gets resources and GPUs."""
+    """Build a patch of the pod template; `resources` tells whether this replica type gets resources."""
     container = {name: given[field] for field, name in _CONTAINER.items() if given.get(field) is not None}
     env = given.get("env")
     if env is not None:
@@ -170,8 +182,8 @@ def _template(given: Object, *, resources: bool) -> Object:
         env_from = [*env_from, *given["env_from"]] if env_from else given["env_from"]
     if env_from:
         container["envFrom"] = env_from
-    if resources and (asked := _resources(given)):
-        container["resources"] = asked
+    if resources and given.get("container_resources"):
+        container["resources"] = given["container_resources"]
     spec = {name: given[field] for field, name in _POD.items() if given.get(field) is not None}
     if given.get("image_pull_secrets") is not None:
         secrets = given["image_pull_secrets"]
@@ -183,50 +195,29 @@ def _template(given: Object, *, resources: bool) -> Object:
     return {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
 
 
-def _resources(given: Object) -> Any:
-    """Return `container_resources` with the GPUs among their limits."""
-    asked = given.get("container_resources")
-    field = "gpus" if given.get("gpus") is not None else "gpus_per_worker"
-    gpus = given.get(field)
-    if gpus is None or gpus == 0:
-        return asked
-    if isinstance(asked, Placeholder):
-        detail = "container_resources is filled in later, so the GPUs must be among its limits: leave this out"
-        raise DescriptionError([FieldError(field, "FieldValueInvalid", detail)])
-    resource = given.get("gpu_resource") or names.GPU
-    limits = (asked or {}).get("limits") or {}
-    if resource in limits and limits[resource] not in (gpus, str(gpus)):
-        detail = f"is {gpus}, but container_resources.limits[{resource}] is {limits[resource]!r}: give one of them"
-        raise DescriptionError([FieldError(field, "FieldValueInvalid", detail)])
-    return {**(asked or {}), "limits": {**limits, resource: gpus}}
-
-
-def _with_role(spec: Any, role: Any, field: str) -> Any:
-    """Merge a role's own fields over its ReplicaSpec; one that is malformed is left to validation."""
+def _with_role(spec: Any, given: Object, field: str) -> Any:
+    """Merge the fields of a description's role over its ReplicaSpec; one that is malformed is left to validation."""
     if not isinstance(spec, dict):
         return spec
-    own, replica_spec = _split(role)
+    own, replica_spec = _split(given.get(field))
     if _is_complete(replica_spec.get("template")):
         spec = {key: value for key, value in spec.items() if key != "template"}
-    try:
-        patch = _template(own, resources=True)
-    except DescriptionError as error:
-        within = [FieldError(f"{field}.{each.path}", each.reason, each.detail) for each in error.problems]
-        raise DescriptionError(within) from error
-    result = _patched(spec, patch, own.get("restart_policy"))
+    result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
     if "replicas" in own:
         result["replicas"] = own["replicas"]
-    return strategic_merge(result, replica_spec)
+    return with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
 
 
 def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
     policy = {} if restart_policy is None else {"restartPolicy": restart_policy}
     patch = {**policy, **({"template": template} if template else {})}
-    return strategic_merge(replica_spec, patch)
+    return strategic_merge(replica_spec, patch, whole=_WHOLE)
 
 
 def _split(role: Any) -> tuple[Object, Object]:
     """Split a role into its own fields and the fields of a ReplicaSpec; a number stands for its replicas."""
+    if role is None:
+        return {}, {}
     if not isinstance(role, Mapping | Role):
         return {"replicas": role}, {}
     own, replica_spec = role_of(role)

@@ -33,7 +33,7 @@ class PodDescription:
         env_from: A list of EnvFromSources.
         secrets: Names of Secrets whose keys all become variables.
         config_maps: Names of ConfigMaps whose keys all become variables.
-        gpu_resource: The name of the GPUs' resource; `nvidia.com/gpu` if not given.
+        gpu_resource: The name of the GPUs' resource; `nvidia.com/gpu` if not given. A role's, or else the job's.
         volumes: Volumes of the pod.
         volume_mounts: Where the container finds them.
         image_pull_policy: Always, IfNotPresent or Never.
@@ -88,7 +88,7 @@ class Role(PodDescription):
     Args:
         replicas: How many; 1 if not given.
         restart_policy: Never, OnFailure, Always or ExitCode.
-        gpus: GPUs of each replica.
+        gpus: GPUs of each replica, in place of `gpus_per_worker`; 0 takes away those of a manifest.
     """
 
     replicas: Number | None = None

@@ -77,7 +77,7 @@ def test_what_is_given_besides_is_kept() -> None:
         inputs=[Parameter(name="lr")], outputs=[Parameter(name="mine")], options=["--replica", "server-0"], timeout="1h"
     )
     assert [each["name"] for each in made["inputs"]["parameters"]] == ["lr"]
-    assert made["outputs"]["parameters"][0]["name"] == "mine"
+    assert made["outputs"]["parameters"][-1]["name"] == "mine"
     assert made["container"]["args"][-2:] == ["--replica", "server-0"]
     assert made["timeout"] == "1h"
 

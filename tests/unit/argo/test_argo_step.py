@@ -19,7 +19,7 @@ from hera.workflows import (
     WorkflowTemplate,
     models,
 )
-from hera.workflows.models import Affinity, Artifact, ManifestFrom, Toleration
+from hera.workflows.models import Affinity, Artifact, ManifestFrom, Outputs, Toleration, ValueFrom
 
 from mxnet_argo import (
     MXJobRunner,
@@ -38,6 +38,7 @@ from mxnet_argo import (
     tune_then_train,
 )
 from mxnet_argo.conditions import check_condition
+from mxnet_argo.inputs import parameters
 from mxnet_argo.pipelines import sweep_templates
 from mxnet_argo.values import Value
 
@@ -170,6 +171,57 @@ class TestManifest:
         assert "failureCondition" not in resource
         assert "failure condition" in template["retryStrategy"]["expression"]
         assert [each["name"] for each in template["outputs"]["parameters"]] == ["job", "state", "message", "result"]
+
+    @pytest.mark.parametrize(
+        "outputs",
+        [
+            Parameter(name="accuracy", value_from=ValueFrom(jq_filter=".status.result | fromjson | .accuracy # why")),
+            Outputs(parameters=[models.Parameter(name="accuracy", value_from=ValueFrom(jq_filter=".x"))]),
+        ],
+        ids=["a parameter", "a model"],
+    )
+    def test_an_output_of_the_authors_own_is_read_after_ours_and_its_error_names_it(self, outputs: Any) -> None:
+        made = step(outputs=outputs)._build_template().outputs
+        assert made is not None
+        *ours, own = made.parameters or []
+        assert [each.name for each in ours] == ["job", "state", "message", "result"]
+        given = parameters(outputs)["accuracy"]
+        assert own.name == given.name
+        assert own.value_from is not None
+        assert re.fullmatch(
+            r'try \(\.(status|x).*\n\) catch error\("output accuracy: \\\(\.\)"\)',
+            str(own.value_from.jq_filter),
+            re.DOTALL,
+        )
+
+    def test_outputs_that_are_no_filters_stay_as_they_are(self) -> None:
+        path = Parameter(name="uid", value_from=ValueFrom(json_path="{.metadata.uid}"))
+        made = step(outputs=[path])._build_template().outputs
+        assert made is not None
+        assert (made.parameters or [])[-1].value_from == path.value_from
+
+    @pytest.mark.parametrize(
+        ("success", "failure"),
+        [
+            ("status.state == Succeeded", "status.state == Failed"),
+            ("status.state=Succeeded", "status.state == Failed"),
+            ("status.state in (Running, Succeeded)", "status.state == Failed"),
+            ("status.state notin (Failed,Pending)", "status.state == Failed"),
+            ("status.replicaStatuses.Worker.succeeded > 1", "status.state == Failed"),
+            ("status.state in (Succeeded, Failed)", None),
+            ("status.state != Running", None),
+            ("status.state notin (Created,Running)", None),
+            ("status.state", None),
+            ("status.completionTime", None),
+        ],
+    )
+    def test_a_job_that_failed_ends_every_wait(self, success: str, failure: str | None) -> None:
+        """A condition that holds for a Failed job leaves the failure to our output, which has the job's own words."""
+        assert step(success_condition=success).failure_condition == failure
+
+    def test_a_failure_condition_of_the_authors_stands(self) -> None:
+        own = {"success_condition": "status.state == Succeeded", "failure_condition": "status.restarts > 3"}
+        assert step(**own).failure_condition == "status.restarts > 3"
 
     def test_a_deadline_always_stands_in_the_job(self) -> None:
         assert manifest_of(step())["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400
@@ -510,7 +562,7 @@ class TestArguments:
             built = made._build_template().outputs
             assert built is not None
             names = [each.name for each in built.parameters or []]
-            assert names == ["mine", "job", "state", "message", "result"]
+            assert names == ["job", "state", "message", "result", "mine"]
             artifacts = given.artifacts if isinstance(given, models.Outputs) else None
             assert [each.name for each in built.artifacts or []] == [each.name for each in artifacts or []]
 
@@ -705,6 +757,10 @@ def test_a_number_is_written_as_one() -> None:
         ('Error from server (NotFound): mxjobs.kubeflow.org "digits" not found', True),
         ("MXJob digits has been deleted while its status was still being checked", True),
         ("the resource has been deleted", True),
+        ("main: Error (exit code 64): error: output accuracy: fromjson cannot be applied to: null", True),
+        ('main: Error (exit code 64): unexpected token ")"', True),
+        ("main: Error (exit code 64): function not defined: fromjsn/0", True),
+        ("main: Error (exit code 64): unexpected EOF", False),
         ("pod deleted", False),
         ("OOMKilled (exit code 137)", False),
         ("The node was low on resource: memory.", False),

@@ -7,8 +7,11 @@ import pytest
 from descriptions import at
 from kubernetes import client as k8s
 
-from mxnet_operator.job import DescriptionError, MXJobDescription, Role, to_manifest
+from mxnet_operator.api.validation import template_errors
+from mxnet_operator.job import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
 from mxnet_operator.job.plain import plain
+
+SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
 
 
 def training() -> dict[str, Any]:
@@ -46,6 +49,15 @@ def worker(manifest: dict[str, Any], path: str) -> Any:
     return at(manifest, f"spec.mxReplicaSpecs.worker.{path}")
 
 
+def gpu_template(gpus: int) -> dict[str, Any]:
+    container = {"name": "mxnet", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    return {"spec": {"containers": [container]}}
+
+
+class Later(Placeholder):
+    """A value that a framework fills in."""
+
+
 class TestOverAManifest:
     def test_what_is_not_said_stays_as_the_manifest_has_it(self) -> None:
         given = training()
@@ -60,6 +72,47 @@ class TestOverAManifest:
             {"name": "B", "value": "3"},
         ]
         assert worker(job, "template.spec.volumes") == [{"name": "data", "emptyDir": {}}, *mounted]
+
+    @pytest.mark.parametrize(
+        ("before", "said"),
+        [
+            ({"value": "1"}, {"valueFrom": SECRET}),
+            ({"valueFrom": SECRET}, {"value": "1"}),
+            ({"valueFrom": SECRET}, {"valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}),
+            ({"valueFrom": SECRET}, {"valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}),
+        ],
+    )
+    def test_a_variable_takes_the_place_of_one_of_its_name(self, before: Any, said: Any) -> None:
+        others = [{"name": "A", "value": "a"}, {"name": "C", "value": "c"}]
+        given = training()
+        container = at(given, "spec.mxReplicaSpecs.worker.template.spec.containers.0")
+        container["env"] = [others[0], {"name": "B", **before}, others[1]]
+        for env in ([{"name": "B", **said}], {"B": said.get("value", said.get("valueFrom"))}):
+            job = over(given, env=env)
+            assert worker(job, "template.spec.containers.0.env") == [others[0], {"name": "B", **said}, others[1]]
+            assert template_errors(job) == []
+
+    def test_so_do_volumes_and_mounts(self) -> None:
+        given = training()
+        given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]["volumes"] += [{"name": "z", "emptyDir": {}}]
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": "images"}}
+        job = over(over(given, volume_mounts=[{"name": "z", "mountPath": "/data", "subPath": "x"}]), volumes=[claim])
+        job = over(job, volume_mounts=[{"name": "data", "mountPath": "/data"}])
+        assert worker(job, "template.spec.volumes") == [claim, {"name": "z", "emptyDir": {}}]
+        assert worker(job, "template.spec.containers.0.volumeMounts") == [{"name": "data", "mountPath": "/data"}]
+
+    def test_so_do_those_of_a_role_and_of_an_init_container(self) -> None:
+        given = training()
+        pod = given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]
+        pod["initContainers"] = [{"name": "fetch", "image": "f", "env": [{"name": "A", "value": "1"}]}]
+        secret = [{"name": "A", "valueFrom": SECRET}]
+        in_words = {"template": {"spec": {"containers": [{"name": "mxnet", "env": secret}]}}}
+        for workers in (Role(env={"A": SECRET}), in_words):
+            assert worker(over(given, workers=workers), "template.spec.containers.0.env") == secret
+        job = over(given, init_containers=[{"name": "fetch", "env": secret}])
+        assert worker(job, "template.spec.initContainers") == [{"name": "fetch", "image": "f", "env": secret}]
+        common = to_manifest(MXJobDescription(image="a", env={"A": "1"}, workers=Role(env={"A": SECRET})))
+        assert at(common, "spec.mxReplicaSpecs.Worker.template.spec.containers.0.env") == secret
 
     def test_mappings_merge_key_by_key(self) -> None:
         job = over(training(), node_selector={"pool": "gpus"}, labels={"run": "7"}, backoff_limit=3)
@@ -116,6 +169,117 @@ class TestOverAManifest:
     )
     def test_what_is_malformed_is_left_to_validation(self, manifest: dict[str, Any]) -> None:
         over(manifest, image="a", volumes=[{"name": "data"}], labels={"a": "b"}, backoff_limit=1)
+
+
+NVIDIA, AMD = "nvidia.com/gpu", "amd.com/gpu"
+
+
+def with_resources(**resources: Any) -> dict[str, Any]:
+    """`training` whose Workers ask for these."""
+    given = training()
+    given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]["containers"][0]["resources"] = resources
+    return given
+
+
+GPUS: dict[str, tuple[dict[str, Any], Any]] = {
+    "the job's name for a role's number": ({"gpu_resource": AMD, "workers": Role(gpus=2)}, {AMD: 2}),
+    "and in place of the job's number": (
+        {"gpu_resource": AMD, "gpus_per_worker": 1, "workers": Role(gpus=2)},
+        {AMD: 2},
+    ),
+    "a role's name for the job's number": ({"gpus_per_worker": 1, "workers": Role(gpu_resource=AMD)}, {AMD: 1}),
+    "a role's name over the job's": ({"gpu_resource": NVIDIA, "workers": Role(gpu_resource=AMD, gpus=1)}, {AMD: 1}),
+    "a role's none over the job's number": ({"gpus_per_worker": 1, "workers": Role(gpus=0)}, None),
+    "a role's number over the job's resources": (
+        {"container_resources": {"limits": {NVIDIA: 1, "cpu": 2}}, "workers": Role(gpus=2)},
+        {NVIDIA: 2, "cpu": 2},
+    ),
+    "a role's none over the job's resources": (
+        {"container_resources": {"limits": {NVIDIA: 1, "cpu": 2}}, "workers": Role(gpus=0)},
+        {"cpu": 2},
+    ),
+    "a role's resources over the job's number": (
+        {"gpus_per_worker": 1, "workers": Role(container_resources={"limits": {NVIDIA: 3}})},
+        {NVIDIA: 3},
+    ),
+    "a role in Kubernetes' words over the job's number": (
+        {"gpus_per_worker": 1, "workers": {"template": gpu_template(3)}},
+        {NVIDIA: 3},
+    ),
+    "a number over words of the same role": ({"workers": {"gpus": 2, "template": gpu_template(3)}}, {NVIDIA: 2}),
+    "a name without a number": ({"gpu_resource": AMD}, None),
+    "none": ({"gpus_per_worker": 0}, None),
+}
+OVER_A_MANIFEST: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "none takes it away": (
+        {"limits": {NVIDIA: 4, "cpu": 2}, "requests": {NVIDIA: 4, "cpu": 1}},
+        {"gpus_per_worker": 0},
+        {"limits": {"cpu": 2}, "requests": {"cpu": 1}},
+    ),
+    "so does none of a role": ({"limits": {NVIDIA: 4}}, {"workers": Role(gpus=0)}, {"limits": {}}),
+    "of the resource that is named": (
+        {"limits": {NVIDIA: 4, AMD: 1}},
+        {"gpus_per_worker": 0, "gpu_resource": AMD},
+        {"limits": {NVIDIA: 4}},
+    ),
+    "a number leaves no other request": (
+        {"limits": {NVIDIA: 4}, "requests": {NVIDIA: 4, "cpu": 1}},
+        {"gpus_per_worker": 2},
+        {"limits": {NVIDIA: 2}, "requests": {"cpu": 1}},
+    ),
+    "none where there are none": ({"limits": {"cpu": 2}}, {"gpus_per_worker": 0}, {"limits": {"cpu": 2}}),
+}
+
+
+class TestGPUs:
+    @pytest.mark.parametrize("case", GPUS)
+    def test_a_role_has_one_limit_of_them(self, case: str) -> None:
+        fields, meant = GPUS[case]
+        specs = to_manifest(MXJobDescription(image="a", **fields))["spec"]["mxReplicaSpecs"]
+        limits = at(specs, "Worker.template.spec.containers.0.resources.limits")
+        assert (limits or None) == meant
+
+    @pytest.mark.parametrize("case", OVER_A_MANIFEST)
+    def test_so_has_a_manifests(self, case: str) -> None:
+        resources, fields, meant = OVER_A_MANIFEST[case]
+        given = with_resources(**resources)
+        assert worker(over(given, **fields), "template.spec.containers.0.resources") == meant
+        assert given == with_resources(**resources)
+
+    def test_none_adds_nothing_to_a_manifest_without_resources(self) -> None:
+        assert over(training(), gpus_per_worker=0) == training()
+
+    def test_servers_that_measure_have_theirs_by_the_jobs_name(self) -> None:
+        specs = over(tuning(), servers=Role(gpus=2), gpu_resource=AMD)["spec"]["mxReplicaSpecs"]
+        assert at(specs, "TunerServer.template.spec.containers.0.resources.limits") == {AMD: 2}
+
+    @pytest.mark.parametrize(
+        ("fields", "path"),
+        [
+            ({"gpus_per_worker": 2, "container_resources": {"limits": {NVIDIA: 1}}}, "gpus_per_worker"),
+            ({"gpus_per_worker": 0, "container_resources": {"limits": {NVIDIA: 1}}}, "gpus_per_worker"),
+            ({"workers": Role(gpus=2, container_resources={"limits": {NVIDIA: 1}})}, "workers.gpus"),
+            (
+                {
+                    "gpu_resource": AMD,
+                    "servers": Role(gpus=2, container_resources={"limits": {AMD: 1}}),
+                },
+                "servers.gpus",
+            ),
+            ({"gpus_per_worker": 2, "container_resources": Later()}, "gpus_per_worker"),
+            ({"gpus_per_worker": 2, "workers": Role(container_resources=Later())}, "gpus_per_worker"),
+            ({"workers": Role(gpus=2, container_resources=Later())}, "workers.gpus"),
+            ({"gpus_per_worker": 2, "container_resources": {"limits": Later()}}, "gpus_per_worker"),
+        ],
+    )
+    def test_what_can_not_both_hold_is_rejected(self, fields: dict[str, Any], path: str) -> None:
+        with pytest.raises(DescriptionError) as refusal:
+            to_manifest(MXJobDescription(image="a", **fields))
+        assert [each.path for each in refusal.value.problems] == [path]
+
+    def test_a_manifests_resources_that_are_filled_in_later_take_no_number(self) -> None:
+        with pytest.raises(DescriptionError, match=r"^gpus_per_worker: "):
+            over(with_resources(limits=Later()), gpus_per_worker=1)
 
 
 class TestQueue:

@@ -7,6 +7,7 @@ from typing import Any
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.metadata_rules import label_errors
+from mxnet_operator.api.pod_sources import variable_errors, volume_errors
 from mxnet_operator.api.quantities import quantity
 from mxnet_operator.api.structural import (
     FieldError,
@@ -153,9 +154,12 @@ def _shares_all_but_status(obj: Object, stored: Object) -> bool:
 
 def _pod_errors(pod: Object) -> Iterator[FieldError]:
     spec = pod.get("spec") or {}
-    volumes = [volume.get("name", "") for volume in spec.get("volumes") or ()]
-    for position, name in enumerate(volumes):
-        yield from _list_name_errors(f"spec.volumes[{position}].name", name, volumes[:position])
+    volumes: list[str] = []
+    for position, volume in enumerate(spec.get("volumes") or ()):
+        yield from volume_errors(volume, f"spec.volumes[{position}]")
+        name = volume.get("name", "")
+        yield from _list_name_errors(f"spec.volumes[{position}].name", name, volumes)
+        volumes.append(name)
     if not spec.get("containers"):
         yield required("spec.containers")
     seen: list[str] = []
@@ -197,6 +201,7 @@ def _container_errors(path: str, container: Object, volumes: list[str]) -> Itera
         elif "=" in variable["name"] or not (variable["name"].isascii() and variable["name"].isprintable()):
             detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
             yield invalid(f"{path}.env[{position}].name", variable["name"], detail)
+        yield from variable_errors(variable, f"{path}.env[{position}]")
     for position, mount in enumerate(container.get("volumeMounts") or ()):
         where = f"{path}.volumeMounts[{position}]"
         if not mount.get("mountPath"):

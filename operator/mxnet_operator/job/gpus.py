@@ -1,0 +1,110 @@
+"""GPUs of a role: how many, by the name of which resource, and their one limit in its container `mxnet`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.strategic_merge import strategic_merge
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.job.checks import DescriptionError
+from mxnet_operator.job.placeholder import Placeholder
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class GPUs:
+    """Number of GPUs of each replica of a role.
+
+    Args:
+        field: Path of the field of the description that has the number.
+        resource: Name of their resource.
+        count: How many; 0 takes away what a manifest asks for.
+    """
+
+    field: str
+    resource: str
+    count: Any
+
+
+def common_gpus(given: Object, own: Object) -> GPUs | None:
+    """Return the GPUs that a description gives each Worker; None where it doesn't, or their role has a number.
+
+    Args:
+        given: Fields of the description.
+        own: Fields of the role, which may name the resource.
+
+    Raises:
+        DescriptionError: the description's resources can't have them.
+    """
+    if given.get("gpus_per_worker") is None or own.get("gpus") is not None:
+        return None
+    gpus = GPUs("gpus_per_worker", _resource(given, own), given["gpus_per_worker"])
+    _check(gpus, given.get("container_resources"))
+    if isinstance(own.get("container_resources"), Placeholder):
+        raise _later(gpus)
+    return gpus
+
+
+def role_gpus(given: Object, own: Object, role: str) -> GPUs | None:
+    """Return the GPUs that a role has a number of itself.
+
+    Raises:
+        DescriptionError: the role's resources can't have them.
+    """
+    if own.get("gpus") is None:
+        return None
+    gpus = GPUs(f"{role}.gpus", _resource(given, own), own["gpus"])
+    _check(gpus, own.get("container_resources"))
+    return gpus
+
+
+def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
+    """Return a ReplicaSpec whose container has this limit of GPUs, and no other request of them.
+
+    Raises:
+        DescriptionError: its resources are filled in later.
+    """
+    if gpus is None:
+        return replica_spec
+    resources = _resources_of(replica_spec)
+    amounts = [resources.get(field) for field in ("limits", "requests")] if isinstance(resources, dict) else [resources]
+    if any(isinstance(each, Placeholder) for each in amounts):
+        raise _later(gpus)
+    if any(each is not None and not isinstance(each, dict) for each in amounts):
+        return replica_spec  # validation says what is wrong
+    taken = {field: {gpus.resource: None} for field, each in (resources or {}).items() if gpus.resource in (each or ())}
+    patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
+    container = {"name": names.CONTAINER, "resources": patch}
+    return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec
+
+
+def _resource(given: Object, own: Object) -> str:
+    return own.get("gpu_resource") or given.get("gpu_resource") or names.GPU
+
+
+def _check(gpus: GPUs, asked: Any) -> None:
+    """Reject another number of GPUs among the resources that stand beside the number."""
+    limits = asked.get("limits") if isinstance(asked, Mapping) else None
+    limit = limits.get(gpus.resource) if isinstance(limits, Mapping) else None
+    if limit is not None and limit not in (gpus.count, str(gpus.count)):
+        detail = f"is {gpus.count}, but container_resources.limits[{gpus.resource}] is {limit!r}: give one of them"
+        raise DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+
+
+def _later(gpus: GPUs) -> DescriptionError:
+    detail = "the container's resources are filled in later, so the GPUs must be among their limits: leave this out"
+    return DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+
+
+def _resources_of(replica_spec: Object) -> Any:
+    found: Any = replica_spec
+    for key in ("template", "spec", "containers"):
+        found = found.get(key) if isinstance(found, dict) else None
+    containers = found if isinstance(found, list) else ()
+    own = (each for each in containers if isinstance(each, dict) and each.get("name") == names.CONTAINER)
+    return next(own, {}).get("resources")
+
+
+__all__ = ["GPUs", "common_gpus", "role_gpus", "with_gpus"]
