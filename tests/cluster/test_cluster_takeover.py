@@ -30,6 +30,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
+STOP = "activeDeadlineSeconds"
 DONE = {"Scheduler": 0, "Server": 0, "Worker": 0}
 TUNERS = ("TunerTracker", "TunerServer", "Tuner")
 
@@ -100,6 +101,12 @@ class Cluster(World):
         listed = (await self.api.get(PODS, labelSelector=f"training.kubeflow.org/job-name={name}")).ok()
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in listed["items"]}
 
+    async def stopped(self, name):
+        """The pods of a job that were deleted, or told to end: the controller does that by a deadline."""
+        listed = (await self.api.get(PODS, labelSelector=f"training.kubeflow.org/job-name={name}")).ok()
+        ended = (p for p in listed["items"] if "deletionTimestamp" in p["metadata"] or STOP in p["spec"])
+        return [pod["metadata"]["name"] for pod in ended]
+
     async def end_pods(self, name):
         """Have the pods of a job end well."""
         for pod in await self.uids_of(name):
@@ -122,6 +129,12 @@ async def run_by_the_peer(server, cluster):
     for name in MADE:
         cluster.before[name] = (await cluster.api.get(f"{JOBS}/{name}")).ok()
         cluster.uids[name] = await cluster.uids_of(name)
+
+
+def condition_of(job, condition_type):
+    """The status of a condition of a job."""
+    found = (c["status"] for c in job["status"]["conditions"] if c["type"] == condition_type)
+    return next(found, "")
 
 
 def running_or_over(pods, names, count):
@@ -244,9 +257,17 @@ async def test_what_is_over_keeps_its_status_and_never_runs_again(taken_over, na
     assert (await taken_over.api.get(f"{JOBS}/{name}")).ok()["status"] == job["status"]
 
 
-async def test_a_job_that_is_not_valid_any_more_fails_in_clear_words_and_its_pods_are_let_be(taken_over):
-    job = await taken_over.state("misspelt", "Failed")
-    assert "cleanPodPolicy" in job["status"]["conditions"][-1]["message"]
+async def test_a_job_that_is_not_valid_any_more_says_so_and_goes_on_once_it_is_corrected(taken_over):
+    said = await taken_over.event("ReconcileError", says="cleanPodPolicy")
+    assert said["involvedObject"]["name"] == "misspelt"
+    assert await taken_over.uids_of("misspelt") == taken_over.uids["misspelt"]
+    assert await taken_over.stopped("misspelt") == []
+    assert (await taken_over.api.get(f"{JOBS}/misspelt")).ok()["status"]["state"] == "Running"
+    (await taken_over.api.merge(f"{JOBS}/misspelt", {"spec": {"runPolicy": {"cleanPodPolicy": "None"}}})).ok()
+    await taken_over.eventually(JOBS, lambda jobs: condition_of(jobs["misspelt"], "ReconcileError") == "False")
+    assert await taken_over.stopped("misspelt") == []
+    await taken_over.end_pods("misspelt")
+    await taken_over.state("misspelt", "Succeeded")
     assert await taken_over.uids_of("misspelt") == taken_over.uids["misspelt"]
 
 

@@ -295,8 +295,8 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     first_attempt: Annotated[
         Int32,
         Meta(
-            description="firstAttempt is the number of the first attempt whose pods are kept under restartScope"
-            " Replica. A suspension raises it. Not in training-operator 1.8.1."
+            description="firstAttempt is the number of the first attempt since the job was started or last resumed: a"
+            " suspension sets it to restarts, and pods of earlier attempts are deleted. Not in training-operator 1.8.1."
         ),
     ] = 0
     result: Annotated[

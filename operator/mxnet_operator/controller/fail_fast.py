@@ -24,19 +24,24 @@ async def provide_hook(client: Client, namespace: str) -> str:
         found = await client.get(CONFIGMAPS.path(namespace, CONFIG_MAP))
     except ApiError as error:
         if error.code == 404:
-            return await _create(client, namespace)
+            return await _create(client, namespace, readable=True)
         if error.code == 403:
-            return error.message
+            return await _create(client, namespace, readable=False)
         raise
     return _problem(found)
 
 
-async def _create(client: Client, namespace: str) -> str:
+async def _create(client: Client, namespace: str, *, readable: bool) -> str:
+    """Create the ConfigMap; one that exists is trusted where it can't be read.
+
+    The Role of another release names another ConfigMap to read, while its right to create holds for all. Of one that
+    exists its name is the hash of the content, it is immutable, and an admission policy guards it.
+    """
     try:
         await client.create(CONFIGMAPS.path(namespace), config_map(namespace))
     except ApiError as error:
         if (error.code, error.reason) == (409, "AlreadyExists"):  # Another controller, or another job's reconciliation.
-            return _problem(await client.get(CONFIGMAPS.path(namespace, CONFIG_MAP)))
+            return _problem(await client.get(CONFIGMAPS.path(namespace, CONFIG_MAP))) if readable else ""
         if _is_rejected(error):
             return error.message
         raise

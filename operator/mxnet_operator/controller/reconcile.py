@@ -26,7 +26,7 @@ from mxnet_operator.controller.projection import JobRecord
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.turns import IN_FLIGHT
-from mxnet_operator.controller.uncached_pods import lags_behind, list_pods, unwatched_pods
+from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.cache import Indexer
@@ -128,15 +128,13 @@ class Reconciler:
         if raw is None:
             return REQUEUE_AFTER  # It is gone, and the watch will say so.
         try:
-            again = await self._look(key, raw, on_long)
+            return await self._look(key, raw, on_long)
         except WriteFencedError:
             raise
         except Exception as error:
             if not is_stale(error):
                 await self._errors.report(key, raw, error)
             raise
-        await self._errors.clear(key, raw)
-        return again
 
     async def _large(self, key: str) -> bytes | None:
         """Return a job that is too large for the cache, read from the server: at least as new as the cache's version.
@@ -150,14 +148,23 @@ class Reconciler:
     async def _look(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, raw)
         if read.job is None:
-            decided = reject(read.metadata.name, read.status, read.mistakes, self._now())
+            running = await self._has_running_pods(read)
+            decided = reject(read.metadata.name, read.status, read.mistakes, self._now(), has_running_pods=running)
             await self._conclude(read, decided)
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
         again = await self._carry_out(read, read.job, decided, on_long)
         at_pollers = await self._pollers.look(read.job)
+        await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
+
+    async def _has_running_pods(self, read: JobRead) -> bool:
+        """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
+        cached = self._children.observed(read.metadata.uid).pods
+        if any(pod.phase not in ("Succeeded", "Failed") for pod in cached):
+            return True
+        return bool(read.status.conditions) and await has_running_pods(self._client, read.metadata)
 
     async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
         observed = msgspec.structs.replace(

@@ -10,16 +10,35 @@ from typing import Final
 import msgspec
 
 from mxnet_operator.api import names
-from mxnet_operator.api.types import MXJob
+from mxnet_operator.api.types import MXJob, ObjectMeta
 from mxnet_operator.controller.projection import Child, project_pod
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import PodView
+from mxnet_operator.views.pods import Wire
 
 IN_FLIGHT: Final = 32
 """Maximum pods of one job that are read at once."""
+
+
+class _Owner(Wire, frozen=True):
+    uid: str = ""
+    controller: bool = False
+
+
+class _OwnedMetadata(Wire, frozen=True):
+    owner_references: list[_Owner] | None = None
+
+
+class _Phase(Wire, frozen=True):
+    phase: str = ""
+
+
+class _OwnedPod(Wire, frozen=True):
+    metadata: _OwnedMetadata
+    status: _Phase = _Phase()
 
 
 def lags_behind(pods: Indexer[Child[PodView]], job: MXJob) -> bool:
@@ -69,3 +88,23 @@ async def list_pods(client: Client, job: MXJob) -> tuple[PodView, ...]:
     except msgspec.MsgspecError as error:
         raise InvalidAnswerError(f"a pod of {job.metadata.name}: {error}") from error
     return tuple(child.view for child in found if child is not None)
+
+
+async def has_running_pods(client: Client, job: ObjectMeta) -> bool:
+    """Return whether a pod that the job controls has not ended, by a list of all pods of the namespace.
+
+    Of an invalid job neither the names of its pods nor their labels are known.
+
+    Raises:
+        KubeError: the server doesn't answer, or sends what can't be decoded.
+    """
+    listed = await client.list(PODS.path(job.namespace))
+    try:
+        pods = msgspec.convert(listed["items"], list[_OwnedPod])
+    except msgspec.MsgspecError as error:
+        raise InvalidAnswerError(f"a pod of namespace {job.namespace}: {error}") from error
+    return any(
+        pod.status.phase not in ("Succeeded", "Failed")
+        for pod in pods
+        if any(owner.controller and owner.uid == job.uid for owner in pod.metadata.owner_references or ())
+    )

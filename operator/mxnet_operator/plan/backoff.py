@@ -18,14 +18,15 @@ JITTER: Final = 0.1
 def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetime | None:
     """Return when the pods of the next attempt may be created; None where no back-off applies.
 
-    No back-off applies to a resumed job, to the first disruption, and where the last attempt ended in the future: a
-    clock was set back since, and how long ago that was is unknown.
+    No back-off applies to a resumed job, to the first disruption since the job was started or resumed, and where the
+    last attempt ended in the future: a clock was set back since, and how long ago that was is unknown.
     """
     status = job.status
     since = next(
         (c.last_update_time for c in status.conditions if c.type == conditions.RESTARTING and c.status == "True"), None
     )
-    doublings = (status.restarts_count_towards_max or status.restarts - 1) - 1
+    disruptions = status.restarts - status.first_attempt
+    doublings = (status.restarts_count_towards_max or disruptions - 1) - 1
     if since is None or doublings < 0 or since > now + CLOCK_SKEW:
         return None
     wait = min(policy.first_backoff * (1 << min(doublings, 10)), policy.longest_backoff)

@@ -1,12 +1,13 @@
 """Rejections: conditions and Events of a job that is invalid, has a rejected child, or can't be reconciled.
 
-A stored job that is no valid MXJob (it is older than the CRD's rules) has Failed. So has one whose pod or Service the
-API server can never accept. One whose child is rejected for a reason outside of the job (a quota, a right, an admission
+A stored job that is no valid MXJob (it is older than the CRD's rules) has Failed once none of its pods runs: until then
+its pods are left alone, and its spec may be corrected. A job whose pod or Service the API server can never accept has
+Failed at once. One whose child is rejected for a reason outside of the job (a quota, a right, an admission
 policy, a name that is taken) is retried, and has a condition meanwhile.
 """
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -20,6 +21,14 @@ from mxnet_operator.views.durations import short
 _FINAL_CODES: Final = frozenset({400, 413, 422})
 _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding \S+ )?denied request', re.IGNORECASE)
 """Message of kube-apiserver for what a webhook or admission policy denied, whatever HTTP status those chose."""
+
+INVALID_CHECK_INTERVAL: Final = timedelta(seconds=30)
+"""Interval at which an invalid job whose pods run is looked at: of pods without labels no watch event arrives."""
+
+_LET_BE: Final = (
+    "Its pods are left alone and nothing is created for it until it is corrected (kubectl edit); it fails once none of"
+    " its pods runs"
+)
 
 
 class RejectedCreation(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +59,30 @@ def is_by_admission(message: str) -> bool:
     return bool(_BY_ADMISSION.search(message))
 
 
-def reject(name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetime) -> Plan:
-    """Return the plan that fails an invalid job; nothing for one that is already finished."""
+def reject(
+    name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetime, *, has_running_pods: bool = False
+) -> Plan:
+    """Return the plan for an invalid job: ReconcileError while pods of it run, then Failed; nothing for a finished one.
+
+    No pod is touched: `docs/decisions/0088-an-invalid-job-keeps-its-running-pods.md`.
+    """
     if conditions.is_terminal(status):
         return Plan()
+    now = now.replace(microsecond=0)
     message = f"{names.KIND} {name} is not valid: {'; '.join(errors)}"
-    failed = _ended(status, conditions.REASON_FAILED_VALIDATION, message, now)
-    return Plan(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
+    if not has_running_pods:
+        failed = _ended(status, conditions.REASON_FAILED_VALIDATION, message, now)
+        return Plan(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
+    message = f"{message}. {_LET_BE}"
+    current = reconcile_failed(name, status.conditions, conditions.REASON_FAILED_VALIDATION, message, now)
+    if current == status.conditions:
+        return Plan(requeue_after=INVALID_CHECK_INTERVAL)
+    told = msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current))
+    return Plan(
+        status=told,
+        events=(Event("Warning", conditions.RECONCILE_ERROR, message),),
+        requeue_after=INVALID_CHECK_INTERVAL,
+    )
 
 
 def creation_rejected(job: MXJob, decided: Plan, rejected: RejectedCreation, now: datetime) -> Plan:

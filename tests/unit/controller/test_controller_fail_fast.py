@@ -129,6 +129,35 @@ async def test_a_config_map_that_another_makes_meanwhile_is_looked_at(data):
     assert bool(await provide_hook(Server(), "default")) == (data is not DATA)
 
 
+FORBIDDEN = ApiError(403, "Forbidden", 'configmaps "x" is forbidden: cannot get resource "configmaps"')
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (None, ""),
+        (ApiError(409, "AlreadyExists", "already exists"), ""),
+        (ApiError(403, "Forbidden", "may not create"), "may not create"),
+    ],
+    ids=["created", "exists", "forbidden"],
+)
+async def test_a_config_map_that_another_releases_role_does_not_let_be_read_is_created(answer, problem):
+    class Server:
+        created = ()
+
+        async def get(self, path):
+            raise FORBIDDEN
+
+        async def create(self, path, body):
+            self.created += (body["data"],)
+            if answer is not None:
+                raise answer
+
+    server = Server()
+    assert await provide_hook(server, "default") == problem
+    assert server.created == (DATA,)
+
+
 def answer_creations(monkeypatch, w, error, times=1000):
     """Answer so many creations of ConfigMaps with an error."""
     create, left = w.client.create, iter(range(times))

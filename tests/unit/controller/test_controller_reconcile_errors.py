@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from builders import make_mxjob
 from controller_fixtures import EVENTS, JOBS, PODS, gang, submitted, world
+from foreign_children import foreign_pod
 
 from mxnet_operator.api import names
 from mxnet_operator.api.crd import custom_resource_definition
@@ -241,22 +242,80 @@ def lax_crd():
     ],
     ids=json.dumps,
 )
-async def test_a_stored_job_that_can_never_run_is_failed_cleaned_up_and_collected(tmp_path, monkeypatch, change):
+async def test_a_stored_job_that_can_never_run_fails_once_its_pods_have_ended_and_is_collected(
+    tmp_path, monkeypatch, change
+):
     monkeypatch.setattr(validation, "RULES", {})
     async with world(tmp_path, crds=[lax_crd()]) as w:
         manifest = submitted(make_mxjob("digits").gang().run_policy(cleanPodPolicy="All"))
         await w.submit(manifest)
-        await w.pods(5)
+        pods = await w.pods(5)
+        await w.move(pods, "Running")
+        await w.state("digits", "Running")
         await w.stop()
-        manifest["spec"]["mxReplicaSpecs"]["Worker"] = change
-        await w.api.merge(f"{JOBS}/digits", {"spec": {"mxReplicaSpecs": {"Worker": {"template": None}}}})
-        (await w.api.merge(f"{JOBS}/digits", {"spec": manifest["spec"]})).ok()
+        await respecify(w, change)
         await w.start()
+        path = r"spec\.mxReplicaSpecs(\.Worker|\[Worker\])\.template"
+        assert re.search(path, (await w.event("ReconcileError"))["message"])
+        assert await stopped(w) == []
+        await w.move(pods, "Succeeded", exit_code=0)
         job = await w.state("digits", "Failed")
-        assert re.search(
-            r"spec\.mxReplicaSpecs(\.Worker|\[Worker\])\.template", job["status"]["conditions"][-1]["message"]
-        )
+        assert re.search(path, job["status"]["conditions"][-1]["message"])
         await w.eventually(PODS, lambda pods: not pods)
         (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}})).ok()
         await w.eventually(JOBS, lambda jobs: not jobs)
-        assert [e["reason"] for e in (await w.api.get(EVENTS)).ok()["items"] if e["reason"] == "ReconcileError"] == []
+
+
+async def test_a_running_job_that_is_not_valid_goes_on_once_its_spec_is_corrected(tmp_path, monkeypatch):
+    monkeypatch.setattr(validation, "RULES", {})
+    async with world(tmp_path, crds=[lax_crd()]) as w:
+        await w.submit(gang("digits"))
+        pods = await w.pods(5)
+        await w.move(pods, "Running")
+        await w.state("digits", "Running")
+        await respecify(w, {"template": "mxnet"})
+        await w.event("ReconcileError")
+        assert await stopped(w) == []
+        await respecify(w, {"template": {"spec": WORKER}})
+        jobs = await w.eventually(JOBS, lambda jobs: _condition(jobs["digits"], "ReconcileError") == "False")
+        assert jobs["digits"]["status"]["state"] == "Running"
+        await w.move(pods, "Succeeded", exit_code=0)
+        job = await w.state("digits", "Succeeded")
+        assert job["status"].get("restarts", 0) == 0
+
+
+@pytest.mark.parametrize("labels", [True, False], ids=["labelled", "without labels"])
+async def test_a_job_of_another_operator_that_is_not_valid_keeps_its_pods_running(tmp_path, monkeypatch, labels):
+    monkeypatch.setattr(validation, "RULES", {})
+    async with world(tmp_path, crds=[lax_crd()], start=False) as w:
+        manifest = gang("digits")
+        manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "none"}
+        made = await w.submit(manifest)
+        await w.api.post(PODS, foreign_pod(made, "Worker", 0, labels=labels))
+        await w.move(["digits-worker-0"], "Running")
+        created = {"type": "Created", "status": "True", "reason": "MXJobCreated", "message": "m"}
+        (await w.api.merge(f"{JOBS}/digits/status", {"status": {"conditions": [created]}})).ok()
+        await w.start()
+        assert "cleanPodPolicy" in (await w.event("ReconcileError"))["message"]
+        assert await stopped(w) == []
+        assert (await w.api.get(f"{JOBS}/digits")).ok()["status"]["state"] == "Created"
+
+
+WORKER = {"containers": [{"name": "mxnet", "image": "i"}]}
+
+
+async def respecify(w, worker):
+    """Change the Workers of the job."""
+    (await w.api.merge(f"{JOBS}/digits", {"spec": {"mxReplicaSpecs": {"Worker": worker}}})).ok()
+
+
+async def stopped(w):
+    """The pods that were deleted, or told to end."""
+    pods = (await w.api.get(PODS)).ok()["items"]
+    ended = (p for p in pods if "deletionTimestamp" in p["metadata"] or "activeDeadlineSeconds" in p["spec"])
+    return [pod["metadata"]["name"] for pod in ended]
+
+
+def _condition(job, condition_type):
+    found = (c["status"] for c in job["status"]["conditions"] if c["type"] == condition_type)
+    return next(found, "")

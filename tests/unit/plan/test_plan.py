@@ -327,6 +327,24 @@ def test_a_stored_job_that_is_not_valid_fails_with_every_mistake() -> None:
     assert "spec.jobMode: Required value; spec.x: no" in answer.status.conditions[-1].message
 
 
+def test_an_invalid_job_whose_pods_run_says_so_once_and_leaves_them_alone() -> None:
+    job = make_mxjob().worker(1).condition("Created").condition("Running").without_state().obj()
+    mistakes = ("spec.runPolicy.cleanPodPolicy: Unsupported value",)
+    answer = reject("digits", job.status, mistakes, NOW, has_running_pods=True)
+    assert answer.status is not None
+    assert (answer.actions, answer.status.state) == ((), "Running")
+    newest = answer.status.conditions[-1]
+    assert (newest.type, newest.status, newest.reason) == ("ReconcileError", "True", "MXJobFailedValidation")
+    assert mistakes[0] in newest.message
+    assert "pods are left alone" in newest.message
+    (event,) = answer.events
+    assert (event.type, event.reason, event.message) == ("Warning", "ReconcileError", newest.message)
+    again = reject("digits", answer.status, mistakes, NOW, has_running_pods=True)
+    assert (again.status, again.events, again.requeue_after) == (None, (), answer.requeue_after)
+    assert again.requeue_after is not None
+    assert state_after(reject("digits", answer.status, mistakes, NOW)) == "Failed"
+
+
 def test_the_same_look_gives_the_same_answer() -> None:
     job = make_mxjob().gang().obj()
     assert plan(job, Observed(), NOW) == plan(job, Observed(), NOW)

@@ -9,7 +9,8 @@ from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_ser
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan import Observed, Plan, plan
 from mxnet_operator.plan.actions import CreatePod, DeletePod
-from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.attempt import given_up, restart_scope
+from mxnet_operator.plan.backoff import next_attempt
 
 SECOND = timedelta(seconds=1)
 
@@ -238,6 +239,23 @@ class TestBackOff:
         job = after(job, plan(job, gang(job, without=("digits-worker-0",)), NOW))
         assert self.waits(job) == 0
         assert len(plan(job, Observed((), make_services(job)), NOW).actions) == 4
+
+    @pytest.mark.parametrize("scope", ["Job", "Replica"])
+    @pytest.mark.parametrize("suspensions", [0, 1, 3, 7])
+    @pytest.mark.parametrize(("disruptions", "least"), [(1, 0), (2, 10), (3, 20)])
+    def test_suspensions_and_evictions_from_a_queue_do_not_lengthen_it(
+        self, scope: str, suspensions: int, disruptions: int, least: int
+    ) -> None:
+        job = running("OnFailure", restartScope=scope).obj()
+        for _ in range(suspensions):
+            job = msgspec.structs.replace(job, status=given_up(job))
+        for attempt in range(suspensions, suspensions + disruptions):
+            drained = make_pod(job, "Worker").deleting().set(uid=f"{attempt}", attempt=attempt)
+            job = after(job, plan(job, gang(job, attempt=attempt), NOW)) if attempt > suspensions else job
+            job = after(job, plan(job, gang(job, drained, attempt=attempt), NOW))
+        assert job.status.restarts == suspensions + disruptions
+        begins = next_attempt(job, NOW) or NOW
+        assert least * SECOND <= begins - NOW <= least * 1.1 * SECOND
 
 
 class TestReplicaScope:
