@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.views.long_result import Reference, reference, text_of, with_result
+from mxnet_operator.views.pods import label_of
 from mxnet_provider.job import replicas
 
 
@@ -29,4 +30,4 @@ def result_in_log(job: Mapping[str, Any], pods: Iterable[replicas.Pod], result_o
     wanted = reference((job.get("status") or {}).get("result") or replicas.result_text(pods, result_of))
     if wanted is None:
         return None
-    return ResultInLog(wanted, next((p["metadata"]["name"] for p in pods if replicas.label(p) == result_of), None))
+    return ResultInLog(wanted, next((p["metadata"]["name"] for p in pods if label_of(p) == result_of), None))

@@ -114,6 +114,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
                 "started_at": STAMP,
                 "finished_at": STAMP,
                 "exit_code": 0,
+                "outcome": "succeeded",
             }
         ],
         "result": {"accuracy": 0.99},

@@ -40,6 +40,7 @@ from mxnet_operator.views.kueue import (
     Toleration,
     pairs,
 )
+from mxnet_operator.views.pods import ENDED
 
 ASK_AGAIN: Final = timedelta(seconds=15)
 """How often a priority class or flavor is asked for that can't be read: nothing watches them."""
@@ -191,7 +192,7 @@ def tell_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Actio
 def finish(job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
     """Give back the quota of a job that is over, once none of its pods runs any more."""
     workload = observed.workload
-    runs = any(pod.phase not in ("Succeeded", "Failed") for pod in observed.pods)
+    runs = any(pod.phase not in ENDED for pod in observed.pods)
     if workload is None or workload.deleting or runs or workload.is_true(FINISHED):
         return ()
     succeeded = conditions.is_true(job.status.conditions, conditions.SUCCEEDED)

@@ -61,9 +61,13 @@ def description(run: Run) -> str:
 
 def outcome(replica: Replica) -> str:
     """Format a replica's outcome in two words."""
-    if replica.exit_code is None:
+    if replica.outcome == "unfinished":
         return "not finished" if replica.started_at else "not started"
-    return "stopped" if replica.outcome == "stopped" else f"exit code {replica.exit_code}"
+    return (
+        replica.outcome
+        if replica.outcome == "stopped" or replica.exit_code is None
+        else f"exit code {replica.exit_code}"
+    )
 
 
 def colour(replica: Replica) -> str:
@@ -132,6 +136,6 @@ def _clock(seconds: int) -> str:
 
 def _words(replica: Replica) -> str:
     if replica.started_at is None:
-        return "never started"
+        return "never started" if replica.outcome == "unfinished" else f"never started, {outcome(replica)}"
     ran = "" if replica.seconds is None else f"ran for {replica.seconds:.0f} s, "
     return f"started at {replica.started_at:%H:%M:%S}, {ran}{outcome(replica)}"

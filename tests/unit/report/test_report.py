@@ -81,10 +81,16 @@ def test_a_failed_replica_stands_out_in_colour_pattern_and_words():
 
 
 def test_a_replica_that_was_stopped_is_not_shown_as_failed():
-    page = report.html(job(replicas=[{**replica("tunerserver", 0, 1, 11, 143), "stopped": True}]))
+    page = report.html(job(replicas=[{**replica("tunerserver", 0, 1, 11, 143), "outcome": "stopped"}]))
     assert "url(#failed)" not in page
     assert "exit code 143" not in page
     assert page.count("stopped") >= 2
+
+
+def test_a_replica_that_failed_without_an_exit_code_stands_out_too():
+    page = report.html(job(state="Failed", replicas=[{**replica("worker", 0, 1), "outcome": "failed"}]))
+    assert page.count('fill="url(#failed)"') == 1
+    assert "not finished" not in page
 
 
 def test_an_accuracy_below_the_threshold_is_said_to_miss_it():

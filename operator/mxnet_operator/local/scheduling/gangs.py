@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.views.pods import ENDED
 
 Object = dict[str, Any]
 
 _GANG: Final = re.compile(
     r"(?P<name>[a-z0-9-]+)/(?P<size>[1-9][0-9]{0,8})/(?P<since>[-0-9TZ:]*)(?:/(?P<minimum>[1-9][0-9]{0,9}))?"
 )
-_OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Gang:
 
 def is_held(pod: Object) -> bool:
     """Whether a pod takes of its node: it has one and has not ended, even if it is terminating."""
-    return bool(pod["spec"].get("nodeName")) and _phase(pod) not in _OVER
+    return bool(pod["spec"].get("nodeName")) and _phase(pod) not in ENDED
 
 
 def in_order(pods: Iterable[Object]) -> list[Gang]:
@@ -101,7 +101,7 @@ def _numbers(pods: list[Object]) -> tuple[int, int]:
 
 
 def _is_waiting(pod: Object) -> bool:
-    return not (pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates") or _phase(pod) in _OVER)
+    return not (pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates") or _phase(pod) in ENDED)
 
 
 def _owner(pod: Object) -> Object:
