@@ -43,4 +43,5 @@ PODS: Final = ChildKind(
     build=_manifest,
     end=(DeletePod, StopPod, RestoreLabels, SetGangMember),
     patch=_patch,
+    needed=True,
 )
