@@ -26,7 +26,7 @@ T = TypeVar("T")
 def _with_fresh_credentials(
     call: "Callable[..., Awaitable[T]]",
 ) -> "Callable[..., Awaitable[T]]":
-    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
+    """Read the credentials anew and ask once more where the server no longer knows us (401), or we no longer trust it.
 
     Tokens rotate, and so do a cluster's certificate authorities.
     """
@@ -60,7 +60,7 @@ class AsyncJobClient(abc.ABC):
 
     @abc.abstractmethod
     async def _configuration(self, *, anew: bool) -> client.Configuration:
-        """Where the cluster is and how to log in; `anew` once that is no longer accepted."""
+        """Return the cluster's address and credentials; `anew` once they are no longer accepted."""
 
     async def __aenter__(self) -> Self:
         await self._connect(await self._configuration(anew=False))

@@ -41,7 +41,7 @@ _through_short_outages = tenacity.retry(
 
 
 def _with_fresh_credentials(call: Callable[..., T]) -> Callable[..., T]:
-    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
+    """Read the credentials anew and ask once more where the server no longer knows us (401), or we no longer trust it.
 
     Tokens rotate, and so do a cluster's certificate authorities.
     """

@@ -1,4 +1,4 @@
-"""Whose job it is: what ties an MXJob to one Airflow task, and what another try of the task makes of that.
+"""Identity of a job: what ties an MXJob to one Airflow task, and what another try of the task makes of that.
 
 A name finds a job and never says whose it is. Before a job is created, an intent with a random token is written to
 Airflow's task state store; the job carries the token as a label. A try that finds the intent looks for the job: what
@@ -35,7 +35,7 @@ _SUFFIX_LENGTH: Final = 8
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What the task state store remembers of a task's job, from before its creation to its end.
+    """Record of a task's job in the task state store, from before its creation to its end.
 
     Fields that a later release adds have defaults, and none is ever taken away: tasks outlive upgrades.
     """
@@ -154,7 +154,7 @@ def try_that_made(job: Mapping[str, Any]) -> str:
 
 
 def newest(jobs: Sequence[Mapping[str, Any]], *, reuse_succeeded: bool) -> Mapping[str, Any] | None:
-    """Of several jobs the one to reattach to: one that has not failed and stays, the youngest, then by name."""
+    """Return the one of several jobs to reattach to: one that has not failed and stays, the youngest, then by name."""
     useless = {FAILED} if reuse_succeeded else {FAILED, SUCCEEDED}
     usable = [j for j in jobs if not j["metadata"].get("deletionTimestamp") and job_state(j) not in useless]
     return max(usable, key=lambda j: (j["metadata"]["creationTimestamp"], j["metadata"]["name"]), default=None)

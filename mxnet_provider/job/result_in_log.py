@@ -11,7 +11,7 @@ from mxnet_provider.job import replicas
 
 
 class ResultInLog(msgspec.Struct, frozen=True):
-    """Which text is the result, and the pod whose log has it; no pod where that is gone."""
+    """Reference to the result's text, and the pod whose log has it; no pod where that is gone."""
 
     wanted: Reference
     pod: str | None
@@ -23,7 +23,7 @@ class ResultInLog(msgspec.Struct, frozen=True):
 
 
 def result_in_log(job: Mapping[str, Any], pods: Iterable[replicas.Pod], result_of: str | None) -> ResultInLog | None:
-    """Where the result of a job is that is over; None where it needs no log, or there is none, or nobody wants it."""
+    """Find the log with the result of a finished job; None where none is needed or wanted, or there is none."""
     if result_of is None:
         return None
     pods = list(pods)

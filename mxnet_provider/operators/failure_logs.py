@@ -1,4 +1,4 @@
-"""What a cluster still knows about a job that failed: its replicas' last lines and the warnings about it."""
+"""Diagnosis of a failed job from what the cluster still has: its replicas' last lines and the warnings about it."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final

@@ -317,7 +317,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
     def resume_execution(
         self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context"
     ) -> dict[str, Any]:
-        """As every operator, except that a trigger which failed or ran out of time is looked into, not believed."""
+        """Resume as every operator does, but check a trigger that failed or ran out of time instead of believing it."""
         try:
             result: dict[str, Any] = super().resume_execution(next_method, next_kwargs, context)
             return result

@@ -80,7 +80,7 @@ class ReplicaLogPoller:
         self._work = 0
 
     def cursors(self) -> dict[str, list[Any]]:
-        """Where the reading has got to."""
+        """Positions up to which the logs have been read."""
         return {label: cursor.state() for label, cursor in self._cursors.items() if cursor.since}
 
     async def look(self, job: Mapping[str, Any]) -> None:

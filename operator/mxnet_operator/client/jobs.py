@@ -149,7 +149,7 @@ def kind_of_job(job: dict[str, Any]) -> Kind:
 
 
 def resource_of_job(job: dict[str, Any]) -> Resource:
-    """Where a job lives."""
+    """Return the resource in which a job is stored."""
     return resource_of(kind_of_job(job))
 
 
@@ -167,7 +167,7 @@ def in_v1_words(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def pods_of(job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of the pods that belong to this job, not to an earlier one of its name."""
+    """Return the pods that belong to this job, not to an earlier one of its name."""
     uid = job["metadata"]["uid"]
     return [pod for pod in pods if is_owned_by(pod, uid)]
 

@@ -63,7 +63,7 @@ _NAMED_CHECKS: Final = 5
 
 
 class Standing(Enum):
-    """What its queue means for a job now."""
+    """Standing of a job in its queue."""
 
     RUNS = "runs"
     """It has been admitted, or is in no queue."""
@@ -76,7 +76,7 @@ class Standing(Enum):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """How a job stands with its queue."""
+    """Turn of a job in its queue: its standing, the condition Admitted, and what is to be done."""
 
     standing: Standing = Standing.RUNS
     status: bool = False
@@ -97,7 +97,7 @@ def queue_of(job: MXJob) -> str:
 
 
 def turn_of(job: MXJob, observed: Observed) -> Turn:
-    """How a job with defaults, as it was started, stands with its queue."""
+    """Return the turn of a job with defaults, as it was started."""
     queue, workload, queues = queue_of(job), observed.workload, observed.queues
     if job.spec.run_policy.suspend or not queue:
         standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
@@ -162,7 +162,7 @@ def with_turn(current: tuple[Condition, ...], turn: Turn, now: datetime) -> tupl
 
 
 def time_until_said(current: tuple[Condition, ...], turn: Turn, now: datetime) -> timedelta | None:
-    """When to look again at a job that does not yet say what its queue does; None where it does."""
+    """Return the time until a job that doesn't yet say what its queue does is reconciled again; None where it does."""
     old = next((each for each in current if each.type == conditions.ADMITTED), None)
     if not turn.reason or old is None or says(old.message, turn.message):
         return None
@@ -283,7 +283,7 @@ def returned(observed: Observed, now: datetime) -> tuple[Action, ...]:
 
 
 def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
-    """Why a Workload isn't admitted, in Kueue's words."""
+    """Return why a Workload isn't admitted, in Kueue's words."""
     evicted, reserved = workload.condition(EVICTED), workload.condition(QUOTA_RESERVED)
     if not workload.active:
         why = f": {evicted.message}" if evicted is not None and evicted.message else ""

@@ -47,7 +47,7 @@ class ReplicaState:
 
     @property
     def end(self) -> str:
-        """How it ended, in words for a line: `exit code 7`, and `failed` where no container did; empty before."""
+        """Its end in words for a line: `exit code 7`, and `failed` where no container ended; empty before."""
         if self.exit_code is None:
             return "failed" if self.has_failed else ""
         return f"exit code {self.exit_code}"

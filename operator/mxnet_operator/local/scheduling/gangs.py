@@ -46,7 +46,7 @@ class Gang:
 
     @property
     def needed(self) -> int:
-        """How many pods have to be placed at once: none once it has begun, since it then holds what it has anyway."""
+        """Number of pods to be placed at once: none once it has begun, since it then holds what it has anyway."""
         return 0 if self.has_begun else self.minimum
 
 
