@@ -1,4 +1,4 @@
-"""How the tasks and triggers of this provider reach their cluster: four arguments, which all of them have."""
+"""Way from a task or trigger to its cluster: four arguments, which all of them have."""
 
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property

@@ -48,7 +48,7 @@ class MXNetSweepError(AirflowFailException):
 
 def failure(answer: "ApiException", title: str) -> Exception:
     """Make the error of a task in the server's words: for good if the server would reject another try, too."""
-    said = f"The API server refused {title}: {api_errors.message(answer)}"
+    said = f"The API server rejected {title}: {api_errors.message(answer)}"
     if answer.status == 403 and not api_errors.is_quota(answer):
         return MXNetPermissionError(said)
     if answer.status == 401:

@@ -1,4 +1,4 @@
-"""What Airflow's provider discovery reads; imports no Airflow, which is still configuring itself then."""
+"""Entry point of Airflow's provider discovery; imports no Airflow, which is still configuring itself then."""
 
 from typing import Any
 

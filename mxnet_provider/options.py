@@ -26,7 +26,7 @@ Propagation = Literal["Foreground", "Background"]
 
 @dataclass(frozen=True, kw_only=True)
 class WaitOptions:
-    """How a job is waited for. Times in seconds; None: without end."""
+    """Options of the wait for a job. Times in seconds; None: without end."""
 
     poll_interval: float = 10.0
     startup_timeout: float | None = 600.0
@@ -42,7 +42,7 @@ class WaitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """What of a job's logs appears in the task's log."""
+    """Options of what appears of a job's logs in the task's log."""
 
     get_logs: bool = True
     log_replicas: Sequence[str] = ("worker-0",)
@@ -59,7 +59,7 @@ class LogOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EndOptions:
-    """What is done with a job when it, or its task, has ended."""
+    """Options of what is done with a job when it, or its task, has ended."""
 
     on_finish_action: FinishAction = "keep"
     on_kill_action: kill.Action = "delete"
@@ -90,7 +90,7 @@ def in_seconds(name: str, value: Any) -> Any:
 
 
 def whole_seconds(name: str, value: Any) -> Any:
-    """As `in_seconds`, rounded up."""
+    """Convert to seconds as `in_seconds` does, rounded up."""
     seconds = in_seconds(name, value)
     return None if seconds is None else math.ceil(seconds)
 

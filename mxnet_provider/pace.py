@@ -1,4 +1,4 @@
-"""How long until a task looks at its job again: pure, the same for workers, triggers and sensors."""
+"""Pace at which a task reads its job: pure, the same for workers, triggers and sensors."""
 
 import random
 from collections.abc import Mapping

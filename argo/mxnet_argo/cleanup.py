@@ -1,4 +1,4 @@
-"""What happens to a run's jobs when the run ends badly: an exit handler deletes them.
+"""Exit handler that deletes the jobs of a run that ended badly.
 
 Owner references delete jobs with their Workflow object, which stays after a stop, a failure or a time-out. `terminate`
 runs no exit handler at all: then the controller deletes the job, if it may read workflows (`delete_with_workflow`).
@@ -53,7 +53,7 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
                 name=choice,
                 value="delete",
                 enum=["delete", "keep"],
-                description="what becomes of the jobs of a run that did not succeed",
+                description="what to do with the jobs of a run that did not succeed: delete or keep them",
             ),
             Parameter(
                 name=KEEP_FAILED,

@@ -1,4 +1,4 @@
-"""What Argo takes as the condition of a resource template, checked before a workflow is submitted.
+"""Conditions of resource templates as Argo takes them, checked before a workflow is submitted.
 
 Argo parses a condition only after it has made the object: one that it can't read leaves an orphan behind, and its own
 lint says nothing (`docs/facts/argo.md`, conditions).

@@ -18,7 +18,7 @@ replaces tags in it once more (tests/argo/test_argo_steps.py, tags within tags).
 
 @dataclass(frozen=True, kw_only=True)
 class MXJobSpec(MXJobDescription):
-    """What a step's job is, in the words of every other door; a value may be one of `mxnet_argo.values`.
+    """Description of a step's job, with the fields of every other door; a value may be one of `mxnet_argo.values`.
 
     Name and namespace are the step's to give.
 

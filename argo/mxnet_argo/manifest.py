@@ -62,7 +62,7 @@ def sampled(manifest: Mapping[str, Any], samples: Mapping[str, str], given: Coll
 
 
 def blamed(parameters: Sequence[str], given: Collection[str]) -> Sequence[str]:
-    """Those of the parameters that somebody has set; all of them where nobody has."""
+    """Return the parameters that somebody has set; all of them where nobody has."""
     return [name for name in parameters if name in given] or parameters
 
 

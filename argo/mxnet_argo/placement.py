@@ -1,4 +1,4 @@
-"""Where a job's pods may run is the job's to say: what Hera's fields of a template say holds for the pod that waits."""
+"""Check of placement: Hera's fields of a template hold for the pod that waits, the job says where its own pods run."""
 
 from typing import Any, Final
 

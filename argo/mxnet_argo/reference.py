@@ -24,7 +24,7 @@ from mxnet_argo.template_job import TemplateJob
 
 @dataclass(frozen=True)
 class _Entry:
-    """What a shipped WorkflowTemplate takes."""
+    """Parameters of a shipped WorkflowTemplate."""
 
     template: str
     inputs: Mapping[str, Parameter]

@@ -1,4 +1,4 @@
-"""How often Argo starts a new poller for a job, and after which ends of the last one it doesn't."""
+"""Retries of a job's poller: how often Argo starts a new one, and after which ends of the last one it doesn't."""
 
 from hera.workflows import RetryStrategy
 from hera.workflows.models import Backoff

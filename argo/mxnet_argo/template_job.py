@@ -39,7 +39,7 @@ _OBJECTS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateJob:
-    """What a template knows of its job.
+    """Job of a template, as far as the template knows it.
 
     Args:
         template: the template's name.

@@ -34,7 +34,7 @@ class Value(Placeholder):
 
     @property
     def tag(self) -> str:
-        """What stands in the manifest, unquoted."""
+        """Tag that stands in the manifest, unquoted."""
         return "{{=" + self.kind.encode(self.expression) + "}}"
 
     @property
@@ -68,7 +68,7 @@ class Value(Placeholder):
 
 @dataclass(frozen=True)
 class Kind:
-    """How an expression's value is written as JSON, and how a parameter's text is read to check it before that."""
+    """Kind of value: its expression as JSON, and the check of a parameter's text before that."""
 
     name: str
     encode: Callable[[str], str]

@@ -89,7 +89,7 @@ def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, 
 
 
 def _task_of(session: "Session", try_id: str | None) -> tuple[str, str | None]:
-    """Which task a try is of, and how that stands now; ABSENT where this Airflow has no such try."""
+    """Return the task of a try, and its state now; ABSENT where this Airflow has no such try."""
     from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415
     from airflow.models.taskinstancehistory import TaskInstanceHistory  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What an API server's answer must look like for a hook to believe it; the same for both hooks.
+"""Checks of an API server's answers, before a hook believes them; the same for both hooks.
 
 Proxies, gateways and login pages answer for a server, with 200 and HTML, `null` or `{}`. Such an answer is an outage to
 the caller: it is waited out, and a write may have been carried out.

@@ -1,4 +1,4 @@
-"""What an API server's rejection means: whether to ask again, and whom it concerns. The same for both hooks.
+"""Meaning of an API server's rejection: whether to ask again, and whom it concerns. The same for both hooks.
 
 The Kubernetes client is imported only when there is an error to look at: its import takes a second, and who parses
 a DAG imports this.

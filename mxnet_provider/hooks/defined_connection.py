@@ -35,7 +35,7 @@ def require_undefined(conn_id: str) -> None:
 
 
 async def require_undefined_async(conn_id: str) -> None:
-    """As `require_undefined`, on an event loop."""
+    """Do what `require_undefined` does on an event loop."""
     if airflow_versions.IS_AIRFLOW_2:
         await asyncio.to_thread(_require_undefined_in_backends, conn_id)
     elif (supervisor := _supervisor()) is not None:

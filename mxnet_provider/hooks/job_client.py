@@ -12,11 +12,11 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.views.pods import is_owned_by
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
 from mxnet_provider.job import kill
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.replicas import is_owned
 
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 def _with_fresh_credentials(
     call: "Callable[..., Awaitable[T]]",
 ) -> "Callable[..., Awaitable[T]]":
-    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
+    """Read the credentials anew and ask once more where the server no longer knows us (401), or we no longer trust it.
 
     Tokens rotate, and so do a cluster's certificate authorities.
     """
@@ -60,7 +60,7 @@ class AsyncJobClient(abc.ABC):
 
     @abc.abstractmethod
     async def _configuration(self, *, anew: bool) -> client.Configuration:
-        """Where the cluster is and how to log in; `anew` once that is no longer accepted."""
+        """Return the cluster's address and credentials; `anew` once they are no longer accepted."""
 
     async def __aenter__(self) -> Self:
         await self._connect(await self._configuration(anew=False))
@@ -123,7 +123,7 @@ class AsyncJobClient(abc.ABC):
             _pods(ref.namespace),
             params={"labelSelector": f"{names.LABEL_JOB_NAME}={ref.name}"},
         )
-        return [pod for pod in answers.items_of(found) if is_owned(pod, ref.uid)]
+        return [pod for pod in answers.items_of(found) if is_owned_by(pod, ref.uid)]
 
     async def read_log(
         self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None = None

@@ -18,7 +18,7 @@ def load(
     config_file: str | None = None,
     cluster_context: str | None = None,
 ) -> client.Configuration:
-    """Where the cluster is and how to log in. Reads files, and may run a login program: not for an event loop.
+    """Load the cluster's address and credentials. Reads files, and may run a login program: not for an event loop.
 
     Args:
         extra: The extra of the connection. Of its keys only those of Airflow's own hook are read.

@@ -15,6 +15,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.views.pods import is_owned_by
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_errors import is_transient, reason
@@ -23,7 +24,6 @@ from mxnet_provider.job import kill
 from mxnet_provider.job.completion import Verdict, verdict
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import Polling
-from mxnet_provider.job.replicas import is_owned
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _LOG_TIMEOUT: Final = (10, 300)
@@ -41,7 +41,7 @@ _through_short_outages = tenacity.retry(
 
 
 def _with_fresh_credentials(call: Callable[..., T]) -> Callable[..., T]:
-    """Where the server no longer knows us (401), or we no longer trust it, read the credentials anew and ask once more.
+    """Read the credentials anew and ask once more where the server no longer knows us (401), or we no longer trust it.
 
     Tokens rotate, and so do a cluster's certificate authorities.
     """
@@ -231,7 +231,7 @@ class MXNetJobHook(KubernetesHook):
             ref.namespace, label_selector=f"{names.LABEL_JOB_NAME}={ref.name}", _preload_content=False
         )
         pods = answers.items_of(answers.decoded(response.data))
-        return [pod for pod in pods if is_owned(pod, ref.uid)]
+        return [pod for pod in pods if is_owned_by(pod, ref.uid)]
 
     @_through_short_outages
     @_with_fresh_credentials

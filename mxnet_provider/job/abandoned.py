@@ -1,4 +1,4 @@
-"""Which jobs no task waits for any more: pure."""
+"""Abandoned jobs, for which no task waits any more: pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

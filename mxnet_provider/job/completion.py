@@ -23,7 +23,7 @@ _NOT_STARTED: Final = frozenset({"", CREATED})
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Why the waiting is over."""
+    """Reason why the waiting is over."""
 
     status: Status
     message: str = ""
@@ -74,7 +74,7 @@ def verdict(
 
 
 def waiting_since(job: Mapping[str, Any]) -> float:
-    """When the job began to wait for its pods: its creation, or the end of its suspension if that came later."""
+    """Return when the job began to wait for its pods: its creation, or the end of its suspension if that came later."""
     moments = [job["metadata"].get("creationTimestamp")]
     moments += [c.get("lastTransitionTime") for c in _conditions(job) if c.get("type") == SUSPENDED]
     return max((datetime.fromisoformat(moment).timestamp() for moment in moments if moment), default=0.0)

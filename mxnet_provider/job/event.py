@@ -1,4 +1,4 @@
-"""What a trigger tells the task that it wakes: a flat dict, and the reading of it."""
+"""Event by which a trigger wakes its task: a flat dict, and the reading of it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ VERSION: Final = 1
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the waiting is over, and what is worth keeping once the job and its pods are gone.
+    """Reason why the waiting is over, and what is worth keeping once the job and its pods are gone.
 
     Fields that a later release adds have defaults, so that it reads the events of this one.
     """

@@ -1,4 +1,4 @@
-"""Who holds a job: the fencing token that a try writes into it, and the lease that it renews. Pure.
+"""Holder of a job: the fencing token that a try writes into it, and the lease that it renews. Pure.
 
 Airflow gives up on a worker or triggerer that stands still, and lets another go on. When the first comes back, it must
 not end the job that the other waits for: only whose token stands in the job may end it.
@@ -51,7 +51,7 @@ def try_of(token: str) -> str:
 
 
 def title_of(token: str) -> str:
-    """How messages call the holder."""
+    """Return the holder's name in messages."""
     return f"try {token.partition(':')[0]} of its task" if ":" in token else (token or "nobody")
 
 

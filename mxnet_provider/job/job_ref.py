@@ -1,4 +1,4 @@
-"""Which job is meant: its name, its uid, and the resource of the API server that it is one of."""
+"""Reference to a job: its name, its uid, and the resource of the API server that it is one of."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,7 +52,7 @@ class JobRef(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """Name of the job in messages."""
         return f"{self.kind} {self.namespace}/{self.name}"
 
     @property

@@ -1,4 +1,4 @@
-"""How much of a replica's log a task's log takes, and what it says of the rest: pure but for its clock."""
+"""Budget of a replica's log in a task's log, and what that says of the rest: pure but for its clock."""
 
 import time
 from collections import deque
@@ -57,7 +57,7 @@ class LogBudget:
             self._drop()
 
     def release(self) -> Iterator[str]:
-        """Of the lines kept back, the newest that the allowance has come to afford; none before a second's worth."""
+        """Return the newest of the lines kept back that the allowance now affords; none before a second's worth."""
         if not self._held or not self._affords(max(min(self._per_second, self._held_cost), _cost(self._held[-1]))):
             return
         while self._held_cost > self._left:

@@ -67,7 +67,7 @@ def refuse(found: Sequence[str]) -> None:
 
 
 def replica_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """How many replicas of each type the manifest asks for; what is malformed is left to validation."""
+    """Return how many replicas of each type the manifest asks for; what is malformed is left to validation."""
     spec = manifest.get("spec")
     specs = spec.get("mxReplicaSpecs") if isinstance(spec, Mapping) else None
     if not isinstance(specs, Mapping):
@@ -95,7 +95,7 @@ def add_labels(metadata: dict[str, Any], labels: Mapping[str, str]) -> None:
 
 
 def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:
-    """How long the pods have to end when they are deleted."""
+    """Set the seconds that the pods have to end when they are deleted."""
     for template in _templates(manifest):
         spec = template.setdefault("spec", {})
         if isinstance(spec, dict):
@@ -103,7 +103,7 @@ def set_grace_period(manifest: Mapping[str, Any], seconds: int) -> None:
 
 
 def set_deadline(manifest: Mapping[str, Any], seconds: int) -> None:
-    """How long the job may be active, where the manifest doesn't say; what is malformed is left to validation."""
+    """Set how long the job may be active, where the manifest doesn't say; what is malformed is left to validation."""
     spec = manifest.get("spec")
     policy = spec.get("runPolicy") or {} if isinstance(spec, dict) else None
     if isinstance(spec, dict) and isinstance(policy, dict) and policy.get("activeDeadlineSeconds") is None:

@@ -17,7 +17,7 @@ History = dict[str, list[list[float | None]]]
 
 
 class Metrics:
-    """What one job's log has said so far about its progress.
+    """Figures of a job's progress that its log has reported so far.
 
     Of an epoch that is reported again, after a restart from a checkpoint, the last value counts. At most 50 figures
     are kept, and of each the last 1000 epochs: an XCom is a row of Airflow's database.
@@ -54,7 +54,7 @@ class Metrics:
         return {name: [[epoch, course[epoch]] for epoch in sorted(course)] for name, course in self._values.items()}
 
     def _send(self, name: str, value: float) -> None:
-        """As Airflow's own: a name with tags, and for a StatsD that knows no tags one that says whose it is."""
+        """Send a gauge by a name with tags, as Airflow does, and for StatsD without tags by one with its owner."""
         slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         Stats.gauge(f"mxnet_job.{slug}", value, tags=self._tags)
         own = ".".join(self._tags.get(tag, "") for tag in ("dag_id", "task_id"))

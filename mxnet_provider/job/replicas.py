@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.views.pods import terminated_of
+from mxnet_operator.views.pods import has_failed, label_of, outcome_of, terminated_of
 
 Pod = Mapping[str, Any]
 
@@ -14,36 +14,12 @@ RESULT_OF: Final = f"{names.WORKER.lower()}-0"
 _ORDER: Final = {replica_type.lower(): i for i, replica_type in enumerate(names.REPLICA_TYPES)}
 
 
-def label(pod: Pod) -> str:
-    """Return a replica's short name, such as `worker-0`."""
-    labels = pod["metadata"].get("labels") or {}
-    return f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}"
-
-
-def is_owned(pod: Pod, uid: str) -> bool:
-    """Whether the job with this uid owns the pod."""
-    return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())
-
-
 def container_state(pod: Pod) -> dict[str, Any]:
     """Return the `state` of the pod's `mxnet` container: `{}` before the kubelet has seen it."""
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if status.get("name") == names.CONTAINER:
             return dict(status.get("state") or {})
     return {}
-
-
-def has_failed(pod: Pod) -> bool:
-    """Whether the replica ended by itself with something else than exit code 0.
-
-    The controller stops the replicas that a failed one leaves behind by a deadline of one second: they didn't fail.
-    """
-    if (pod.get("status") or {}).get("reason") == "DeadlineExceeded":
-        return False
-    terminated = container_state(pod).get("terminated")
-    if terminated is None:
-        return _phase(pod) == "Failed"
-    return bool(terminated.get("exitCode"))
 
 
 def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
@@ -57,6 +33,7 @@ def summary(pods: Iterable[Pod]) -> list[dict[str, Any]]:
             "started_at": (terminated or running).get("startedAt"),
             "finished_at": terminated.get("finishedAt"),
             "exit_code": terminated.get("exitCode"),
+            "outcome": outcome_of(pod),
         }
         for pod in sorted(pods, key=_order)
         for labels in [pod["metadata"].get("labels") or {}]
@@ -90,7 +67,7 @@ def reason_to_skip(failed: Iterable[Mapping[str, Any]], codes: int | Collection[
 def result_text(pods: Iterable[Pod], result_of: str = RESULT_OF) -> str:
     """Return what a replica wrote to its termination message."""
     for pod in pods:
-        if label(pod) == result_of:
+        if label_of(pod) == result_of:
             text = (container_state(pod).get("terminated") or {}).get("message")
             if text:
                 return str(text)
@@ -105,7 +82,3 @@ def _order(pod: Pod) -> tuple[int, int]:
 def _index(labels: Mapping[str, str]) -> int:
     index = labels.get(names.LABEL_REPLICA_INDEX, "")
     return int(index) if index.isdigit() else -1
-
-
-def _phase(pod: Pod) -> str:
-    return str((pod.get("status") or {}).get("phase") or "")

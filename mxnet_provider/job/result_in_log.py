@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.views.long_result import Reference, reference, text_of, with_result
+from mxnet_operator.views.pods import label_of
 from mxnet_provider.job import replicas
 
 
 class ResultInLog(msgspec.Struct, frozen=True):
-    """Which text is the result, and the pod whose log has it; no pod where that is gone."""
+    """Reference to the result's text, and the pod whose log has it; no pod where that is gone."""
 
     wanted: Reference
     pod: str | None
@@ -22,11 +23,11 @@ class ResultInLog(msgspec.Struct, frozen=True):
 
 
 def result_in_log(job: Mapping[str, Any], pods: Iterable[replicas.Pod], result_of: str | None) -> ResultInLog | None:
-    """Where the result of a job is that is over; None where it needs no log, or there is none, or nobody wants it."""
+    """Find the log with the result of a finished job; None where none is needed or wanted, or there is none."""
     if result_of is None:
         return None
     pods = list(pods)
     wanted = reference((job.get("status") or {}).get("result") or replicas.result_text(pods, result_of))
     if wanted is None:
         return None
-    return ResultInLog(wanted, next((p["metadata"]["name"] for p in pods if replicas.label(p) == result_of), None))
+    return ResultInLog(wanted, next((p["metadata"]["name"] for p in pods if label_of(p) == result_of), None))

@@ -1,4 +1,4 @@
-"""What a sensor makes of a look at its job: pure, the same for workers and triggers."""
+"""State of a sensor after it has read its job: pure, the same for workers and triggers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ VERSION: Final = 1
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    """What the job as it was read means for a sensor, where it decides."""
+    """Decision of a sensor on the job as it was read."""
 
     status: Literal["reached", "failed", "missing", "refused", "error"]
     state: str = ""

@@ -1,4 +1,4 @@
-"""What a task returns about its job, and how messages describe one."""
+"""Summary of a job that its task returns, and its description in messages."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -37,7 +37,7 @@ def summary(
 
 
 def counts(job: Mapping[str, Any]) -> str:
-    """How many replicas of each type are active, in brackets; empty where none is."""
+    """Format the number of active replicas of each type, in brackets; empty where none is."""
     statuses = (job.get("status") or {}).get("replicaStatuses") or {}
     active = [f"{replica_type} {status['active']}" for replica_type, status in statuses.items() if status.get("active")]
     return f" ({', '.join(active)} active)" if active else ""

@@ -39,7 +39,7 @@ class MXNetJobLink(BaseOperatorLink):
 
 
 class MXNetLogsLink(BaseOperatorLink):
-    """Where a cluster's logs are kept: `[mxnet] logs_url_template`."""
+    """Link to a job's logs where the cluster keeps them: `[mxnet] logs_url_template`."""
 
     name = "MXJob logs"
 

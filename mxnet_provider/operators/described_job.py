@@ -246,7 +246,7 @@ def number(field: str, value: Any) -> Any:
 
 
 def with_numbers(field: str, value: Any) -> Any:
-    """As `number`, of a role's own counts too."""
+    """Return the value with its numbers read as `number` does, those of a role's own too."""
     if field in ROLES and isinstance(value, Mapping):
         return {key: number("workers", each) if key in _COUNTS_OF_A_ROLE else each for key, each in value.items()}
     return number(field, value)

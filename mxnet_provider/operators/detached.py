@@ -28,7 +28,7 @@ _PR_SET_DUMPABLE: Final = 4
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process is to do, and how it reaches the cluster: it holds credentials."""
+    """Order to the process: what to do, and how to reach the cluster. It holds credentials."""
 
     ref: JobRef
     action: kill.Action

@@ -1,10 +1,10 @@
-"""What a cluster still knows about a job that failed: its replicas' last lines and the warnings about it."""
+"""Diagnosis of a failed job from what the cluster still has: its replicas' last lines and the warnings about it."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.views.log_lines import LogCursor, split_lines
-from mxnet_operator.views.pods import has_log
+from mxnet_operator.views.pods import has_failed, has_log, label_of
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 
@@ -22,8 +22,8 @@ def show_failed(hook: "MXNetJobHook", ref: JobRef, log: "Logger", tail_lines: in
     if not tail_lines:
         return
     try:
-        failed = [pod for pod in hook.replica_pods(ref) if replicas.has_failed(pod) and has_log(pod)]
-        for pod in [pod for pod in failed if replicas.label(pod) not in but][:_MOST_PODS]:
+        failed = [pod for pod in hook.replica_pods(ref) if has_failed(pod) and has_log(pod)]
+        for pod in [pod for pod in failed if label_of(pod) not in but][:_MOST_PODS]:
             _show_tail(hook, pod, log, tail_lines)
     except Exception as e:
         log.warning("Could not show the logs of the failed replicas: %s", e)
@@ -45,7 +45,7 @@ def _about(warning: dict[str, Any]) -> str:
 
 
 def _show_tail(hook: "MXNetJobHook", pod: replicas.Pod, log: "Logger", tail_lines: int) -> None:
-    label, metadata = replicas.label(pod), pod["metadata"]
+    label, metadata = label_of(pod), pod["metadata"]
     stream = hook.open_log(metadata["name"], metadata["namespace"], tail_lines=tail_lines)
     if stream is None:
         return

@@ -1,4 +1,4 @@
-"""How long a job may go on without its task: its lease and deadline, by the task's own retries and timeout. Pure."""
+"""Lease and deadline of a job that goes on without its task, by the task's own retries and timeout. Pure."""
 
 import math
 from datetime import timedelta

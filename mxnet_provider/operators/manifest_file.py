@@ -41,7 +41,7 @@ class ReadsManifestFile(BaseOperator):
         jinja_env: "jinja2.Environment | None" = None,
         seen_oids: set[int] | None = None,
     ) -> Any:
-        """As every operator, except that only `manifest` itself can name a file, and that arguments stay text."""
+        """Render as every operator does, but only `manifest` itself can name a file, and arguments stay text."""
         is_text = any(content is getattr(self, field, None) for field in _TEXTS if not isinstance(content, str))
         env = jinja_env or self.get_template_env()
         return self._rendered(content, context, env, set() if seen_oids is None else seen_oids, is_text=is_text)

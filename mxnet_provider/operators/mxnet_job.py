@@ -78,7 +78,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
 
     The returned value is small JSON: `name`, `namespace`, `uid`, `state`, `started_at`, `completed_at` (RFC 3339),
     `duration_s`, `replicas` (a list of `pod`, `type`, `index`, `created_at`, `started_at`, `finished_at`,
-    `exit_code`), and `result`: what worker 0 wrote to its `/dev/termination-log`, parsed if it is JSON.
+    `exit_code`, `outcome`: `unfinished`, `succeeded`, `failed` or `stopped`), and `result`: what worker 0 wrote to its
+    `/dev/termination-log`, parsed if it is JSON.
     The result comes from the job's status (from the pods where an older controller left none there); `replicas` are
     read from the pods: with `cleanPodPolicy: All` they may be gone by then. As soon as the job exists, its name,
     namespace, uid and address are XComs: `job_name`, `job_namespace`, `job_uid`, `job_url`.
@@ -319,7 +320,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
     def resume_execution(
         self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context"
     ) -> dict[str, Any]:
-        """As every operator, except that a trigger which failed or ran out of time is looked into, not believed."""
+        """Resume as every operator does, but check a trigger that failed or ran out of time instead of believing it."""
         try:
             result: dict[str, Any] = super().resume_execution(next_method, next_kwargs, context)
             return result

@@ -90,7 +90,7 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
             answer = api_errors.refusal(e)
             if answer is None:
                 raise
-            said = f"The API server refused to delete {ref.title}: {api_errors.message(answer)}"
+            said = f"The API server rejected the deletion of {ref.title}: {api_errors.message(answer)}"
             raise (MXNetPermissionError if answer.status in (401, 403) else MXNetJobError)(said) from e
         if not deleted and stated is None:
             raise MXNetJobDeletedError(

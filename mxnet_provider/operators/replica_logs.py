@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
 from mxnet_operator.views.long_result import is_part
-from mxnet_operator.views.pods import has_log, is_log_complete
+from mxnet_operator.views.pods import has_log, is_log_complete, label_of
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
@@ -68,8 +68,8 @@ class ReplicaLogs:
             return
         for pod in pods:
             uid = pod["metadata"]["uid"]
-            if replicas.label(pod) in self._labels and uid not in self._followers and has_log(pod):
-                self._label_of[uid] = replicas.label(pod)
+            if label_of(pod) in self._labels and uid not in self._followers and has_log(pod):
+                self._label_of[uid] = label_of(pod)
                 self._followers[uid] = self._start(pod)
 
     def drain(self) -> None:
@@ -91,7 +91,7 @@ class ReplicaLogs:
         return [(self._label_of[uid], follower) for uid, follower in self._followers.items()]
 
     def _start(self, pod: replicas.Pod) -> LogFollower:
-        label, metadata = replicas.label(pod), pod["metadata"]
+        label, metadata = label_of(pod), pod["metadata"]
         name, namespace, uid = metadata["name"], metadata["namespace"], metadata["uid"]
 
         def open_log(since: str | None) -> AbstractContextManager[Iterable[bytes]] | None:

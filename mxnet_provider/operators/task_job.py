@@ -60,7 +60,7 @@ def _own_xcom(ti: Any, key: str) -> Any:
 
 
 class TaskJob:
-    """Which job a try is about, from before it is created until it is over.
+    """Job of a try, from before it is created until it is over.
 
     A try begins with `begin`, or after a deferral with `recall`; from there on there is a `ref`.
 
@@ -125,13 +125,13 @@ class TaskJob:
 
     @property
     def title(self) -> str:
-        """How messages call the job, which may be no more than intended."""
+        """Name in messages of the job, which may be no more than intended."""
         ref = self.known or (self._record.ref if self._record else None)
         return ref.title if ref else "the MXJob"
 
     @property
     def deadline(self) -> float | None:
-        """When the try runs out of time, in seconds since the epoch."""
+        """Time at which the try runs out of time, in seconds since the epoch."""
         return self._record.deadline if self._record else None
 
     @property
@@ -141,7 +141,7 @@ class TaskJob:
 
     @property
     def outcome(self) -> Event:
-        """How the waiting of an earlier try ended."""
+        """Outcome of an earlier try's wait."""
         return event.read(self._remembered.outcome)
 
     def begin(
@@ -328,7 +328,7 @@ class TaskJob:
         *,
         reuse_succeeded: bool,
     ) -> dict[str, Any]:
-        """As with a store that outlives tries, from what the jobs themselves say."""
+        """Begin as with a store that outlives tries, from what the jobs themselves say."""
         like = JobRef(name="", namespace=namespace, plural=self._plural)
         jobs = self._hook.list_jobs(like, identity.selector(self._ti))
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)

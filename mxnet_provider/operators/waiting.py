@@ -133,5 +133,5 @@ def _pods(hook: "MXNetJobHook", ref: JobRef, log: "Logger") -> list[dict[str, An
     except Exception as e:
         if api_errors.refusal(e) is None:
             raise
-        log.warning("Could not read the job's pods, and what became of each: %s", api_errors.message(e))
+        log.warning("Could not read the job's pods, nor how each ended: %s", api_errors.message(e))
         return []

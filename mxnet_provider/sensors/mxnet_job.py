@@ -168,5 +168,5 @@ def _error(ref: JobRef, sight: Sight) -> Exception:
         case "missing":
             return MXNetJobDeletedError(f"There is no {ref.title}; to wait for it to come, set missing_ok.")
         case "refused":
-            return MXNetPermissionError(f"The API server refused to show {ref.title}: {sight.message}")
+            return MXNetPermissionError(f"The API server rejected the request to read {ref.title}: {sight.message}")
     return MXNetJobUnreachableError(f"The API server was away for too long: {sight.message}")

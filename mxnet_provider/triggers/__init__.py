@@ -1,1 +1,1 @@
-"""What Airflow's triggerer runs while a task waits for an MXJob without a worker."""
+"""Triggers that Airflow's triggerer runs while a task waits for an MXJob without a worker."""

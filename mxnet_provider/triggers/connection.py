@@ -1,4 +1,4 @@
-"""How triggers come by their hook without holding up the triggerer's event loop, and what they fail with."""
+"""Connection of a trigger: its hook, made without holding up the triggerer's event loop, and what it fails with."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""How a trigger ends its job when a user ended the task: only if that is so, and for as long as it takes.
+"""End of a trigger's job when a user ended the task: only if that is so, and for as long as it takes.
 
 Airflow calls `on_kill` as well for triggers that another triggerer has taken over, when this one comes back from a
 pause (apache/airflow#73454), and before 3.3 it calls `cleanup` at every end of a trigger. So Airflow is asked how the
@@ -32,7 +32,7 @@ _running: Final[set[asyncio.Task[None]]] = set()
 
 
 def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
-    """Who may end the job of a task in this state, when Airflow has cancelled its trigger.
+    """Return who may end the job of a task in this state, when Airflow has cancelled its trigger.
 
     Returns:
         `nobody`: the task still waits, and its trigger is another triggerer's now; or it is not known. `try`: the task
@@ -45,7 +45,7 @@ def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
 
 
 async def state_of(ti: Any) -> str | None:
-    """How a task instance stands, as Airflow says within some seconds; ABSENT or UNANSWERED where it doesn't."""
+    """Return the state of a task instance, as Airflow says within some seconds; ABSENT or UNANSWERED where it doesn't."""
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
@@ -67,7 +67,7 @@ def _state_in(of_run: Mapping[str, Any], ti: Any) -> str | None:
 
 
 class JobEnd(msgspec.Struct, frozen=True):
-    """What is to be done to which job, and by whom."""
+    """Request to end a job: what is to be done, and by whom."""
 
     ref: JobRef
     action: kill.Action

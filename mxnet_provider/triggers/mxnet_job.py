@@ -272,7 +272,7 @@ class MXNetJobTrigger(BaseTrigger):
         except Exception as e:
             if refusal(e) is None or is_transient(e):
                 raise
-            self.log.warning("Could not read the job's pods, and what became of each: %s", message(e))
+            self.log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
             return []
 
     async def _with_whole_result(

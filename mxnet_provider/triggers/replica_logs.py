@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mxnet_operator.api.conditions import CREATED, job_state
 from mxnet_operator.views.log_lines import LineSplitter, LogCursor
 from mxnet_operator.views.long_result import is_part
-from mxnet_operator.views.pods import has_log
+from mxnet_operator.views.pods import has_log, label_of
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
@@ -80,7 +80,7 @@ class ReplicaLogPoller:
         self._work = 0
 
     def cursors(self) -> dict[str, list[Any]]:
-        """Where the reading has got to."""
+        """Positions up to which the logs have been read."""
         return {label: cursor.state() for label, cursor in self._cursors.items() if cursor.since}
 
     async def look(self, job: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ class ReplicaLogPoller:
     async def drain(self, pods: Iterable[replicas.Pod]) -> None:
         """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
         for pod in pods:
-            label, name = replicas.label(pod), pod["metadata"]["name"]
+            label, name = label_of(pod), pod["metadata"]["name"]
             if label not in self._cursors or not has_log(pod):
                 continue
             try:
@@ -121,7 +121,7 @@ class ReplicaLogPoller:
         self._pods = {
             label: pod["metadata"]["name"]
             for pod in pods
-            for label in [replicas.label(pod)]
+            for label in [label_of(pod)]
             if label in self._cursors and has_log(pod)
         }
 

@@ -117,6 +117,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
                 "started_at": STAMP,
                 "finished_at": STAMP,
                 "exit_code": 0,
+                "outcome": "succeeded",
             }
         ],
         "result": {"accuracy": 0.99},
@@ -427,7 +428,7 @@ def test_a_task_is_given_a_manifest_or_an_image(stage, arguments, message):
 
 def test_what_the_server_refuses_for_good_is_not_tried_again(stage):
     finalized = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "finalizers": ["not a key!"]}}
-    with pytest.raises(MXNetManifestError, match=r"(?s)The API server refused MXJob default/.*finalizers"):
+    with pytest.raises(MXNetManifestError, match=r"(?s)The API server rejected MXJob default/.*finalizers"):
         stage.start(stage.operator(manifest=finalized)).result()
 
 

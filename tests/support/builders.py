@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from mxnet_operator.api import conditions, names
+from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.api.validation import decode
+from mxnet_operator.child_objects import build_pod
 from mxnet_operator.plan import Observed, PodView, ServiceView
 from mxnet_operator.plan.indexes import parse_indexes
 
@@ -178,3 +180,8 @@ def make_services(job: MXJob) -> tuple[ServiceView, ...]:
 
 def observe(job: MXJob, *pods: PodBuilder) -> Observed:
     return Observed(tuple(pod.obj() for pod in pods), make_services(job))
+
+
+def built_pod(builder: JobBuilder, replica_type: str = "Worker", index: int = 0, attempt: int = 0) -> dict[str, Any]:
+    """The manifest of a replica's pod, as it is posted."""
+    return build_pod(with_defaults(builder.obj()), replica_type, index, attempt)

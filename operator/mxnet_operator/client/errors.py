@@ -1,4 +1,4 @@
-"""How work with a job fails: what is wrong with it, how it ended, or that the server doesn't answer."""
+"""Errors of work with a job: what is wrong with it, how it ended, or that the server doesn't answer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ class JobExistsError(MXJobError):
 
 
 class JobNotFoundError(MXJobError):
-    """There is no such job, or another has its name by now."""
+    """Error: no such job, or another has its name by now."""
 
 
 class JobFailedError(MXJobError):

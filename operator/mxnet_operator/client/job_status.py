@@ -12,7 +12,7 @@ from mxnet_operator.views.long_result import reference_in
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job stands; times are RFC 3339."""
+    """State of a job, its times in RFC 3339, and its result."""
 
     name: str
     namespace: str

@@ -15,6 +15,7 @@ from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
+from mxnet_operator.views.pods import is_owned_by
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -148,7 +149,7 @@ def kind_of_job(job: dict[str, Any]) -> Kind:
 
 
 def resource_of_job(job: dict[str, Any]) -> Resource:
-    """Where a job lives."""
+    """Return the resource in which a job is stored."""
     return resource_of(kind_of_job(job))
 
 
@@ -166,9 +167,9 @@ def in_v1_words(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def pods_of(job: dict[str, Any], pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of the pods that belong to this job, not to an earlier one of its name."""
+    """Return the pods that belong to this job, not to an earlier one of its name."""
     uid = job["metadata"]["uid"]
-    return [pod for pod in pods if any(ref["uid"] == uid for ref in pod["metadata"].get("ownerReferences") or ())]
+    return [pod for pod in pods if is_owned_by(pod, uid)]
 
 
 def pod_selector(job: dict[str, Any]) -> dict[str, str]:

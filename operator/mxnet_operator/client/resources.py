@@ -1,4 +1,4 @@
-"""Where jobs live in the API: a resource for each kind, and the keys that tell their objects apart."""
+"""Resources of jobs in the API, one for each kind, and the keys that tell their objects apart."""
 
 from functools import cache
 from typing import Final

@@ -17,7 +17,17 @@ from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildView, PodView, QueueWorkload, ServiceView
 from mxnet_operator.views.durations import after
 from mxnet_operator.views.kueue import WorkloadSpec, WorkloadStatus
-from mxnet_operator.views.pods import Condition, PodStatus, Time, Wire, end_of, main_state, waiting_of
+from mxnet_operator.views.pods import (
+    STOP,
+    Condition,
+    PodStatus,
+    Time,
+    Wire,
+    end_of,
+    ended_without_container,
+    main_state,
+    waiting_of,
+)
 
 V = TypeVar("V")
 C = TypeVar("C", bound=ChildView)
@@ -107,8 +117,6 @@ class _Object(Wire, frozen=True):
 _pods: Final = msgspec.json.Decoder(_Pod)
 _workloads: Final = msgspec.json.Decoder(_Workload)
 _objects: Final = msgspec.json.Decoder(_Object)
-_STOP: Final = 1
-"""Value of spec.activeDeadlineSeconds by which the controller stops a pod."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -219,7 +227,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
         deleted_at=_deleted_at(meta),
         removal_requested_at=_removal_requested_at(meta, disrupted),
-        stop_requested=pod.spec.active_deadline_seconds == _STOP,
+        stop_requested=pod.spec.active_deadline_seconds == STOP,
         node_name=sys.intern(pod.spec.node_name),
         exit_code=ended.exit_code if ended else None,
         reason=ended.reason if ended else "",
@@ -237,7 +245,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         waiting_container=waiter,
         scheduled_at=scheduled.last_transition_time if scheduled else None,
         started_at=ended.started_at if ended else running.started_at if running else None,
-        finished_at=ended.finished_at if ended else _ended_without_container(status),
+        finished_at=ended.finished_at if ended else ended_without_container(status),
     )
     return Child(job[0], view)
 
@@ -252,14 +260,6 @@ def _is_labelled(labels: dict[str, str], job: tuple[str, str], replica_type: str
     """Return whether a pod has all labels that it was created with; `job` is the key and the uid of its job."""
     key, uid = job
     return labels_of_pod(key.rpartition("/")[2], uid, replica_type, index, attempt).items() <= labels.items()
-
-
-def _ended_without_container(status: PodStatus) -> datetime | None:
-    """Return when a pod without a container status ended: the time since which its containers are not ready."""
-    if status.phase not in ("Succeeded", "Failed"):
-        return None
-    ends = (c.last_transition_time for c in status.conditions or () if (c.type, c.status) == ("Ready", "False"))
-    return next(ends, None)
 
 
 def _deleted_at(meta: _Meta) -> datetime | None:

@@ -13,7 +13,7 @@ class CredentialsError(KubeError):
 
 
 class NoKubeconfigError(CredentialsError):
-    """There is no kubeconfig, and this process runs in no cluster."""
+    """Error: there is no kubeconfig, and this process runs in no cluster."""
 
 
 class ApiUnavailable(KubeError):  # noqa: N818 - the name says a state of the server, not a mistake of the caller

@@ -229,7 +229,7 @@ class Elector:
         return self._clock() >= self._free_at()
 
     def _free_at(self) -> float:
-        """When the Lease may be acquired, unless its record changes until then."""
+        """Return when the Lease may be acquired, unless its record changes until then."""
         return self._observed_at + (self._observed.get("leaseDurationSeconds") or self._times.duration)
 
     def _ours(self, lease: dict[str, Any]) -> Spec:

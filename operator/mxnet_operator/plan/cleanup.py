@@ -11,6 +11,7 @@ from mxnet_operator.plan.actions import DeleteChild, DeletePod, StopPod
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.views.pods import ENDED
 
 
 def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | DeleteChild, ...]:
@@ -23,7 +24,7 @@ def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePo
     for pod in observed.pods:
         if pod.deleting:
             continue
-        unfinished = pod.phase not in ("Succeeded", "Failed")
+        unfinished = pod.phase not in ENDED
         if policy == "All" or (unfinished and (policy == "Running" or not pod.is_placed)):
             yield delete_pod(pod)
         elif unfinished and not pod.stop_requested:

@@ -31,7 +31,7 @@ OWN_GROUPS: Final = (
 
 
 class Gang(msgspec.Struct, frozen=True):
-    """What a job asks of a gang scheduler."""
+    """Requests of a job to a gang scheduler."""
 
     members: int
     """Its pods."""

@@ -20,7 +20,7 @@ from mxnet_operator.plan.waits import left_of
 def time_until_given_back(
     job: MXJob, state: GangState | None, replicas: tuple[Replica, ...], now: datetime, policy: Policy = DEFAULT
 ) -> timedelta | None:
-    """How long an incomplete gang of a job with defaults still waits for the rest; zero once it is to give all back.
+    """Return how long an incomplete gang of a job with defaults still waits for the rest; zero once it gives all back.
 
     None where it holds nothing, has what it needs, or restarts pod by pod.
     """

@@ -1,7 +1,8 @@
 """Sets of replica indexes as a status stores them: `0-2,5`, the notation of a Job's completedIndexes.
 
 Where that would be longer than LONGEST bytes, the set is a hexadecimal number, `0x27`: bit i is 1 for index i. So what
-a job goes on from has room in a status whatever its size and whichever of its replicas are done (docs/decisions/0050).
+a job goes on from has room in a status whatever its size and whichever of its replicas are done
+(docs/decisions/0043-a-long-list-of-indexes-is-a-number.md).
 """
 
 from collections.abc import Iterable

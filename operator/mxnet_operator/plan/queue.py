@@ -40,6 +40,7 @@ from mxnet_operator.views.kueue import (
     Toleration,
     pairs,
 )
+from mxnet_operator.views.pods import ENDED
 
 ASK_AGAIN: Final = timedelta(seconds=15)
 """How often a priority class or flavor is asked for that can't be read: nothing watches them."""
@@ -62,7 +63,7 @@ _NAMED_CHECKS: Final = 5
 
 
 class Standing(Enum):
-    """What its queue means for a job now."""
+    """Standing of a job in its queue."""
 
     RUNS = "runs"
     """It has been admitted, or is in no queue."""
@@ -75,7 +76,7 @@ class Standing(Enum):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """How a job stands with its queue."""
+    """Turn of a job in its queue: its standing, the condition Admitted, and what is to be done."""
 
     standing: Standing = Standing.RUNS
     status: bool = False
@@ -96,7 +97,7 @@ def queue_of(job: MXJob) -> str:
 
 
 def turn_of(job: MXJob, observed: Observed) -> Turn:
-    """How a job with defaults, as it was started, stands with its queue."""
+    """Return the turn of a job with defaults, as it was started."""
     queue, workload, queues = queue_of(job), observed.workload, observed.queues
     if job.spec.run_policy.suspend or not queue:
         standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
@@ -161,7 +162,7 @@ def with_turn(current: tuple[Condition, ...], turn: Turn, now: datetime) -> tupl
 
 
 def time_until_said(current: tuple[Condition, ...], turn: Turn, now: datetime) -> timedelta | None:
-    """When to look again at a job that does not yet say what its queue does; None where it does."""
+    """Return the time until a job that doesn't yet say what its queue does is reconciled again; None where it does."""
     old = next((each for each in current if each.type == conditions.ADMITTED), None)
     if not turn.reason or old is None or says(old.message, turn.message):
         return None
@@ -191,7 +192,7 @@ def tell_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Actio
 def finish(job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
     """Give back the quota of a job that is over, once none of its pods runs any more."""
     workload = observed.workload
-    runs = any(pod.phase not in ("Succeeded", "Failed") for pod in observed.pods)
+    runs = any(pod.phase not in ENDED for pod in observed.pods)
     if workload is None or workload.deleting or runs or workload.is_true(FINISHED):
         return ()
     succeeded = conditions.is_true(job.status.conditions, conditions.SUCCEEDED)
@@ -282,7 +283,7 @@ def returned(observed: Observed, now: datetime) -> tuple[Action, ...]:
 
 
 def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
-    """Why a Workload isn't admitted, in Kueue's words."""
+    """Return why a Workload isn't admitted, in Kueue's words."""
     evicted, reserved = workload.condition(EVICTED), workload.condition(QUOTA_RESERVED)
     if not workload.active:
         why = f": {evicted.message}" if evicted is not None and evicted.message else ""

@@ -14,6 +14,7 @@ from mxnet_operator.plan.disruption import EVICTED
 from mxnet_operator.plan.indexes import parse_indexes
 from mxnet_operator.plan.joining import all_have_existed, last_created
 from mxnet_operator.plan.observed import Observed, PodView
+from mxnet_operator.views.pods import outcome_from
 
 
 class Outcome(Enum):
@@ -115,15 +116,13 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
         return Outcome.DONE
     if pod is None:
         return Outcome.LOST if ran else Outcome.MISSING
-    has_ended = pod.exit_code is not None or pod.phase in ("Succeeded", "Failed")
-    if pod.was_removed and (pod.deleting or has_ended):
+    ended = outcome_from(pod)
+    if pod.was_removed and (pod.deleting or ended != "unfinished"):
         return Outcome.LOST
     if pod.end_is_unknown and pod.pod_reason != EVICTED:
         return Outcome.LOST
-    if pod.exit_code not in (None, 0):
+    if ended in ("failed", "stopped"):
         return Outcome.FAILED
-    if pod.phase == "Failed" and (pod.exit_code is None or pod.pod_reason):
-        return Outcome.FAILED
-    if pod.exit_code == 0 or pod.phase == "Succeeded":
+    if ended == "succeeded":
         return Outcome.DONE
     return Outcome.RUNNING if pod.phase in _HAVE_RUN else Outcome.WAITING

@@ -1,4 +1,4 @@
-"""How much of a job the scheduler could place, and what is missing for the rest: read from its words on the pods.
+"""Shortage: how much of a job the scheduler could place, and what the rest lacks, read from its words on the pods.
 
 Schedulers say on each pod that waits why; nobody adds it up. kube-scheduler's own gang scheduling tells the members
 that would fit from pods that don't; scheduler-plugins says what a gang lacks, if its pod group has minResources.
@@ -25,7 +25,7 @@ _GAP: Final = re.compile(r"([\w./-]+):\{\{(\d+) (-?\d+)\}")
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """What a job that waits for room has and lacks."""
+    """Shortage of a job that waits for room: what it has and lacks."""
 
     wanted: int
     """Replicas that are not done."""
@@ -37,7 +37,7 @@ class Shortage(msgspec.Struct, frozen=True):
     """By resource, in its own unit."""
 
     def __str__(self) -> str:
-        """As a job says it: `7 of 9 placed, missing 2 nvidia.com/gpu`."""
+        """Return the words of a job's condition: `7 of 9 placed, missing 2 nvidia.com/gpu`."""
         can = "can be placed" if self.would_fit else "placed"
         missing = " and ".join(f"{written(amount)} {name}" for name, amount in sorted(self.missing.items()))
         return f"{self.placed + self.would_fit} of {self.wanted} {can}" + (f", missing {missing}" if missing else "")

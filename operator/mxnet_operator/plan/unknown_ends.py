@@ -5,6 +5,7 @@ from datetime import datetime
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition
 from mxnet_operator.plan.replicas import Replica, labels
+from mxnet_operator.views.pods import ENDED
 
 
 def with_unknown_ends(
@@ -31,6 +32,6 @@ def with_unknown_ends(
 
 def _is_unknown(replica: Replica) -> bool:
     pod = replica.pod
-    if pod is None or pod.exit_code is not None or pod.phase not in ("Succeeded", "Failed"):
+    if pod is None or pod.exit_code is not None or pod.phase not in ENDED:
         return False
     return not (pod.pod_reason or pod.was_removed)

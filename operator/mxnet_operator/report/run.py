@@ -3,12 +3,12 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-Outcome = Literal["succeeded", "failed", "stopped", "unfinished"]
+from mxnet_operator.views.pods import Outcome
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,8 +21,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     exit_code: int | None = None
-    stopped: bool = False
-    """Whether it was stopped because its job had ended: a tuning's tracker and servers, the rest of a failed gang."""
+    recorded: Outcome | None = msgspec.field(default=None, name="outcome")
+    """Outcome as its pod showed it; None in what was written before it was recorded."""
 
     @property
     def label(self) -> str:
@@ -31,11 +31,11 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the replica."""
+        """Outcome of the replica; its exit code says it where nothing else does."""
+        if self.recorded is not None:
+            return self.recorded
         if self.exit_code is None:
             return "unfinished"
-        if self.exit_code and self.stopped:
-            return "stopped"
         return "failed" if self.exit_code else "succeeded"
 
     @property

@@ -6,16 +6,13 @@ from html import escape
 from itertools import chain
 from typing import Final
 
+from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.report.run import Replica, Run
 
-COLOURS: Final = {
-    "scheduler": "#7b4fa3",
-    "server": "#1b7f5c",
-    "worker": "#0b5cad",
-    "tunertracker": "#7b4fa3",
-    "tunerserver": "#1b7f5c",
-    "tuner": "#0b5cad",
-}
+_ROOT: Final = "#7b4fa3"
+_SERVES: Final = "#1b7f5c"
+_WORKS: Final = "#0b5cad"
 _OTHER: Final = "#5b6770"
 _FAILED: Final = "#b3261e"
 
@@ -61,14 +58,21 @@ def description(run: Run) -> str:
 
 def outcome(replica: Replica) -> str:
     """Format a replica's outcome in two words."""
-    if replica.exit_code is None:
+    if replica.outcome == "unfinished":
         return "not finished" if replica.started_at else "not started"
-    return "stopped" if replica.outcome == "stopped" else f"exit code {replica.exit_code}"
+    return (
+        replica.outcome
+        if replica.outcome == "stopped" or replica.exit_code is None
+        else f"exit code {replica.exit_code}"
+    )
 
 
 def colour(replica: Replica) -> str:
-    """Return the colour of a replica's type."""
-    return COLOURS.get(replica.type.lower(), _OTHER)
+    """Return the colour of a replica's type, by its role in the job."""
+    row = TYPES.get(names.canonical_type(replica.type) or "")
+    if row is None:
+        return _OTHER
+    return _ROOT if row.is_root else _SERVES if row.serves else _WORKS if row.works else _OTHER
 
 
 _HATCH: Final = (
@@ -132,6 +136,6 @@ def _clock(seconds: int) -> str:
 
 def _words(replica: Replica) -> str:
     if replica.started_at is None:
-        return "never started"
+        return "never started" if replica.outcome == "unfinished" else f"never started, {outcome(replica)}"
     ran = "" if replica.seconds is None else f"ran for {replica.seconds:.0f} s, "
     return f"started at {replica.started_at:%H:%M:%S}, {ran}{outcome(replica)}"

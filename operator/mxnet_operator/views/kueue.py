@@ -45,7 +45,7 @@ class Toleration(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What Kueue adds to the pods of one type: the labels of the nodes that their quota is for, above all."""
+    """Additions of Kueue to the pods of one type: the labels of the nodes that their quota is for, above all."""
 
     node_selector: Pairs = ()
     tolerations: tuple[Toleration, ...] = ()
@@ -55,7 +55,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PodSetUpdate(Wire, frozen=True):
-    """What an admission check adds to the pods of one type."""
+    """Additions of an admission check to the pods of one type."""
 
     name: str = ""
     labels: dict[str, str] | None = None
@@ -87,13 +87,13 @@ class _Admission(Wire, frozen=True):
 
 
 class WorkloadSpec(Wire, frozen=True):
-    """What is asked for."""
+    """Spec of a Workload."""
 
     active: bool = True
 
 
 class WorkloadStatus(Wire, frozen=True):
-    """What Kueue says."""
+    """Status of a Workload, as written by Kueue."""
 
     conditions: list[WorkloadCondition] | None = None
     admission: _Admission | None = None

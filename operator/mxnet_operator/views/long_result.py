@@ -1,8 +1,9 @@
 """Results that are longer than a termination message may be: they travel in the log, and a reference takes their place.
 
-The fail-fast hook of the replica that reports the result writes both when its program ends (`docs/decisions/0077`). The
-whole text is in lines of its log, `mxjob-result <digest> <i>/<n> <base64>`, which are the last ones of the program; the
-termination message, and so the job's `status.result`, is `{"mxjobResult": {"bytes": ..., "sha256": ...}}`.
+The fail-fast hook of the replica that reports the result writes both when its program ends
+(`docs/decisions/0077-a-long-result-travels-in-the-log.md`). The whole text is in lines of its log,
+`mxjob-result <digest> <i>/<n> <base64>`, which are the last ones of the program; the termination message, and so the
+job's `status.result`, is `{"mxjobResult": {"bytes": ..., "sha256": ...}}`.
 """
 
 import base64
@@ -26,19 +27,19 @@ _LINE: Final = re.compile(r"mxjob-result ([0-9a-f]{64}) (\d{1,4})/(\d{1,4}) ([A-
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """Which text is the result: its length in bytes, and its SHA-256 in hexadecimal digits."""
+    """Reference to the text of a result: its length in bytes, and its SHA-256 in hexadecimal digits."""
 
     bytes: int
     sha256: str
 
     @property
     def tail_lines(self) -> int:
-        """How many of the log's last lines to read for it."""
+        """Number of the log's last lines to read for it."""
         return -(-self.bytes // PART) + _OTHER_LINES
 
     @property
     def loss(self) -> str:
-        """What to say where the text isn't in the log."""
+        """Sentence for a text that isn't in the log."""
         if self.bytes > LONGEST:
             return f"The result has {self.bytes} bytes; {LONGEST} is the most that a job's log carries."
         return f"The result has {self.bytes} bytes, and the log that has them is gone or incomplete."
@@ -59,7 +60,7 @@ def reference(result: str | None) -> Reference | None:
 
 
 def reference_in(job: Mapping[str, Any]) -> Reference | None:
-    """As `reference`, of the result in a job's status."""
+    """Return the `reference` of the result in a job's status."""
     return reference((job.get("status") or {}).get("result"))
 
 

@@ -1,4 +1,4 @@
-"""Reader of a pod's JSON: how its replica ended, which container keeps it waiting, which failure came first.
+"""Reader of a pod's JSON: outcome of its replica, which container keeps it waiting, which failure came first.
 
 The one reader of all that show or judge pods: `plan` by the controller's projection, `mxjob`, and the Airflow
 provider. Whatever isn't named here is skipped.
@@ -6,14 +6,21 @@ provider. Whatever isn't named here is skipped.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.exit_codes import OUT_OF_MEMORY
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+Outcome = Literal["unfinished", "succeeded", "failed", "stopped"]
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
+
+ENDED: Final = frozenset({"Succeeded", "Failed"})
+"""Phases of a pod whose containers have ended for good."""
+STOP: Final = 1
+"""Value of spec.activeDeadlineSeconds by which the controller stops a pod and keeps its logs."""
 
 
 class Wire(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -83,6 +90,46 @@ class _Pod(Wire, frozen=True):
     status: PodStatus = PodStatus()
 
 
+class Ending(Protocol):
+    """Facts of a pod from which the outcome of its replica follows.
+
+    The container that decides is `mxnet`, or an init container that failed before it.
+    """
+
+    @property
+    def phase(self) -> Phase:
+        """Phase of the pod."""
+
+    @property
+    def pod_reason(self) -> str:
+        """Reason of the pod itself, such as Evicted."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the container that decides; None while it has not ended."""
+
+    @property
+    def reason(self) -> str:
+        """Kubelet's reason for the end of that container, such as OOMKilled."""
+
+    @property
+    def deleting(self) -> bool:
+        """Whether the pod has a deletionTimestamp."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether its spec.activeDeadlineSeconds is `STOP`."""
+
+
+class _Ending(msgspec.Struct, frozen=True):
+    phase: Phase
+    pod_reason: str
+    exit_code: int | None
+    reason: str
+    deleting: bool
+    stop_requested: bool
+
+
 class End(msgspec.Struct, frozen=True):
     """End of a replica."""
 
@@ -96,6 +143,8 @@ _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _STOPPED: Final = frozenset({137, 143})
 """Exit codes of SIGKILL and SIGTERM."""
+_DEADLINE: Final = "DeadlineExceeded"
+"""Reason of a pod that ran past its spec.activeDeadlineSeconds."""
 PREPARING: Final = "ContainerCreating"
 """Reason for which the kubelet's containers wait while it prepares them."""
 _ORDINARY_WAITS: Final = frozenset({"", PREPARING, "PodInitializing"})
@@ -125,7 +174,56 @@ def has_log(pod: Mapping[str, Any]) -> bool:
 def is_log_complete(pod: Mapping[str, Any]) -> bool:
     """Return whether the `mxnet` container has ended, or its whole pod, so that the log doesn't grow any more."""
     status = status_of(pod)
-    return main_state(status).terminated is not None or status.phase in ("Succeeded", "Failed")
+    return main_state(status).terminated is not None or status.phase in ENDED
+
+
+def label_of(pod: Mapping[str, Any]) -> str:
+    """Return the short name of a pod's replica, such as `worker-0`; `?` where a label is missing."""
+    labels = pod["metadata"].get("labels") or {}
+    return f"{labels.get(names.LABEL_REPLICA_TYPE, '?')}-{labels.get(names.LABEL_REPLICA_INDEX, '?')}"
+
+
+def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:
+    """Return whether the job with this uid owns the pod."""
+    return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())
+
+
+def outcome_from(pod: Ending) -> Outcome:
+    """Return the outcome of a replica: the exit code decides, and where there is none the phase of the pod.
+
+    Stopped is a replica that was killed (137, 143), or never started, because its pod was deleted or the controller
+    gave it its deadline of one second; with another exit code the program ended by itself. Exit code 0 of a pod that
+    its kubelet ended (Evicted, its own deadline) is a failure, since programs exit with 0 on SIGTERM, too.
+    """
+    if pod.exit_code is None and pod.phase not in ENDED:
+        return "unfinished"
+    asked = (pod.stop_requested and pod.pod_reason == _DEADLINE) or (pod.deleting and not pod.pod_reason)
+    if pod.exit_code == 0:
+        return "failed" if pod.phase == "Failed" and pod.pod_reason and not asked else "succeeded"
+    if pod.exit_code is None and pod.phase == "Succeeded":
+        return "succeeded"
+    return "stopped" if asked and (pod.exit_code is None or _is_killed(pod.exit_code, pod.reason)) else "failed"
+
+
+def outcome_of(pod: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of the replica of a pod that is JSON."""
+    status, metadata, spec = status_of(pod), pod.get("metadata") or {}, pod.get("spec") or {}
+    end = end_of(status)
+    return outcome_from(
+        _Ending(
+            phase=status.phase,
+            pod_reason=status.reason,
+            exit_code=end.how.exit_code if end is not None else None,
+            reason=end.how.reason if end is not None else "",
+            deleting="deletionTimestamp" in metadata,
+            stop_requested=spec.get("activeDeadlineSeconds") == STOP,
+        )
+    )
+
+
+def has_failed(pod: Mapping[str, Any]) -> bool:
+    """Return whether the replica of a pod that is JSON has failed; one that was stopped has not."""
+    return outcome_of(pod) == "failed"
 
 
 def end_of(status: PodStatus) -> End | None:
@@ -179,7 +277,19 @@ def cause_order(ended: datetime | None, exit_code: int | None, reason: str) -> t
     times are whole seconds, in which a gang's mates are often stopped for the first failure. Killed for its memory
     is a cause of its own.
     """
-    return ended or _NEVER, exit_code in _STOPPED and reason != "OOMKilled"
+    return ended or _NEVER, _is_killed(exit_code, reason)
+
+
+def ended_without_container(status: PodStatus) -> datetime | None:
+    """Return when a pod without a container status ended: the time since which its containers are not ready."""
+    if status.phase not in ENDED:
+        return None
+    ends = (c.last_transition_time for c in status.conditions or () if (c.type, c.status) == ("Ready", "False"))
+    return next(ends, None)
+
+
+def _is_killed(exit_code: int | None, reason: str) -> bool:
+    return exit_code in _STOPPED and reason != OUT_OF_MEMORY
 
 
 def _failed_init(status: PodStatus) -> End | None:

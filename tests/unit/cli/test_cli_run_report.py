@@ -51,7 +51,7 @@ def test_a_run_has_its_replicas_in_order_and_its_times():
 
 
 def test_what_was_ended_after_its_job_is_stopped_not_failed():
-    ended = pod("server", 0)
+    ended = {**pod("server", 0), "spec": {"activeDeadlineSeconds": 1}}
     ended["status"]["reason"] = "DeadlineExceeded"
     ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] = 143
 

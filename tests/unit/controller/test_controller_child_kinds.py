@@ -50,7 +50,6 @@ def optional(resource=LEASES):
         build=group,
         end=(DeleteGroup,),
         rule=ChildRule(GroupView, lambda job: (CreateGroup(f"{job.metadata.name}-group"),), DeleteGroup),
-        needed=False,
     )
 
 

@@ -1,4 +1,4 @@
-"""Docstrings and pages use the terms of Kubernetes, Airflow and Argo, and no idiom of this project's own.
+"""Docstrings, messages and pages use the terms of Kubernetes, Airflow and Argo, and no idiom of this project's own.
 
 The help of both commands is in docs/cli-reference.md, which is generated, and so is read here as a page.
 """
@@ -34,8 +34,12 @@ IDIOMS = {
 ALLOWED: dict[tuple[str, str], str] = {
     (f"operator/mxnet_operator/{file}", "patience"): "a parameter of the public client, and of what calls it"
     for file in ("cli/running/run_job.py", "client/async_client.py", "client/sync_client.py")
-}
+} | {("argo/mxnet_argo/pipelines.py", "told"): "a variable of Argo's expressions"}
 """Findings that are right where they are, by file and phrase, each with the reason."""
+NO_NOUN = re.compile(r"\s*(?:How|What|Why|Which|When|Where|Who|Whose|Those|There|As|Of)\b")
+"""First words of a docstring that is neither a noun phrase nor an imperative, and so no tooltip by itself."""
+HOOK = "operator/mxnet_operator/child_objects/fail_fast/hook/sitecustomize.py"
+"""The bytes of the hook name its ConfigMap in every namespace: it is not changed for a word."""
 NOT_YET_REVIEWED: set[str] = set()
 """Packages, modules and pages with idioms left. A place that is free of them is removed from here."""
 
@@ -47,6 +51,24 @@ def is_docstring(node):
 def docstrings(path):
     """The docstrings of a module, of its attributes too, each with its line."""
     return [(node.lineno, node.value.value) for node in ast.walk(ast.parse(path.read_text())) if is_docstring(node)]
+
+
+def messages(path):
+    """The string literals of a module that have a blank, and so are words for somebody, each with its line."""
+    tree = ast.parse(path.read_text())
+    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    no_message = {id(node.value) for node in ast.walk(tree) if is_docstring(node)}
+    no_message |= {id(part) for node in formatted for part in node.values}
+    literals = [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in no_message
+    ]
+    joined = [
+        (node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values))
+        for node in formatted
+    ]
+    return [(line, text) for line, text in literals + joined if re.search(r"\S\s+\S", text)]
 
 
 def without_quotations(text):
@@ -67,7 +89,7 @@ def idioms_of(text):
 
 
 def texts(path):
-    return docstrings(path) if path.suffix == ".py" else [(1, path.read_text(encoding="utf-8"))]
+    return docstrings(path) + messages(path) if path.suffix == ".py" else [(1, path.read_text(encoding="utf-8"))]
 
 
 def reviewed():
@@ -109,6 +131,25 @@ def test_an_allowed_phrase_is_still_there():
         for _, phrase, _ in idioms_of(text)
     }
     assert set(ALLOWED) - there == set()
+
+
+def test_a_docstring_begins_with_a_noun_or_an_imperative():
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    described = [
+        (path.relative_to(ROOT).as_posix(), ast.get_docstring(node) or "")
+        for path in reviewed()
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kinds)
+    ]
+    assert len(described) > 2000
+    assert [f"{name}: {text}" for name, text in described if NO_NOUN.match(text) and name != HOOK] == []
+
+
+def test_a_message_is_read_as_a_docstring_is(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text('"""Docstring that is refused."""\nraise Error(f"{server} refused {this}")\nstate = "refused"\n')
+    assert [(line, phrase) for line, text in messages(module) for _, phrase, _ in idioms_of(text)] == [(2, "refused")]
 
 
 def test_functions_are_described_in_the_imperative():

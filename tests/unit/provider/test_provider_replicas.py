@@ -3,7 +3,7 @@
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_operator.views.pods import has_log, is_log_complete
+from mxnet_operator.views.pods import has_failed, has_log, is_log_complete
 from mxnet_provider.job import replicas
 
 
@@ -38,13 +38,21 @@ WAITING = {"waiting": {"reason": "ContainerCreating"}}
     ],
 )
 def test_the_mxnet_container_says_how_a_replica_is(of, started, over, failed):
-    assert (has_log(of), is_log_complete(of), replicas.has_failed(of)) == (started, over, failed)
+    assert (has_log(of), is_log_complete(of), has_failed(of)) == (started, over, failed)
 
 
 def test_a_replica_that_the_controller_stopped_has_not_failed():
-    stopped = pod("server", 0, ended(143), phase="Failed")
+    stopped = {**pod("server", 0, ended(143), phase="Failed"), "spec": {"activeDeadlineSeconds": 1}}
     stopped["status"]["reason"] = "DeadlineExceeded"
-    assert not replicas.has_failed(stopped)
+    assert replicas.failures([stopped]) == []
+
+
+def test_a_failure_of_its_own_stays_one_if_the_replica_is_stopped_afterwards():
+    culprit = {**pod("worker", 0, ended(1), phase="Failed"), "spec": {"activeDeadlineSeconds": 1}}
+    culprit["status"]["reason"] = "DeadlineExceeded"
+    failed = replicas.failures([culprit])
+    assert [each["exit_code"] for each in failed] == [1]
+    assert "digits-worker-0 ended with 1" in replicas.reason_to_skip(failed, 1)
 
 
 def test_a_summary_lists_replicas_in_the_order_in_which_they_depend_on_each_other():
@@ -67,6 +75,7 @@ def test_a_summary_says_when_a_replica_ran_and_how_it_ended():
             "started_at": "2026-11-21T12:00:01Z",
             "finished_at": "2026-11-21T12:00:09Z",
             "exit_code": 3,
+            "outcome": "failed",
         }
     ]
 

@@ -11,6 +11,8 @@ import matplotlib
 import pytest
 
 from mxnet_operator import report
+from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES, ReplicaType
 
 AT = "2026-11-21T12:00:{:02}Z"
 
@@ -86,10 +88,24 @@ def test_a_failed_replica_stands_out_in_colour_pattern_and_words():
 
 
 def test_a_replica_that_was_stopped_is_not_shown_as_failed():
-    page = report.html(job(replicas=[{**replica("tunerserver", 0, 1, 11, 143), "stopped": True}]))
+    page = report.html(job(replicas=[{**replica("tunerserver", 0, 1, 11, 143), "outcome": "stopped"}]))
     assert "url(#failed)" not in page
     assert "exit code 143" not in page
     assert page.count("stopped") >= 2
+
+
+def test_a_replica_that_failed_without_an_exit_code_stands_out_too():
+    page = report.html(job(state="Failed", replicas=[{**replica("worker", 0, 1), "outcome": "failed"}]))
+    assert page.count('fill="url(#failed)"') == 1
+    assert "not finished" not in page
+
+
+def test_a_new_replica_type_has_the_colour_of_its_role(monkeypatch):
+    monkeypatch.setitem(TYPES, "Evaluator", ReplicaType(name="Evaluator", works=True))
+    monkeypatch.setitem(names._BY_LOWER_CASE, "evaluator", "Evaluator")
+    worker, evaluator = (report.html(job(replicas=[replica(each, 0, 1, 5, 0)])) for each in ("worker", "evaluator"))
+    [colour] = re.findall(r'class="dot" style="background:(#\w+)"', worker)
+    assert re.findall(r'class="dot" style="background:(#\w+)"', evaluator) == [colour]
 
 
 def test_an_accuracy_below_the_threshold_is_said_to_miss_it():

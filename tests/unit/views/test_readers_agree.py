@@ -1,4 +1,6 @@
-"""The condition, `mxjob` and the Airflow task say the same of a pod: they read it in one place."""
+"""The condition, `mxjob`, the report and the Airflow task say the same of a pod: they read it in one place."""
+
+from itertools import product
 
 import msgspec
 import pytest
@@ -6,9 +8,12 @@ from builders import NOW, make_mxjob
 
 from mxnet_operator.child_objects import build_pod
 from mxnet_operator.cli.output.replica_state import first_failed, in_order, replica_state
+from mxnet_operator.cli.running.run_report import finished_run
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Observed, plan
+from mxnet_operator.plan.replicas import Outcome, replicas_of
 from mxnet_operator.views.pods import has_log
+from mxnet_operator.views.training_log import TrainingLog
 from mxnet_provider.job.replicas import failures, summary
 
 AT = "2026-11-21T11:59:30Z"
@@ -69,6 +74,92 @@ def test_a_pod_that_no_kubelet_would_write_tells_nothing_and_breaks_nothing():
     odd = {"metadata": {"name": "j-worker-0"}, "status": {"phase": "Odd", "initContainerStatuses": "none"}}
     assert replica_state(odd).exit_code is None
     assert summary([odd])[0]["exit_code"] is None
+
+
+ONE = make_mxjob("j").worker(1).obj()
+JOB = {"metadata": {"name": "j", "namespace": "default", "uid": ONE.metadata.uid}, "spec": {"mxReplicaSpecs": {}}}
+CODES = (None, 0, 1, 3, 137, 143)
+PODS = [
+    {"phase": phase, "pod_reason": pod_reason, "code": code, "reason": reason, "init_code": init_code, "asked": asked}
+    for phase, pod_reason, code, reason, init_code, asked in product(
+        ("Pending", "Running", "Succeeded", "Failed"),
+        ("", "DeadlineExceeded", "Evicted", "OutOfcpu", "UnexpectedAdmissionError"),
+        CODES,
+        ("Error", "OOMKilled"),
+        (None, 3, 143),
+        ("", "stop", "deletion"),
+    )
+    if init_code is None or code is None
+]
+KILLED = (137, 143)
+
+
+def of_facts(*, phase, pod_reason, code, reason, init_code, asked):
+    """Make the pod of worker-0 of a job of one."""
+    init = [] if init_code is None else [{"name": "fetch", "state": ended(init_code)}]
+    state = {} if code is None else ended(code, reason=reason)
+    built = pod(ONE, "Worker", 0, state, phase, reason=pod_reason, initContainerStatuses=init)
+    if asked == "stop":
+        built["spec"]["activeDeadlineSeconds"] = 1
+    if asked == "deletion":
+        built["metadata"] |= {"deletionTimestamp": LATER, "deletionGracePeriodSeconds": 1}
+    return built
+
+
+def failed_for(one):
+    """Return what each of the four readers says of a pod: whether its replica failed."""
+    view = project_pod(msgspec.Raw(msgspec.json.encode(one))).view
+    [replica] = replicas_of(plan(ONE, Observed(), NOW).job, Observed((view,)))
+    [reported] = finished_run(JOB, [one], TrainingLog()).replicas
+    [summed_up] = summary([one])
+    assert summed_up["outcome"] == reported.outcome
+    return {
+        "plan": replica.outcome is Outcome.FAILED,
+        "mxjob": replica_state(one).has_failed,
+        "provider": failures([one]) != [],
+        "report": reported.outcome == "failed",
+    }
+
+
+@pytest.mark.parametrize("asked", ["", "stop", "deletion"])
+def test_all_say_of_every_pod_alike_whether_its_replica_failed(asked):
+    for facts in (each for each in PODS if each["asked"] == asked):
+        told = failed_for(of_facts(**facts))
+        if asked:  # of what it stopped itself the controller judges nothing any more
+            del told["plan"]
+        assert len(set(told.values())) == 1, (facts, told)
+
+
+def test_a_replica_that_ended_with_a_code_of_its_own_has_failed_even_if_it_was_stopped_then():
+    for facts in PODS:
+        own = facts["code"] not in (None, 0, *KILLED) or (facts["code"] in KILLED and facts["reason"] == "OOMKilled")
+        told = failed_for(of_facts(**facts))
+        if own:
+            assert (told["mxjob"], told["provider"], told["report"]) == (True, True, True), facts
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome"),
+    [
+        ({"code": 1, "pod_reason": "DeadlineExceeded", "asked": "stop"}, "failed"),
+        ({"code": 143, "pod_reason": "DeadlineExceeded", "asked": "stop"}, "stopped"),
+        ({"code": None, "pod_reason": "DeadlineExceeded", "asked": "stop"}, "stopped"),
+        ({"code": 0, "pod_reason": "DeadlineExceeded", "asked": "stop"}, "succeeded"),
+        ({"code": 143, "pod_reason": "DeadlineExceeded"}, "failed"),
+        ({"code": 143, "asked": "deletion"}, "stopped"),
+        ({"init_code": 3}, "failed"),
+        ({"pod_reason": "Evicted"}, "failed"),
+        ({"pod_reason": "OutOfcpu"}, "failed"),
+        ({"code": 0, "pod_reason": "UnexpectedAdmissionError"}, "failed"),
+        ({"code": 0}, "succeeded"),
+        ({"phase": "Running", "code": 3}, "failed"),
+        ({"phase": "Running"}, "unfinished"),
+    ],
+)
+def test_the_outcome_of_a_replica(facts, outcome):
+    nothing = {"phase": "Failed", "pod_reason": "", "code": None, "reason": "Error", "init_code": None, "asked": ""}
+    [summed_up] = summary([of_facts(**nothing | facts)])
+    assert summed_up["outcome"] == outcome
 
 
 PULLING = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope"'}}

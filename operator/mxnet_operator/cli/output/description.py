@@ -41,7 +41,9 @@ def write_description(job: dict[str, Any], details: JobDetails) -> None:
     _write_replicas(job, details.replicas)
     _write_events(details.events)
     if details.failed is not None and details.lines:
-        _heading(f"Last lines of {details.failed.replica}, which exited with code {details.failed.exit_code}")
+        code = details.failed.exit_code
+        how = "failed" if code is None else f"exited with code {code}"
+        _heading(f"Last lines of {details.failed.replica}, which {how}")
         for line in details.lines:
             data_console().print(_INDENT + line)
 

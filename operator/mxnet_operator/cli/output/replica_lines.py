@@ -33,7 +33,7 @@ def replica_lines(
         if one := found.get(name):
             line.append(f"{one.state:<{state_width}}", style=STYLES.get(one.state, ""))
             line.append(f"  {since(one.since, now)}")
-            line.append("" if one.exit_code is None else f"  exit code {one.exit_code}", style=_exit_style(one))
+            line.append(f"  {one.end}" if one.end else "", style=_exit_style(one))
             line.append(f"  {one.summary}" if one.summary else "", style="dim")
         else:
             line.append(_NO_POD, style="dim")
@@ -56,7 +56,7 @@ def _by_type(wanted: list[str], states: list[ReplicaState], now: datetime | None
         if here:
             line.append(f"  {since(max(one.since for one in here), now)}")
         if failed := first_failed(here):
-            line.append(f"  {failed.replica} exit code {failed.exit_code}", style="red")
+            line.append(f"  {failed.replica} {failed.end}", style="red")
         yield line
 
 

@@ -2,11 +2,21 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.output.times import moment
-from mxnet_operator.views.pods import cause_order, terminated_of, why_not_started
+from mxnet_operator.views.pods import (
+    Outcome,
+    cause_order,
+    ended_without_container,
+    label_of,
+    outcome_of,
+    status_of,
+    terminated_of,
+    why_not_started,
+)
 
 
 @dataclass(frozen=True)
@@ -28,11 +38,19 @@ class ReplicaState:
     """Why it waits, or its termination message."""
     reason: str = ""
     """The kubelet's reason for the end of its container, such as `OOMKilled`."""
+    outcome: Outcome = "unfinished"
 
     @property
     def has_failed(self) -> bool:
-        """Whether its container ended with another code than 0."""
-        return bool(self.exit_code)
+        """Whether it failed; one that was stopped has not."""
+        return self.outcome == "failed"
+
+    @property
+    def end(self) -> str:
+        """Its end in words for a line: `exit code 7`, and `failed` where no container ended; empty before."""
+        if self.exit_code is None:
+            return "failed" if self.has_failed else ""
+        return f"exit code {self.exit_code}"
 
     @property
     def summary(self) -> str:
@@ -44,7 +62,6 @@ class ReplicaState:
 def replica_state(pod: dict[str, Any]) -> ReplicaState:
     """Read the state of a replica from its pod."""
     metadata, status = pod["metadata"], pod.get("status") or {}
-    labels = metadata.get("labels") or {}
     containers: list[dict[str, Any]] = status.get("containerStatuses") or []
     container = next((one for one in containers if one.get("name") == names.CONTAINER), {})
     state = container.get("state") or {}
@@ -60,7 +77,7 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         or phase
     )
     return ReplicaState(
-        replica=f"{labels.get(names.LABEL_REPLICA_TYPE, '?')}-{labels.get(names.LABEL_REPLICA_INDEX, '?')}",
+        replica=label_of(pod),
         pod=metadata["name"],
         phase=phase,
         state=in_words,
@@ -72,9 +89,10 @@ def replica_state(pod: dict[str, Any]) -> ReplicaState:
         or status.get("startTime")
         or metadata.get("creationTimestamp")
         or "",
-        finished=ended.get("finishedAt") or "",
+        finished=ended.get("finishedAt") or _timestamp(ended_without_container(status_of(pod))),
         why=why_not_started(pod) if not (running or ended) else ended.get("message") or status.get("message") or "",
         reason=ended.get("reason") or "",
+        outcome=outcome_of(pod),
     )
 
 
@@ -93,3 +111,7 @@ def in_order(states: list[ReplicaState]) -> list[ReplicaState]:
         return kinds.get(kind, len(kinds)), int(index) if index.isdigit() else 0, state.pod
 
     return sorted(states, key=key)
+
+
+def _timestamp(time: datetime | None) -> str:
+    return "" if time is None else time.isoformat()

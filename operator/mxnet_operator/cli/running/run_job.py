@@ -29,6 +29,7 @@ from mxnet_operator.client.jobs import (
     pod_selector,
 )
 from mxnet_operator.client.whole_result import with_whole_result
+from mxnet_operator.views.pods import ENDED
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -215,4 +216,4 @@ async def _write_report(client: "Client", job: dict[str, Any], path: Path, shown
 
 
 def _has_ended(pod: dict[str, Any]) -> bool:
-    return pod["status"].get("phase") in {"Succeeded", "Failed"}
+    return pod["status"].get("phase") in ENDED

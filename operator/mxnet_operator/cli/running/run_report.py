@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -15,10 +15,8 @@ from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.client.jobs import main_replica, pods_of
 from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
 from mxnet_operator.views.long_result import reference
+from mxnet_operator.views.pods import main_state, outcome_of, status_of, terminated_of
 from mxnet_operator.views.training_log import TrainingLog
-
-_STOPPED: Final = "DeadlineExceeded"
-"""Status reason of a pod that the controller stopped by a deadline of one second."""
 
 
 def check_report(path: Path) -> None:
@@ -94,18 +92,17 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
 
 
 def _replica(pod: dict[str, Any]) -> dict[str, Any]:
-    metadata, state = pod["metadata"], _container_state(pod)
+    metadata, running, (_, ended) = pod["metadata"], main_state(status_of(pod)).running, terminated_of(pod)
     labels = metadata.get("labels") or {}
-    ended, running = state.get("terminated") or {}, state.get("running") or {}
     return {
         "pod": metadata["name"],
         "type": labels.get(names.LABEL_REPLICA_TYPE, ""),
         "index": int(labels.get(names.LABEL_REPLICA_INDEX, "0")),
         "created_at": metadata.get("creationTimestamp"),
-        "started_at": (ended or running).get("startedAt"),
+        "started_at": ended.get("startedAt") or (running.started_at if running is not None else None),
         "finished_at": ended.get("finishedAt"),
         "exit_code": ended.get("exitCode"),
-        "stopped": (pod.get("status") or {}).get("reason") == _STOPPED or "deletionTimestamp" in metadata,
+        "outcome": outcome_of(pod),
     }
 
 
@@ -125,10 +122,6 @@ def _main_message(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
     main = f"{job['metadata']['name']}-{main_replica(job)}"
     for pod in pods:
         if pod["metadata"]["name"] == main:
-            return (_container_state(pod).get("terminated") or {}).get("message") or ""
+            ended = main_state(status_of(pod)).terminated
+            return ended.message if ended is not None else ""
     return ""
-
-
-def _container_state(pod: dict[str, Any]) -> dict[str, Any]:
-    containers = (pod.get("status") or {}).get("containerStatuses") or ()
-    return next((one.get("state") or {} for one in containers if one.get("name") == names.CONTAINER), {})

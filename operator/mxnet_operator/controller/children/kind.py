@@ -38,8 +38,10 @@ class ChildKind(msgspec.Struct, frozen=True, kw_only=True):
     patch: Callable[[MXJob, Any], Patch] | None = None
     """Patches of the actions that change one; the uid that they name is required besides."""
     rule: ChildRule | None = None
-    needed: bool = True
-    """Whether no job runs without it. Any other kind is watched and created only while the server serves it."""
+    needed: bool = False
+    """Whether no job runs without it: the controller isn't ready before it is listed. Any other kind is watched, and
+    its objects are created, only while the server serves it.
+    """
     decorate: Callable[[MXJob, dict[str, Any]], dict[str, Any]] | None = None
     """Function that adds to a pod's manifest where such objects exist: the name of the pod's group."""
     dropped: Callable[[MXJob, dict[str, Any]], str] | None = None

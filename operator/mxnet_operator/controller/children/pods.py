@@ -11,6 +11,7 @@ from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.kube import resources
 from mxnet_operator.plan.actions import CreatePod, DeletePod, RestoreLabels, SetGangMember, StopPod
 from mxnet_operator.plan.gang_member import gang_member
+from mxnet_operator.views.pods import STOP
 
 
 def _manifest(job: MXJob, action: CreatePod, has_hook: bool) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def _manifest(job: MXJob, action: CreatePod, has_hook: bool) -> dict[str, Any]:
 
 def _patch(job: MXJob, action: StopPod | RestoreLabels | SetGangMember) -> Patch:
     if isinstance(action, StopPod):
-        return Patch({"spec": {"activeDeadlineSeconds": 1}})
+        return Patch({"spec": {"activeDeadlineSeconds": STOP}})
     if isinstance(action, SetGangMember):
         return Patch({"metadata": {"annotations": {names.GANG_MEMBER_ANNOTATION: action.gang_member}}})
     return Patch({"metadata": {"labels": pod_labels(job, action.type, action.index, action.attempt)}})
@@ -42,4 +43,5 @@ PODS: Final = ChildKind(
     build=_manifest,
     end=(DeletePod, StopPod, RestoreLabels, SetGangMember),
     patch=_patch,
+    needed=True,
 )

@@ -52,7 +52,6 @@ def _row(version: str) -> ChildKind:
         build=partial(_manifest, version),
         end=(ChangeQueueWorkload, SetQueueConditions, DeleteQueueWorkload),
         patch=partial(_patch, version),
-        needed=False,
     )
 
 

@@ -22,4 +22,5 @@ SERVICES: Final = ChildKind(
     build=_manifest,
     end=(DeleteService,),
     rule=RULE,
+    needed=True,
 )

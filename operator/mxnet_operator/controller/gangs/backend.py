@@ -1,4 +1,4 @@
-"""What the controller has to know of a gang scheduler; each is one file beside this one."""
+"""Back end of a gang scheduler: the objects before the pods, the marks on these; each is one file beside this one."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -14,24 +14,26 @@ from mxnet_operator.plan.gang import PODGROUPS, Gang, fingerprint
 
 
 class GangBackend(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to have the pods of a job placed at once or not at all."""
+    """Gang scheduler by which the pods of a job are placed at once or not at all."""
 
     name: str
-    """As `--gang-scheduling` names it; several that differ in the API version only share one."""
+    """Value of `--gang-scheduling`; several that differ in the API version only share one."""
     resources: tuple[Resource, ...]
     """The kinds of its objects in the order of their creation, the pod group last; served where all of them are."""
     objects: Callable[[MXJob, Gang], tuple[dict[str, Any], ...]]
-    """Their manifests, one of each kind."""
+    """Function that builds the manifests of its objects, one of each kind."""
     decorate: Callable[[MXJob, Gang, dict[str, Any]], dict[str, Any]]
-    """A pod's manifest as a member of the group."""
+    """Function that adds what the gang scheduler needs to a pod's manifest."""
     ready_for_pods: Callable[[dict[str, Any]], bool] = lambda _: True
     """Whether pods may be created, by the status of their group."""
     describe: Callable[[dict[str, Any]], str] = lambda _: ""
     """The scheduler's words for why the group waits, by its status; empty where it says nothing."""
     dropped: Callable[[MXJob, Gang, dict[str, Any]], str] = lambda *_: ""
-    """What the server dropped in silence of an object that it stored, in a sentence."""
+    """Function that describes in a sentence what the server dropped in silence from an object as it was stored."""
     dropped_of_pod: Callable[[dict[str, Any]], str] = lambda _: ""
-    """Add what the gang scheduler needs to a pod's manifest."""
+    """Function that describes in a sentence what the server dropped in silence from a decorated pod; empty where it is
+    whole.
+    """
     rule: ChildRule = PODGROUPS
 
 

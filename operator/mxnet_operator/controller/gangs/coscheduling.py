@@ -17,7 +17,7 @@ _BOUND_PER_SECOND: Final = 10
 
 
 def permit_seconds(gang: Gang) -> int:
-    """How long the members that fit keep what they reserved while others don't.
+    """Return how long the members that fit keep what they reserved while others don't.
 
     If no more than a tenth of a gang is missing the plug-in keeps the rest reserved for that long, a minute by default,
     and all that wait behind it are held up (docs/gpus.md). It ends no job: `scheduleTimeoutSeconds` of a job does.

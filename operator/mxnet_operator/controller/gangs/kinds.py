@@ -42,7 +42,6 @@ def _workload_kind(backend: GangBackend, index: int) -> ChildKind:
         build=build,
         end=(DeleteGangWorkload,),
         rule=WORKLOADS,
-        needed=False,
     )
 
 
@@ -77,7 +76,6 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         end=(DeletePodGroup, ReleasePodGroup),
         patch=lambda _job, _action: Patch({"metadata": {"finalizers": None}}),
         rule=backend.rule,
-        needed=False,
         decorate=decorate,
         dropped=dropped,
         dropped_of_pod=dropped_of_pod,

@@ -146,7 +146,7 @@ def _add_message(message: _Message) -> _Add:
 
 
 def _add_entry(read: Callable[[memoryview], str]) -> _Add:
-    """Of a map: an entry is a message of a key and a value, each empty where it is left out."""
+    """Add an entry of a map: a message of a key and a value, each empty where it is left out."""
 
     def add(obj: Object, name: str, data: memoryview) -> None:
         entry = {number: value for number, wire_type, value in _fields(data) if wire_type == _BYTES}

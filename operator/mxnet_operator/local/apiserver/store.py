@@ -35,6 +35,7 @@ from mxnet_operator.local.apiserver.statuses import (
 )
 from mxnet_operator.local.apiserver.storage import Storage, name_of
 from mxnet_operator.local.apiserver.volume_claims import protect
+from mxnet_operator.views.pods import ENDED
 
 _LABEL_LENGTH = 63
 _SUFFIX_LENGTH = 5
@@ -44,7 +45,6 @@ _BINDINGS = dataclasses.replace(builtin.PODS, plural="pods/binding")
 _EVENT_LIFE = timedelta(hours=1)
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public")
 _LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
-_GRACEFUL_END = frozenset({"Succeeded", "Failed"})
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _PROPAGATION: dict[str, list[str]] = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN], "Background": []}
@@ -430,7 +430,7 @@ def _content(resource: Resource, obj: Object) -> Object:
 
 def _grace(pod: Object, asked: int | None) -> int:
     """Compute a pod's grace period in seconds; 0 for a pod without a node, or one that has ended."""
-    if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in _GRACEFUL_END:
+    if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in ENDED:
         return 0
     running_out: int | None = pod["metadata"].get("deletionGracePeriodSeconds")
     if running_out is not None:

@@ -18,7 +18,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"network connectivity is disabled",
-        "uv was told to stay offline (UV_OFFLINE, --offline), and its cache lacks what the image needs.",
+        "uv is set to stay offline (UV_OFFLINE, --offline), and its cache lacks what the image needs.",
     ),
     (
         r"dns error|error sending request|client error|failed to fetch|connection re|timed out|tls|certificate",

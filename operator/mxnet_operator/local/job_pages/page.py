@@ -8,7 +8,7 @@ from typing import Any, Final
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
 from mxnet_operator.report.document import document
-from mxnet_operator.views.pods import main_state, status_of, terminated_of, waiting_of
+from mxnet_operator.views.pods import label_of, main_state, status_of, terminated_of, waiting_of
 from mxnet_operator.views.training_log import parse_epoch_line
 from mxnet_operator.views.waiting import waiting_reasons
 
@@ -45,7 +45,6 @@ class JobView:
 
 def replica_view(pod: Mapping[str, Any], log: str, last: str | None = None) -> ReplicaView:
     """Build the view of a pod, from its API object and its log, with the `last` lines of one that is cut."""
-    labels = pod["metadata"].get("labels") or {}
     status, (init_container, ended) = status_of(pod), terminated_of(pod)
     running, (_, waiting) = main_state(status).running, waiting_of(status)
     running_since = f"{running.started_at:%Y-%m-%dT%H:%M:%SZ}" if running and running.started_at else ""
@@ -55,7 +54,7 @@ def replica_view(pod: Mapping[str, Any], log: str, last: str | None = None) -> R
         words = f"{who}exited with code {ended.get('exitCode')}"
     return ReplicaView(
         pod=pod["metadata"]["name"],
-        label=f"{labels.get(names.LABEL_REPLICA_TYPE, '')}-{labels.get(names.LABEL_REPLICA_INDEX, '')}",
+        label=label_of(pod),
         state=words,
         started_at=str(ended.get("startedAt") or running_since),
         finished_at=str(ended.get("finishedAt") or ""),

@@ -17,6 +17,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
 from mxnet_operator.local.job_pages.page import LAST_LINES, JobView, html, replica_view
+from mxnet_operator.views.pods import is_owned_by
 
 _JOBS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL)
 _PATH: Final = "/jobs/{namespace}/{name}/{uid}"
@@ -90,7 +91,7 @@ class JobPages:
             return None
         selector = f"{names.LABEL_JOB_NAME}={name}"
         pods = (await self._client.list(PODS.path(namespace), {"labelSelector": selector}))["items"]
-        own = [pod for pod in pods if _is_owned(pod, uid)]
+        own = [pod for pod in pods if is_owned_by(pod, uid)]
         own.sort(key=lambda pod: str(pod["metadata"]["name"]))
         logs = await asyncio.gather(*(self._log(namespace, pod) for pod in own[:_MOST_LOGS]))
         logs += [("", None)] * (len(own) - len(logs))
@@ -114,7 +115,3 @@ class JobPages:
 
 def _text(log: bytes) -> str:
     return log.decode("utf-8", errors="replace")
-
-
-def _is_owned(pod: dict[str, Any], uid: str) -> bool:
-    return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())

@@ -70,7 +70,7 @@ KEYED_KINDS: Final = (CONFIG_MAP, SECRET)
 Reference = tuple[KeyedKind, str]
 """Kind and name of an object in the pod's namespace."""
 KeyedObjects = Mapping[Reference, Mapping[str, Any]]
-"""Those objects that exist."""
+"""Data of the objects that exist."""
 
 
 async def fetch_keyed_objects(client: Client, namespace: str, references: Iterable[Reference]) -> KeyedObjects:

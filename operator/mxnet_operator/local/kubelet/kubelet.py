@@ -30,6 +30,7 @@ from mxnet_operator.local.kubelet.processes import Processes, cluster_id
 from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.scheduling.scheduler import Scheduler
+from mxnet_operator.views.pods import ENDED
 
 Object = dict[str, Any]
 
@@ -199,7 +200,7 @@ class Kubelet:
         uid, status = pod["metadata"]["uid"], pod.get("status") or {}
         if status.get("podIP"):
             self._addresses.hold(uid, status["podIP"])
-        if status.get("phase") in {"Succeeded", "Failed"}:
+        if status.get("phase") in ENDED:
             return
         try:
             address = self._addresses.take(uid)

@@ -17,6 +17,7 @@ from mxnet_operator.local.kubelet.status_writer import StatusWriter
 from mxnet_operator.local.kubelet.stopping import Stop, Stopped
 from mxnet_operator.local.kubelet.volume_claims import claimed_folders
 from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, references
+from mxnet_operator.views.pods import ENDED
 
 _LOG = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ class Pod:
     def _status(self) -> dict[str, Any]:
         policy = self._pod["spec"].get("restartPolicy") or "Always"
         now_in = phase(self._records, policy, self._over)
-        failure = self._failure if now_in in {"Succeeded", "Failed"} else {}
+        failure = self._failure if now_in in ENDED else {}
         if failure:
             now_in = "Failed"
         # The cache may be behind our own last write, so what we know of our own conditions comes from there.

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from mxnet_operator.views.pods import ENDED
+
 State = dict[str, Any]
 
 MESSAGE_LIMIT = 4096
@@ -132,7 +134,7 @@ def conditions(
     found: Sequence[Mapping[str, Any]], records: Sequence[ContainerRecord], phase: str
 ) -> list[dict[str, Any]]:
     """Update the pod's conditions from its containers; conditions of other owners are kept."""
-    done = phase in {"Succeeded", "Failed"}
+    done = phase in ENDED
     completed = {"reason": "PodCompleted"} if done else {}
     unready_init = [each.name for each in records if each.initial and not each.ready]
     unready = [each.name for each in records if not each.initial and not each.ready]

@@ -21,11 +21,11 @@ from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
 from mxnet_operator.local.kubelet.changes import Changes
 from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.kubelet.volumes import MountError, claims_needed
+from mxnet_operator.views.pods import ENDED
 
 Object = dict[str, Any]
 
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 _log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class VolumeClaims:
         return any(
             name in claims_needed(pod["spec"])
             for pod in self._pods_of(namespace)
-            if (pod.get("status") or {}).get("phase") not in _ENDED
+            if (pod.get("status") or {}).get("phase") not in ENDED
         )
 
     def _claims(self) -> list[Object]:

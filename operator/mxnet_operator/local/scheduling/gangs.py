@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.views.pods import ENDED
 
 Object = dict[str, Any]
 
 _GANG: Final = re.compile(
     r"(?P<name>[a-z0-9-]+)/(?P<size>[1-9][0-9]{0,8})/(?P<since>[-0-9TZ:]*)(?:/(?P<minimum>[1-9][0-9]{0,9}))?"
 )
-_OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Gang:
 
     @property
     def needed(self) -> int:
-        """How many pods have to be placed at once: none once it has begun, since it then holds what it has anyway."""
+        """Number of pods to be placed at once: none once it has begun, since it then holds what it has anyway."""
         return 0 if self.has_begun else self.minimum
 
 
 def is_held(pod: Object) -> bool:
     """Whether a pod takes of its node: it has one and has not ended, even if it is terminating."""
-    return bool(pod["spec"].get("nodeName")) and _phase(pod) not in _OVER
+    return bool(pod["spec"].get("nodeName")) and _phase(pod) not in ENDED
 
 
 def in_order(pods: Iterable[Object], absent: Collection[str] = ()) -> list[Gang]:
@@ -102,7 +102,7 @@ def _numbers(pods: list[Object]) -> tuple[int, int]:
 
 
 def _is_waiting(pod: Object, absent: Collection[str]) -> bool:
-    return not (_has_node(pod, absent) or pod["spec"].get("schedulingGates") or _phase(pod) in _OVER)
+    return not (_has_node(pod, absent) or pod["spec"].get("schedulingGates") or _phase(pod) in ENDED)
 
 
 def _has_node(pod: Object, absent: Collection[str]) -> bool:

@@ -23,7 +23,7 @@ _CORDONED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSche
 
 @dataclass(slots=True)
 class Decision:
-    """What to do with the pods that wait."""
+    """Decision on the pods that wait."""
 
     to_place: list[Object] = field(default_factory=list)
     """Pods for which there is room: whole gangs, at least the minimum of one, or more of one that has begun; in order.
@@ -99,7 +99,7 @@ def decide(gangs: Iterable[Gang], node: Node, free: Resources) -> Decision:
 
 
 class _Kept:
-    """What is kept for gangs that wait."""
+    """Room that is kept for gangs that wait."""
 
     def __init__(self) -> None:
         self._gangs: list[Gang] = []
@@ -118,7 +118,7 @@ class _Kept:
         self._amounts = add([self._amounts, amounts])
 
     def before(self) -> str:
-        """How many wait already, in words."""
+        """Return in words how many wait already."""
         names = {gang.name for gang in self._gangs}
         what = "job" if all(gang.is_job for gang in self._gangs) else "job or pod"
         return f"{len(names)} {what}{'' if len(names) == 1 else 's'} before it in the queue" if names else ""
@@ -156,7 +156,7 @@ def _sorted_out(gang: Gang, node: Node) -> tuple[list[_Waiting], dict[str, str]]
 
 
 def _why_never(gang: Gang, waiting: list[_Waiting], never: Mapping[str, str], node: Node) -> str:
-    """Why so many of a gang as it needs at once can never be placed on this node; empty if they can."""
+    """Return why as many of a gang as it needs at once can never be placed on this node; empty if they can."""
     if gang.minimum > gang.size:
         return f"0 of {gang.size} can be placed: minAvailable is {gang.minimum}, and the job has {gang.size} pods"
     if gang.size - len(never) < gang.minimum:
@@ -166,7 +166,7 @@ def _why_never(gang: Gang, waiting: list[_Waiting], never: Mapping[str, str], no
 
 
 def _mismatch(pod: Object, node: Node) -> str:
-    """Why no node of this cluster is one for the pod, whatever it asks for, in kube-scheduler's words; else empty."""
+    """Return why no node of this cluster suits the pod, whatever it asks for, in kube-scheduler's words; else empty."""
     spec = pod["spec"]
     if named := spec.get("nodeName"):  # it would not be asked for if there were one
         return f"node {named} not found; this cluster has: {', '.join(node.names)}"
@@ -203,7 +203,7 @@ def _tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, str
 
 
 def _too_large(who: str, asked: Resources, node: Node) -> str:
-    """Why so much never fits the node, in kube-scheduler's words and with numbers; empty if it does."""
+    """Return why so much never fits the node, in kube-scheduler's words and with numbers; empty if it does."""
     short = _exceeded(asked, node.allocatable)
     if not short:
         return ""
