@@ -36,13 +36,17 @@ _SETTINGS = {
     "synchronous_commit": "off",
 }
 _SERVE = """
-"$1" -D "$2/data" -k "$2" >"$2/log" 2>&1 &
+"$1" -D "$2/data" -k "$2" -c idle_in_transaction_session_timeout=60s >"$2/log" 2>&1 &
 read -r _
 kill -QUIT $!
 wait $!
 rm -rf "$2"
 """
-"""Its standard input ends with whatever started it, killed or not."""
+"""Its standard input ends with whatever started it, killed or not.
+
+A scheduler that is killed may hold the lock under which tasks are queued, and its workers, which LocalExecutor has
+forked, hold its connection open: the next scheduler would queue nothing until the last of them ends.
+"""
 
 
 @dataclass(frozen=True)
