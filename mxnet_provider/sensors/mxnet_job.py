@@ -135,7 +135,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         return sight is not None and self._conclude(sight)
 
     def _look(self) -> Sight | None:
-        """Return what a look at the job says; None to wait."""
+        """Read the job, and return what it means for the sensor; None to wait."""
         try:
             job = self.hook.get_job(self._ref())
         except Exception as e:
