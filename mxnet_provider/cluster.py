@@ -1,5 +1,6 @@
 """Way from a task or trigger to its cluster: four arguments, which all of them have."""
 
+import os
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -26,7 +27,9 @@ class ClusterConnection:
     @classmethod
     def of(cls, owner: object) -> Self:
         """Return the connection of an operator, sensor or trigger, which has each argument as an attribute."""
-        return cls(**{each.name: getattr(owner, each.name) for each in fields(cls)})
+        given = {each.name: getattr(owner, each.name) for each in fields(cls)}
+        file = given["config_file"]
+        return cls(**{**given, "config_file": None if file is None else os.fspath(file)})
 
     def arguments(self) -> dict[str, Any]:
         """Return what the hooks and triggers take."""

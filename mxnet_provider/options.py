@@ -1,7 +1,7 @@
 """The options of an operator besides the job itself, checked when the DAG is parsed and not when the job has run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Literal
@@ -26,23 +26,25 @@ Propagation = Literal["Foreground", "Background"]
 
 @dataclass(frozen=True, kw_only=True)
 class WaitOptions:
-    """Options of the wait for a job. Times in seconds; None: without end."""
+    """Options of the wait for a job. Times in seconds, made of timedeltas too; None: without end."""
 
     poll_interval: float = 10.0
     startup_timeout: float | None = 600.0
     api_outage_tolerance: float = 600.0
 
     def __post_init__(self) -> None:
-        _require("poll_interval", self.poll_interval, self.poll_interval > 0, "a number above 0")
+        _normalise(self, in_seconds, "poll_interval", "startup_timeout", "api_outage_tolerance")
+        interval = self.poll_interval
+        _require("poll_interval", interval, interval is not None and interval > 0, "a number above 0")
         timeout = self.startup_timeout
         _require("startup_timeout", timeout, timeout is None or timeout > 0, "a number above 0, or None")
         tolerance = self.api_outage_tolerance
-        _require("api_outage_tolerance", tolerance, tolerance >= 0, "0 or more")
+        _require("api_outage_tolerance", tolerance, tolerance is not None and tolerance >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """Options of what appears of a job's logs in the task's log."""
+    """Options of what appears of a job's logs in the task's log; replicas as pods are labelled, such as `worker-0`."""
 
     get_logs: bool = True
     log_replicas: Sequence[str] = ("worker-0",)
@@ -52,14 +54,13 @@ class LogOptions:
     def __post_init__(self) -> None:
         wanted = self.log_replicas
         _require("log_replicas", wanted, not isinstance(wanted, str), "a list, such as ['worker-0']")
-        for replica in wanted:
-            _require_replica(replica)
+        object.__setattr__(self, "log_replicas", tuple(_replica(each) for each in wanted))
         _require("log_tail_on_failure", self.log_tail_on_failure, self.log_tail_on_failure >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndOptions:
-    """Options of what is done with a job when it, or its task, has ended."""
+    """Options of what is done with a job when it, or its task, has ended. Times in seconds, made of timedeltas too."""
 
     on_finish_action: FinishAction = "keep"
     on_kill_action: kill.Action = "delete"
@@ -68,6 +69,8 @@ class EndOptions:
     lease: float | None = DEFAULT_LEASE
 
     def __post_init__(self) -> None:
+        _normalise(self, in_seconds, "lease")
+        _normalise(self, whole_seconds, "termination_grace_period")
         _require_one_of("on_finish_action", self.on_finish_action, ("keep", "delete", "delete_succeeded"))
         _require_one_of("on_kill_action", self.on_kill_action, kill.ACTIONS)
         _require_one_of("propagation_policy", self.propagation_policy, ("Foreground", "Background"))
@@ -77,14 +80,14 @@ class EndOptions:
 
 
 def in_seconds(name: str, value: Any) -> Any:
-    """Return the seconds of a number or of a timedelta; None stays None.
+    """Return the seconds of a finite number or of a timedelta; None stays None.
 
     Raises:
         ValueError: it is neither.
     """
     if isinstance(value, timedelta):
         return value.total_seconds()
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     _require(name, value, value is None or is_number, "a number of seconds, or a timedelta")
     return value
 
@@ -106,12 +109,24 @@ def require_states(name: str, states: Any) -> None:
         raise ValueError(problem.message)
 
 
-def _require_replica(replica: Any) -> None:
-    """Split a replica into a type and an index, in whatever case."""
-    index = str(replica).rpartition("-")[2]
-    known = [f"{each.lower()}-{index if index.isdecimal() else 0}" for each in names.REPLICA_TYPES]
-    for problem in unknown_names([str(replica).lower()], known, "log_replicas"):
+def _normalise(options: Any, convert: Callable[[str, Any], Any], *fields: str) -> None:
+    for field in fields:
+        object.__setattr__(options, field, convert(field, getattr(options, field)))
+
+
+def _replica(given: Any) -> str:
+    """Return a replica's short name as its pod has it, of one in whatever case and with whatever zeros.
+
+    Raises:
+        ValueError: no job has it; with the one that was probably meant.
+    """
+    kind, _, index = str(given).lower().rpartition("-")
+    number = int(index) if index.isdecimal() else 0
+    known = [f"{each.lower()}-{number}" for each in names.REPLICA_TYPES]
+    name = f"{kind}-{number}" if index.isdecimal() else str(given).lower()
+    for problem in unknown_names([name], known, "log_replicas"):
         raise ValueError(problem.message)
+    return name
 
 
 def _require_one_of(name: str, value: Any, choices: Sequence[str]) -> None:

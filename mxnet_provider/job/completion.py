@@ -29,6 +29,11 @@ class Verdict(msgspec.Struct, frozen=True):
     message: str = ""
     reason: str = ""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the job itself has ended, with replicas and a result to read."""
+        return self.status in ("succeeded", "failed")
+
 
 def verdict(
     job: Mapping[str, Any] | None,

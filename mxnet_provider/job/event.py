@@ -1,14 +1,17 @@
 """Event by which a trigger wakes its task: a flat dict, and the reading of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.api.storable import storable
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job.completion import Status
+from mxnet_provider.job import replicas
+from mxnet_provider.job.completion import Status, Verdict
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import History
+from mxnet_provider.job.summary import summary
 
 VERSION: Final = 1
 
@@ -33,7 +36,43 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Where the reading of each replica's log has got to."""
     outage_s: float = 0.0
     summary: dict[str, Any] | None = None
+    """What the task returns; None where the job isn't over."""
     metrics: History = msgspec.field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        found: Verdict,
+        ref: JobRef,
+        job: Mapping[str, Any] | None,
+        pods: Iterable[replicas.Pod],
+        *,
+        result_of: str | None,
+        **seen: Any,
+    ) -> "Event":
+        """Return the event of a verdict, with what the job and its pods say where the job is over.
+
+        Args:
+            found: The verdict.
+            ref: The job that was waited for.
+            job: It as it was read last.
+            pods: Its pods; none where it is not over.
+            result_of: The replica whose termination message is the result; None for none.
+            seen: Other fields, of the waiting itself.
+        """
+        pods = list(pods)
+        over = job if found.is_over else None
+        return cls(
+            status=found.status,
+            reason=found.reason,
+            message=found.message,
+            name=ref.name,
+            namespace=ref.namespace,
+            uid=ref.uid,
+            failed_replicas=replicas.failures(pods),
+            summary=None if over is None else summary(over, pods, result_of=result_of),
+            **seen,
+        )
 
     def payload(self) -> dict[str, Any]:
         """Return the event as Airflow stores it: only what its database takes."""

@@ -121,8 +121,7 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_su
         begins: The try.
         reuse_succeeded: Whether a job that has succeeded does for a retry.
     """
-    # Airflow lowers max_tries, too, where a task is cleared whose retries were lowered.
-    others = tuple(job for job in jobs if identity.generation_of(job) not in (None, begins.generation))
+    older = tuple(job for job in jobs if _is_from_before_a_clear(job, begins))
     usable = []
     for job in jobs:
         is_retry = _is_retry(begins, after=identity.try_that_made(job) or 1, retries=identity.retries_of(job))
@@ -130,7 +129,7 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_su
         if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
             usable.append(job)
     found = max(usable, key=_age, default=None)
-    return ByLabels("create", replaced=others) if found is None else ByLabels(_wait_for(found), found, others)
+    return ByLabels("create", replaced=older) if found is None else ByLabels(_wait_for(found), found, older)
 
 
 def is_ours(job: Mapping[str, Any], record: Record) -> bool:
@@ -138,6 +137,14 @@ def is_ours(job: Mapping[str, Any], record: Record) -> bool:
     if record.ref.uid and (job.get("metadata") or {}).get("uid") != record.ref.uid:
         return False
     return identity.token_of(job) == record.token
+
+
+def _is_from_before_a_clear(job: Mapping[str, Any], begins: Try) -> bool:
+    """Whether a job is of a generation before this one; of two, the later may be the lower, where `retries` fell."""
+    made_in = identity.generation_of(job)
+    if made_in is None or made_in == begins.generation:
+        return False
+    return made_in < begins.generation or (identity.try_that_made(job) or begins.number) < begins.number
 
 
 def _is_retry(begins: Try, *, after: int, retries: int | None) -> bool:

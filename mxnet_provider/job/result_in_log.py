@@ -1,13 +1,18 @@
 """A result that is too long for the job's status, found in the log of the replica that reports it: the pure part."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.views.long_result import Reference, reference, text_of, with_result
 from mxnet_operator.views.pods import label_of
 from mxnet_provider.job import replicas
+
+UNREADABLE: Final = "The log of %s, which has the job's result, could not be read: %s"
+"""What a task's log says, with the pod and the error."""
+LOST: Final = "%s The task returns none."
+"""What a task's log says where a result is gone, with what is lost."""
 
 
 class ResultInLog(msgspec.Struct, frozen=True):

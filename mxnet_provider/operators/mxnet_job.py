@@ -233,7 +233,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         self.durable = durable
         self.reuse_succeeded_on_retry = reuse_succeeded_on_retry
         self.result_from = result_from
-        self.lease = lease.total_seconds() if isinstance(lease, timedelta) else lease
+        self.lease = in_seconds("lease", lease)
         self.poll_interval = in_seconds("poll_interval", poll_interval)
         self.startup_timeout = in_seconds("startup_timeout", startup_timeout)
         self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
@@ -350,12 +350,12 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             MXNetManifestError: with every mistake that was found, one to a line.
         """
         manifest = self._final_manifest(identity.labels(context["ti"], token, self.retries or 0), token)
-        for callback in self.callbacks:  # one that fails here fails the task: there is no job yet
+        for callback in callbacks_of(self.callbacks):  # one that fails here fails the task: there is no job yet
             callback.on_manifest_created(manifest=manifest, operator=self, context=context)
         ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
         if self.execution_timeout is not None and ends_with_task:
             tries_left = context["ti"].max_tries - context["ti"].try_number + 2
-            between = (self.lease or 0.0) + self._delay_before_retry(context)
+            between = (self._end_options.lease or 0.0) + self._delay_before_retry(context)
             manifests.set_deadline(manifest, deadline_seconds(self.execution_timeout, tries_left, between))
         manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
         return manifest
@@ -383,10 +383,10 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         return self.namespace or metadata.get("namespace") or self.hook.default_namespace()
 
     def _lease(self, context: "Context") -> Lease | None:
-        action = self._end_options.on_kill_action
-        if self.lease is None or action == "keep" or not self.wait_for_completion:
+        wanted, action = self._end_options.lease, self._end_options.on_kill_action
+        if wanted is None or action == "keep" or not self.wait_for_completion:
             return None
-        seconds = lease_seconds(self.lease, self._wait_options.poll_interval, self._delay_before_retry(context))
+        seconds = lease_seconds(wanted, self._wait_options.poll_interval, self._delay_before_retry(context))
         return Lease(seconds, action)
 
     def _delay_before_retry(self, context: "Context") -> float:
@@ -414,7 +414,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
     def _log_options(self) -> LogOptions:
         return LogOptions(
             get_logs=self.get_logs,
-            log_replicas=self.log_replicas,
+            log_replicas=self.default_log_replicas if self.log_replicas is None else self.log_replicas,
             log_tail_on_failure=self.log_tail_on_failure,
             log_events_on_failure=self.log_events_on_failure,
         )
@@ -546,7 +546,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
 
     def _call_back(self, name: str, context: "Context", **what: Any) -> None:
         """Call one function of each callback. A mistake in it is logged: the job goes on, and so does its task."""
-        for callback in self.callbacks:
+        for callback in callbacks_of(self.callbacks):
             try:
                 getattr(callback, name)(**what, operator=self, context=context)
             except Exception:

@@ -209,11 +209,7 @@ class TaskJob:
             return
         lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
         if self._tenure.lost_to and not lost_before:
-            self._log.warning(
-                "%s is no longer this try's: %s waits for it now.",
-                self.ref.title,
-                holder.title_of(self._tenure.lost_to),
-            )
+            self._log.warning(holder.LOST, self.ref.title, holder.title_of(self._tenure.lost_to))
         if patch is None:
             return
         try:
@@ -225,11 +221,7 @@ class TaskJob:
             if (answer := api_errors.refusal(e)) is None:
                 raise
             self._tenure.give_up()
-            self._log.error(
-                "The lease of %s could not be renewed, and the controller will end the job when it runs out: %s",
-                self.ref.title,
-                api_errors.message(answer),
-            )
+            self._log.error(holder.NOT_RENEWED, self.ref.title, api_errors.message(answer))
 
     @contextlib.contextmanager
     def _outlived(self, ref: JobRef) -> Iterator[None]:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 from mxnet_operator.views.log_lines import split_lines
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job import replicas
 from mxnet_provider.job.completion import Verdict
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import History, Metrics
-from mxnet_provider.job.result_in_log import ResultInLog, result_in_log
+from mxnet_provider.job.result_in_log import LOST, UNREADABLE, ResultInLog, result_in_log
 from mxnet_provider.job.state_log import StateLog
-from mxnet_provider.job.summary import summary
 from mxnet_provider.operators.replica_logs import ReplicaLogs
 from mxnet_provider.options import LogOptions, WaitOptions
 
@@ -61,7 +59,7 @@ def wait(
         if waited is None:
             raise MXNetJobError(f"{ref.title} is no longer waited for, because the task was killed.")
         found, job = waited
-        if _is_over(found):
+        if found.is_over:
             shown.drain()
     return end_of_waiting(
         hook,
@@ -87,23 +85,12 @@ def end_of_waiting(
     metrics: History | None = None,
 ) -> Event:
     """Make the event of a verdict on the job, with what its pods say where it is over."""
-    over = job if _is_over(found) else None
+    over = job if found.is_over else None
     pods = [] if over is None else _pods(hook, ref, log)
     there = None if over is None else result_in_log(over, pods, result_of)
     if over is not None and there is not None:
         over = _with_whole_result(hook, over, there, log)
-    return Event(
-        status=found.status,
-        reason=found.reason,
-        message=found.message,
-        name=ref.name,
-        namespace=ref.namespace,
-        uid=ref.uid,
-        failed_replicas=replicas.failures(pods),
-        logs_shown=list(logs_shown),
-        summary=None if over is None else summary(over, pods, result_of=result_of),
-        metrics=metrics or {},
-    )
+    return Event.of(found, ref, over, pods, result_of=result_of, logs_shown=list(logs_shown), metrics=metrics or {})
 
 
 def _with_whole_result(
@@ -118,13 +105,9 @@ def _with_whole_result(
                 if completed is not None:
                     return completed
     except Exception as e:
-        log.warning("The log of %s, which has the job's result, could not be read: %s", there.pod, e)
-    log.warning("%s The task returns none.", there.wanted.loss)
+        log.warning(UNREADABLE, there.pod, e)
+    log.warning(LOST, there.wanted.loss)
     return job
-
-
-def _is_over(found: Verdict) -> bool:
-    return found.status in ("succeeded", "failed")
 
 
 def _pods(hook: "MXNetJobHook", ref: JobRef, log: "Logger") -> list[dict[str, Any]]:

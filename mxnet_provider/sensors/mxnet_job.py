@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseSensorOperator, conf
@@ -17,7 +17,7 @@ from mxnet_provider.exceptions import (
     MXNetPermissionError,
 )
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.job_ref import JobRef, is_given
 from mxnet_provider.job.sensor_state import Sight, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
@@ -25,6 +25,9 @@ from mxnet_provider.options import DEFAULT_CONNECTION, in_seconds, require_state
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+_SILENT: Final = frozenset({"failed", "missing", "error"})
+"""What `silent_fail` bears, as Airflow has it: all but errors with which Airflow fails a task for good."""
 
 
 class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
@@ -40,13 +43,15 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         fail_states: States in which the sensor fails.
         missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
         deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
-        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before a deferred sensor fails.
+        api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before a deferred sensor fails,
+            from its first look on.
         kubernetes_conn_id: Connection of type `kubernetes`. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
         config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
         cluster_context: A context of the kubeconfig. (templated)
-        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds) and so on. With `soft_fail` the task
-            is skipped, deferred or not, wherever it would fail.
+        kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds) and so on. With `soft_fail` or
+            `never_fail` the task is skipped, deferred or not, wherever it would fail; with `silent_fail` it goes on
+            waiting, deferred or not, until `timeout`.
     """
 
     template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")
@@ -96,22 +101,27 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             MXNetJobDeletedError: there is no such job.
             MXNetPermissionError: the API server rejects it for want of a right, which it names.
             MXNetJobUnreachableError: the API server was away for too long.
+            MXNetJobError: the job's name is empty: what it was to come from has not run.
         """
         if not self.deferrable:
             return super().execute(context)
-        if self.poke(context):
+        sight = self._look()
+        if sight is not None and sight.status == "error":
+            self.log.warning("The API server can't be reached, and it is waited for: %s", sight.message)
+        elif sight is not None and not (self.silent_fail and sight.status in _SILENT):
+            self._conclude(sight)
             return None
         from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
 
-        ref = self._ref()
+        ref, tolerance = self._ref(), in_seconds("api_outage_tolerance", self.api_outage_tolerance)
         trigger = MXNetJobStateTrigger(
             name=ref.name,
             namespace=ref.namespace,
             target_states=self.target_states,
-            fail_states=self.fail_states,
-            missing_ok=self.missing_ok,
+            fail_states=() if self.silent_fail else self.fail_states,
+            missing_ok=self.missing_ok or self.silent_fail,
             poll_interval=self.poke_interval,
-            api_outage_tolerance=self.api_outage_tolerance,
+            api_outage_tolerance=max(tolerance, float(self.timeout)) if self.silent_fail else tolerance,
             **self.connection.arguments(),
         )
         # Airflow 2.11 takes nothing else than a timedelta, though it makes a number of the sensor's own.
@@ -121,21 +131,24 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
 
     def poke(self, context: "Context") -> bool:  # noqa: ARG002
         """Look once."""
+        sight = self._look()
+        return sight is not None and self._conclude(sight)
+
+    def _look(self) -> Sight | None:
+        """Read the job, and return what it means for the sensor; None to wait."""
         try:
             job = self.hook.get_job(self._ref())
         except Exception as e:
             if api_errors.is_transient(e):
-                return self._conclude(Sight(status="error", message=api_errors.message(e)))
+                return Sight(status="error", message=api_errors.message(e))
             if api_errors.refusal(e) is None:
                 raise
-            return self._conclude(Sight(status="refused", message=api_errors.message(e)))
+            return Sight(status="refused", message=api_errors.message(e))
         sight = settled(job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok)
-        if sight is not None:
-            return self._conclude(sight)
-        if job is not None:
+        if sight is None and job is not None:
             self._told = self._told or StateLog(self._ref())
             self._told.look(job, self.log)
-        return False
+        return sight
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Go on where the trigger ended; the arguments are Airflow's."""
@@ -152,12 +165,22 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             self.log.info("%s is %s.", ref.title, sight.state)
             return True
         error = _error(ref, sight)
-        if self.soft_fail:  # of itself, Airflow asks that of the errors of deferred sensors only
-            raise AirflowSkipException(f"{error} (skipped, as soft_fail says)") from error
+        if self.silent_fail and sight.status in _SILENT:
+            raise error  # Airflow logs it, and the sensor goes on
+        return self._fail(error)
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Fail with an error, or skip: of itself, Airflow asks for that in some places only."""
+        for option in ("soft_fail", "never_fail"):
+            if getattr(self, option):
+                raise AirflowSkipException(f"{error} (skipped, as {option} says)") from error
         raise error
 
     def _ref(self) -> JobRef:
-        return JobRef(name=self.job_name, namespace=self.namespace or self.hook.default_namespace())
+        if not is_given(self.job_name):
+            self._fail(MXNetJobError(f"job_name ({self.job_name!r}) must say which job."))
+        stated = self.namespace if is_given(self.namespace) else None
+        return JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace())
 
 
 def _error(ref: JobRef, sight: Sight) -> Exception:

@@ -15,16 +15,14 @@ from mxnet_operator.views.log_lines import LineSplitter
 from mxnet_provider import airflow_versions
 from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
-from mxnet_provider.job import kill, replicas
+from mxnet_provider.job import kill, replicas, result_in_log
 from mxnet_provider.job.completion import Verdict, verdict
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.holder import Lease, Tenure, title_of, token_of_run
+from mxnet_provider.job.holder import LOST, NOT_RENEWED, Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.polling import Polling
-from mxnet_provider.job.result_in_log import result_in_log
 from mxnet_provider.job.state_log import StateLog
-from mxnet_provider.job.summary import summary
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.outage import Outage
 from mxnet_provider.triggers.connection import connected, storable_errors
@@ -200,8 +198,7 @@ class MXNetJobTrigger(BaseTrigger):
             return
         lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
         if self._tenure.lost_to and not lost_before:
-            by = title_of(self._tenure.lost_to)
-            self.log.warning("%s is no longer this trigger's: %s waits for it elsewhere.", self.ref.title, by)
+            self.log.warning(LOST, self.ref.title, title_of(self._tenure.lost_to))
         if patch is None:
             return
         try:
@@ -211,11 +208,7 @@ class MXNetJobTrigger(BaseTrigger):
             if refusal(e) is None or is_transient(e):
                 raise
             self._tenure.give_up()
-            self.log.error(  # noqa: TRY400 - the server's words say it
-                "The lease of %s could not be renewed, and the controller will end the job when it runs out: %s",
-                self.ref.title,
-                message(e),
-            )
+            self.log.error(NOT_RENEWED, self.ref.title, message(e))  # noqa: TRY400 - the server's words say it
 
     async def _let_the_scheduler_see_the_deferral(self) -> None:
         """Send no event sooner than one poll_interval after the deferral.
@@ -241,8 +234,8 @@ class MXNetJobTrigger(BaseTrigger):
                 found = self._verdict(job)
                 if found is None and job is not None:
                     await self._keep(hook, job)
-                pods = await self._pods(hook) if found is not None and _is_over(found) else []
-                if job is not None and found is not None and _is_over(found):
+                pods = await self._pods(hook) if found is not None and found.is_over else []
+                if job is not None and found is not None and found.is_over:
                     job = await self._with_whole_result(hook, job, pods)
             except Exception as e:
                 if (status := polling.failed(e)) is not None:
@@ -278,7 +271,7 @@ class MXNetJobTrigger(BaseTrigger):
     async def _with_whole_result(
         self, hook: "MXNetJobAsyncHook", job: dict[str, Any], pods: Sequence[replicas.Pod]
     ) -> dict[str, Any]:
-        there = result_in_log(job, pods, self.result_of)
+        there = result_in_log.result_in_log(job, pods, self.result_of)
         if there is None:
             return job
         try:
@@ -291,8 +284,8 @@ class MXNetJobTrigger(BaseTrigger):
         except Exception as e:
             if refusal(e) is None or is_transient(e):
                 raise
-            self.log.warning("The log of %s, which has the job's result, could not be read: %s", there.pod, message(e))
-        self.log.warning("%s The task returns none.", there.wanted.loss)
+            self.log.warning(result_in_log.UNREADABLE, there.pod, message(e))
+        self.log.warning(result_in_log.LOST, there.wanted.loss)
         return job
 
     def _logs(self, hook: "MXNetJobAsyncHook", metrics: Metrics) -> ReplicaLogPoller:
@@ -320,19 +313,15 @@ class MXNetJobTrigger(BaseTrigger):
         job: Mapping[str, Any] | None = None,
         pods: Sequence[replicas.Pod] = (),
     ) -> Event:
-        over = job is not None and _is_over(found)
-        return Event(
-            status=found.status,
-            reason=found.reason,
-            message=found.message,
-            name=self.ref.name,
-            namespace=self.ref.namespace,
-            uid=self.ref.uid,
-            failed_replicas=replicas.failures(pods),
+        return Event.of(
+            found,
+            self.ref,
+            job,
+            pods,
+            result_of=self.result_of,
             logs_shown=sorted(logs.complete),
             log_cursors=logs.cursors(),
             outage_s=round(outage.longest, 1),
-            summary=summary(job, pods, result_of=self.result_of) if job is not None and over else None,
             metrics=metrics.history(),
         )
 
@@ -344,7 +333,3 @@ async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
         async for chunk in chunks:
             lines += splitter.feed(chunk)
     return [*lines, splitter.rest]
-
-
-def _is_over(found: Verdict) -> bool:
-    return found.status in ("succeeded", "failed")

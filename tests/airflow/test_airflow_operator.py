@@ -683,14 +683,14 @@ def without_store(stage, ti, **arguments):
 
 
 def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(stage, task_log):
-    ti = Try(run_id="labelled", max_tries=1)
+    ti = Try(run_id=identity.new_token(), max_tries=1)
     uid = without_store(stage, ti)["uid"]
     assert without_store(stage, dataclasses.replace(ti, try_number=2))["uid"] == uid
     assert any("which try 1 created, is waited for again" in line for line in task_log())
 
 
 def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not_to_be_reused(stage):
-    ti = Try(run_id="labelled-over", max_tries=3)
+    ti = Try(run_id=identity.new_token(), max_tries=3)
     first = without_store(stage, ti)
     stage.write_status(stage.hook.get_job(ref(first["name"])), "Failed")
     retry = dataclasses.replace(ti, try_number=2)
@@ -703,14 +703,14 @@ def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not
 
 
 def test_without_a_store_the_first_try_of_a_run_takes_no_result_of_an_older_run_of_its_name(stage):
-    ti = Try(run_id="labelled-again", max_tries=3)
+    ti = Try(run_id=identity.new_token(), max_tries=3)
     old = without_store(stage, ti)
     stage.write_status(stage.hook.get_job(ref(old["name"])), "Succeeded")
     assert without_store(stage, ti)["uid"] != old["uid"]
 
 
 def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(stage):
-    ti = Try(run_id="labelled-cleared", max_tries=1)
+    ti = Try(run_id=identity.new_token(), max_tries=1)
     other = without_store(stage, dataclasses.replace(ti, task_id="other"))
     old = without_store(stage, ti)
     new = without_store(stage, dataclasses.replace(ti, max_tries=2, try_number=2))

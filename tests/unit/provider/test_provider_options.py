@@ -2,16 +2,23 @@
 
 import inspect
 from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
+from mxnet_operator.api import names
 from mxnet_operator.job import Role
 from mxnet_operator.job.checks import given_fields
+from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.exceptions import MXNetManifestError
+from mxnet_provider.job import replicas
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
+from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 
 
 @pytest.mark.parametrize(
@@ -28,8 +35,14 @@ def test_a_replica_that_no_job_has_is_refused(replicas, words):
         MXNetJobOperator(task_id="train", image="a", log_replicas=replicas)
 
 
-def test_replicas_of_every_type_and_spelling_are_taken():
-    MXNetJobOperator(task_id="train", image="a", log_replicas=["Worker-11", "scheduler-0", "tunerserver-2"])
+def test_replicas_of_every_type_and_spelling_are_those_of_the_pods():
+    pods = [
+        {"metadata": {"labels": {names.LABEL_REPLICA_TYPE: kind, names.LABEL_REPLICA_INDEX: index}}}
+        for kind, index in (("worker", "11"), ("scheduler", "0"), ("tunerserver", "2"), ("worker", "0"))
+    ]
+    given = ["Worker-11", "scheduler-0", "TunerServer-02", "worker-000"]
+    operator = MXNetJobOperator(task_id="train", image="a", log_replicas=given)
+    assert [*operator._log_options.log_replicas] == [replicas.label(pod) for pod in pods]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +85,75 @@ def test_every_option_is_an_attribute_that_a_cluster_policy_can_see(operator):
     made = operator(task_id="train", **given)
     assert len(options) > 5
     assert {name for name in options if not hasattr(made, name)} == set()
+
+
+class Bill(MXNetJobCallback):
+    """A callback that notes the name of the job."""
+
+    named: ClassVar[list] = []
+
+    @classmethod
+    def on_manifest_created(cls, *, manifest, **kwargs):
+        cls.named.append(manifest["metadata"]["name"])
+
+
+CONTEXT = {"ti": SimpleNamespace(dag_id="d", task_id="t", run_id="r", map_index=-1, try_number=1, max_tries=1, id="i")}
+GIVEN = [
+    ("poll_interval", timedelta(seconds=30)),
+    ("startup_timeout", timedelta(hours=1)),
+    ("api_outage_tolerance", timedelta(hours=1)),
+    ("termination_grace_period", timedelta(seconds=1.5)),
+    ("lease", timedelta(hours=2)),
+    ("lease", None),
+    ("log_replicas", None),
+    ("log_replicas", ["Worker-0"]),
+    ("callbacks", Bill),
+    ("callbacks", [Bill]),
+    ("config_file", Path("/etc/kubeconfig")),
+    ("on_kill_action", "suspend"),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), GIVEN, ids=str)
+def test_a_cluster_policy_may_set_what_a_dag_s_author_may(option, value):
+    """A policy sets attributes, of which the constructor never hears."""
+
+    def meant(operator):
+        Bill.named.clear()
+        manifest = operator.manifest_to_create(CONTEXT, "0" * 32)
+        options = operator._wait_options, operator._log_options, operator._end_options, operator._lease(CONTEXT)
+        return manifest, *options, operator.connection, list(Bill.named)
+
+    given = {"task_id": "t", "image": "a", "namespace": "default", "execution_timeout": timedelta(hours=1)}
+    by_policy = MXNetJobOperator(**given)
+    setattr(by_policy, option, value)
+    assert meant(by_policy) == meant(MXNetJobOperator(**given, **{option: value}))
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("option", sorted({name for name, value in GIVEN if isinstance(value, timedelta)}))
+def test_a_time_without_end_is_refused_wherever_it_is_set(option, value):
+    with pytest.raises(ValueError, match=f"{option} must be a"):
+        MXNetJobOperator(task_id="t", image="a", **{option: value})
+    by_policy = MXNetJobOperator(task_id="t", image="a", namespace="default")
+    setattr(by_policy, option, value)
+    with pytest.raises(ValueError, match=f"{option} must be a"):
+        _ = by_policy._wait_options, by_policy._end_options
+
+
+@pytest.mark.parametrize("option", ["poll_interval", "api_outage_tolerance"])
+def test_a_time_that_has_to_be_one_is_refused_where_it_is_none(option):
+    with pytest.raises(ValueError, match=f"{option} must be"):
+        MXNetJobOperator(task_id="t", image="a", **{option: None})
+
+
+def test_a_kubeconfig_s_path_reaches_triggers_as_text():
+    """Airflow's serialisation takes no Path, and a task fails when its job is there."""
+    file = Path("/etc/kubeconfig")
+    trigger = MXNetJobTrigger(name="j", namespace="default", uid="u", config_file=file)
+    assert trigger.serialize()[1]["config_file"] == "/etc/kubeconfig"
+    sensor = MXNetJobSensor(task_id="s", job_name="j", config_file=file)
+    assert sensor.connection.arguments()["config_file"] == "/etc/kubeconfig"
 
 
 def test_what_is_no_callback_is_refused():

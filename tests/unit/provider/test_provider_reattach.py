@@ -131,6 +131,7 @@ SUCCEEDED = job("Succeeded")
         ([OLD, labelled(**{identity.GENERATION_LABEL: "2"})], CLEARED, "reattach", 1, [OLD]),
         ([job(labels={})], RETRY, "create", None, []),
         ([labelled(**{identity.GENERATION_LABEL: "3"})], CLEARED, "create", None, [0]),
+        ([labelled(**{identity.GENERATION_LABEL: "3"}, try_number="3")], CLEARED, "create", None, []),
     ],
 )
 def test_what_a_try_begins_with_by_labels(jobs, begins, decision, found, replaced):
