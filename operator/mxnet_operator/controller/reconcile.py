@@ -26,6 +26,7 @@ from mxnet_operator.controller.projection import JobRecord
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.turns import IN_FLIGHT
+from mxnet_operator.controller.uncached_children import unwatched_children
 from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.answers import Stored
@@ -39,6 +40,8 @@ from mxnet_operator.plan import (
     QueueSystem,
     creation_rejected,
     has_just_ended,
+    may_have_unwatched_children,
+    may_have_unwatched_pods,
     nodes_in_doubt,
     plan,
     reject,
@@ -177,10 +180,17 @@ class Reconciler:
             decided = await self._plan(job, observed)
         key = job.metadata.key
         is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
-        if decided.job is not None and (relies_on_absence(job, decided) or is_new_end):
+        relies = relies_on_absence(job, decided) or is_new_end
+        if decided.job is not None and (relies or may_have_unwatched_pods(job)):
             unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
             if unwatched:
                 observed = msgspec.structs.replace(observed, pods=(*observed.pods, *unwatched))
+                decided = await self._plan(job, observed)
+        if decided.job is not None and (relies or may_have_unwatched_children(job, decided)):
+            kinds = self._children.served
+            children = await unwatched_children(self._client, decided.job, kinds, observed.children)
+            if children:
+                observed = msgspec.structs.replace(observed, children=(*observed.children, *children))
                 decided = await self._plan(job, observed)
         if is_new_end:
             self._ended[key] = job.metadata.uid
