@@ -50,3 +50,36 @@ def foreign_pod(job: dict[str, Any], replica_type: str, index: int, *, labels: b
         },
         "spec": {"restartPolicy": "Never", "containers": [{"name": "mxnet", "image": "i"}]},
     }
+
+
+def older_service(job: dict[str, Any], replica_type: str, index: int) -> dict[str, Any]:
+    """The Service of a replica of a stored job as kubeflow/mxnet-operator made it."""
+    name = job["metadata"]["name"]
+    labels = older_labels(name, replica_type, index)
+    return {
+        "metadata": {
+            "name": names.replica_name(name, replica_type, index),
+            "labels": labels,
+            "ownerReferences": [owner(job)],
+        },
+        "spec": {"clusterIP": "None", "selector": labels, "ports": [{"name": "mxjob-port", "port": 9091}]},
+    }
+
+
+def older_status(*condition_types: str) -> dict[str, Any]:
+    """The status that those operators wrote: conditions and no state."""
+    since = "2026-01-01T00:00:00Z"
+    return {
+        "startTime": since,
+        "conditions": [
+            {
+                "type": condition_type,
+                "status": "True",
+                "reason": f"MXJob{condition_type}",
+                "message": f"MXJob is {condition_type}.",
+                "lastUpdateTime": since,
+                "lastTransitionTime": since,
+            }
+            for condition_type in condition_types
+        ],
+    }

@@ -64,6 +64,7 @@ REASON_CHECKS_PENDING: Final = "AdmissionChecksPending"
 REASON_INADMISSIBLE: Final = "Inadmissible"
 REASON_RESUMED: Final = "MXJobResumed"
 REASON_RECONCILED: Final = "ReconcileSuccess"
+REASON_CRD_OUTDATED: Final = "CRDOutdated"
 REASON_FAILED_VALIDATION: Final = "MXJobFailedValidation"
 
 _BY_PRECEDENCE: Final = (FAILED, SUCCEEDED, SUSPENDED, RESTARTING, RUNNING, CREATED)

@@ -102,6 +102,15 @@ def replica_name(job: str, replica_type: str, index: int) -> str:
     return f"{job}-{replica_type.lower()}-{index}"
 
 
+def replica_of(job: str, pod: str) -> tuple[str, int] | None:
+    """Return the replica type and index of the pod with this name; None for a name that no pod of the job has."""
+    written, _, index = pod.removeprefix(f"{job}-").rpartition("-")
+    replica_type = canonical_type(written)
+    if replica_type is None or not index.isdecimal() or replica_name(job, replica_type, int(index)) != pod:
+        return None
+    return replica_type, int(index)
+
+
 def subdomain(job: str) -> str:
     """Return the name of the headless Service under which every pod of the job resolves."""
     return f"{job}-mx"

@@ -21,6 +21,7 @@ from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.projection import Child, JobRecord
 from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
+from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.controller.turns import Place, Turns
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served, until_gone
@@ -75,6 +76,7 @@ class Controller:
         self.elector = elector
         self.synced = asyncio.Event()
         self.workers = workers
+        self.statuses = StatusWriter()
         self._working = False
         self._observer = observer or ControllerObserver()
         self._look_for_kinds = look_for_kinds
@@ -122,6 +124,7 @@ class Controller:
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
                 queues=self._queues.system,
+                statuses=self.statuses,
                 policy=self._policy,
             )
             added.append(jobs)
@@ -314,6 +317,7 @@ class Controller:
         finally:
             self._working = False
             self.queue.clear()
+            self.statuses.forget()
 
     def _may_write(self) -> bool:
         return self._working and self.leads

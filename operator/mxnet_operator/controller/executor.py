@@ -15,6 +15,7 @@ from mxnet_operator.controller.children import KINDS, ChildKind, Patch
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.turns import Turns
+from mxnet_operator.controller.uncached_children import is_labelled
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
@@ -213,11 +214,15 @@ class Executor:
         found = _found(metadata)
         holder = holder_of_name(job, _attempt(manifest["metadata"]), found)
         if holder is Holder.THE_JOB:
-            self._writes.record(job.metadata.key, resource, {"metadata": metadata})
-            if isinstance(action, CreatePod) and not found.is_watched:
+            if found.is_watched:
+                self._writes.record(job.metadata.key, resource, {"metadata": metadata})
+            elif isinstance(action, CreatePod):
                 labels = RestoreLabels(name, metadata["uid"], action.type, action.index, action.attempt)
                 if not await self._request(job, labels, outcome):
                     outcome.error = outcome.error or ApiError(404, "NotFound", f'{resource} "{name}" has gone')
+            else:
+                words = f'{resource} "{name}" already exists, and lacks the labels by which this controller watches it'
+                outcome.error = outcome.error or ApiError(409, "AlreadyExists", words)
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         if holder is Holder.ANOTHER:
@@ -262,7 +267,8 @@ class Executor:
         except KubeError as error:
             outcome.error = outcome.error or error
         else:
-            if stored.get("kind") != "Status":
+            is_watched = type(action) in self._job_actions or is_labelled(stored.get("metadata") or {})
+            if stored.get("kind") != "Status" and is_watched:
                 self._writes.record(job.metadata.key, resource, stored)
             return True
         return False
@@ -271,7 +277,6 @@ class Executor:
 def _found(metadata: dict[str, Any]) -> Found:
     """Return the facts of an object that has the name of a child to be created."""
     owner: dict[str, Any] = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), {})
-    is_labelled = (metadata.get("labels") or {}).get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
     return Found(
         owner_api_version=owner.get("apiVersion", ""),
         owner_kind=owner.get("kind", ""),
@@ -279,7 +284,7 @@ def _found(metadata: dict[str, Any]) -> Found:
         owner_uid=owner.get("uid", ""),
         attempt=_attempt(metadata),
         deleting="deletionTimestamp" in metadata,
-        is_watched=is_labelled or names.REPLICA_ANNOTATION not in (metadata.get("annotations") or {}),
+        is_watched=is_labelled(metadata),
     )
 
 

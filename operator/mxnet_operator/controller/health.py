@@ -41,7 +41,10 @@ class Health:
         self._distrust = distrust
 
     async def readiness(self) -> str:
-        """Return why caches are not synced or the API server doesn't answer; a standby is as ready as the leader."""
+        """Return why caches are not synced, a CRD is too old, or the API server doesn't answer.
+
+        A standby is as ready as the leader, but that only the leader learns of an old CRD.
+        """
         waiting = [
             f"no list of {reflector.resource} yet"
             for reflector in self._controller.needed
@@ -49,6 +52,8 @@ class Health:
         ]
         if waiting:
             return "; ".join(waiting)
+        if trouble := self._controller.statuses.trouble():
+            return trouble
         try:
             async with asyncio.timeout(_REACHABLE_SECONDS):
                 await self._client.get_bytes("/version")

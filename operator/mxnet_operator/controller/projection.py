@@ -189,23 +189,16 @@ def project_queue_workload(raw: msgspec.Raw) -> Child[QueueWorkload] | None:
 
 
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
-    """Return a pod for the cache; None if no job controls it, or nothing says which replica it is.
-
-    Its annotation says so, and only where another operator created it its labels, which users edit.
-    """
+    """Return a pod for the cache; None if no job controls it, or nothing says which replica it is."""
     pod = _pods.decode(raw)
     meta, status = pod.metadata, pod.status
     job, labels = _job_of(meta), meta.labels or {}
-    labelled = (
-        labels.get(names.LABEL_REPLICA_TYPE, ""),
-        labels.get(names.LABEL_REPLICA_INDEX, ""),
-        labels.get(names.LABEL_ATTEMPT, "0"),
-    )
-    annotated = meta.annotations.replica.split("/") if meta.annotations is not None else []
-    written_type, index, attempt = annotated if len(annotated) == 3 else labelled
-    replica_type = names.canonical_type(written_type)
-    if job is None or replica_type is None or not index.isdecimal() or not attempt.isdecimal():
+    replica = _replica_of(meta, job[0]) if job is not None else None
+    if job is None or replica is None:
         return None
+    replica_type, index, attempt = replica
+    is_watched = labels.get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
+    is_ours = meta.annotations is not None and bool(meta.annotations.replica)
     running, end = main_state(status).running, end_of(status)
     ended, init_container = (end.how, end.init_container) if end is not None else (None, "")
     waiter, waiting = waiting_of(status)
@@ -217,13 +210,13 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         uid=meta.uid,
         owner_uid=job[1],
         type=replica_type,
-        index=int(index),
-        attempt=int(attempt),
+        index=index,
+        attempt=attempt,
         phase=status.phase,
         deleting=meta.deletion_timestamp is not None,
         delete_by=meta.deletion_timestamp,
         forced=meta.deletion_grace_period_seconds == 0,
-        mislabelled=len(annotated) == 3 and not _is_labelled(labels, job, replica_type, int(index), int(attempt)),
+        mislabelled=not is_watched or (is_ours and not _is_labelled(labels, job, replica_type, index, attempt)),
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
         deleted_at=_deleted_at(meta),
         removal_requested_at=_removal_requested_at(meta, disrupted),
@@ -248,6 +241,27 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         finished_at=ended.finished_at if ended else ended_without_container(status),
     )
     return Child(job[0], view)
+
+
+def _replica_of(meta: _Meta, job: str) -> tuple[str, int, int] | None:
+    """Return the replica type, index and attempt of a pod of the job with this key.
+
+    Its annotation says them. Only a pod that another operator created has none: 1.8.1's labels say them, which users
+    edit, else the pod's name.
+    """
+    labels = meta.labels or {}
+    labelled = (
+        labels.get(names.LABEL_REPLICA_TYPE, ""),
+        labels.get(names.LABEL_REPLICA_INDEX, ""),
+        labels.get(names.LABEL_ATTEMPT, "0"),
+    )
+    annotated = meta.annotations.replica.split("/") if meta.annotations is not None else []
+    written_type, index, attempt = annotated if len(annotated) == 3 else labelled
+    replica_type = names.canonical_type(written_type)
+    if replica_type is not None and index.isdecimal() and attempt.isdecimal():
+        return replica_type, int(index), int(attempt)
+    named = names.replica_of(job.rpartition("/")[2], meta.name)
+    return None if named is None else (*named, 0)
 
 
 def owner_uid(child: Child[Any]) -> str:

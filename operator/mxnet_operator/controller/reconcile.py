@@ -25,7 +25,9 @@ from mxnet_operator.controller.pollers import Pollers
 from mxnet_operator.controller.projection import JobRecord
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
+from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.controller.turns import IN_FLIGHT
+from mxnet_operator.controller.uncached_children import unwatched_children
 from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.answers import Stored
@@ -39,6 +41,8 @@ from mxnet_operator.plan import (
     QueueSystem,
     creation_rejected,
     has_just_ended,
+    may_have_unwatched_children,
+    may_have_unwatched_pods,
     nodes_in_doubt,
     plan,
     reject,
@@ -72,15 +76,16 @@ class Reconciler:
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
         queues: Callable[[], QueueSystem] = QueueSystem,
+        statuses: StatusWriter | None = None,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue. `on_status` is called for each status that was written, with the job's
-        namespace and the status before it. `now` is the time of day, for what is stored; `clock` measures intervals, as
-        it goes on where the time of day is set back.
+        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers. `on_status` is called for each
+        status that was written, with the job's namespace and the status before it. `now` is the time of day, for what
+        is stored; `clock` measures intervals, as it goes on where the time of day is set back.
         """
         self._client = client
         self._jobs, self._children = jobs, children
@@ -96,6 +101,7 @@ class Reconciler:
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
+        self._statuses = statuses or StatusWriter()
         self._queues = QueueReader(client, children, queues, clock)
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now=now, clock=clock)
 
@@ -177,10 +183,17 @@ class Reconciler:
             decided = await self._plan(job, observed)
         key = job.metadata.key
         is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
-        if decided.job is not None and (relies_on_absence(job, decided) or is_new_end):
+        relies = relies_on_absence(job, decided) or is_new_end
+        if decided.job is not None and (relies or may_have_unwatched_pods(job)):
             unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
             if unwatched:
                 observed = msgspec.structs.replace(observed, pods=(*observed.pods, *unwatched))
+                decided = await self._plan(job, observed)
+        if decided.job is not None and (relies or may_have_unwatched_children(job, decided)):
+            kinds = self._children.served
+            children = await unwatched_children(self._client, decided.job, kinds, observed.children)
+            if children:
+                observed = msgspec.structs.replace(observed, children=(*observed.children, *children))
                 decided = await self._plan(job, observed)
         if is_new_end:
             self._ended[key] = job.metadata.uid
@@ -243,7 +256,8 @@ class Reconciler:
 
     async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
-        stored = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)
+        path = self._resource.path(job.namespace, job.name, "status")
+        stored = await self._statuses.patch(self._client, self._resource, path, body)
         self._writes.record(job.key, self._resource, stored)
 
 

@@ -16,6 +16,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, ObjectMeta
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.status_writer import OutdatedCRDError
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
@@ -79,7 +80,8 @@ class ReconcileErrors:
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
         now, at = self._now().replace(microsecond=0), self._clock()
-        if isinstance(error, KubeError) and (failing.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
+        may_pass = isinstance(error, KubeError) and not isinstance(error, OutdatedCRDError)
+        if may_pass and (failing.failures < FAILURES_BEFORE_REPORT or not _is_news(error, current)):
             return
         if failing.written is not None and at - failing.written < AT_MOST_EVERY:
             return
@@ -120,7 +122,7 @@ def _conditions(status: Any) -> tuple[Condition, ...]:
         return ()
 
 
-def _is_news(error: KubeError, current: tuple[Condition, ...]) -> bool:
+def _is_news(error: Exception, current: tuple[Condition, ...]) -> bool:
     """Return whether a response is worth reporting: not that the server is down, nor what ReplicaFailure says."""
     if not isinstance(error, ApiError) or error.code in _OVERLOADED:
         return False
@@ -130,6 +132,8 @@ def _is_news(error: KubeError, current: tuple[Condition, ...]) -> bool:
 def _words(error: Exception) -> tuple[str, str]:
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    if isinstance(error, OutdatedCRDError):
+        return conditions.REASON_CRD_OUTDATED, text[:1].upper() + text[1:]
     if isinstance(error, ApiError):
         return error.reason or "ApiError", f"The API server answers {error.code}, and it is tried again: {text}"
     name = type(error).__name__

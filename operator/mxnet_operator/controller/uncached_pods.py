@@ -50,7 +50,8 @@ def lags_behind(pods: Indexer[Child[PodView]], job: MXJob) -> bool:
 async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
     """Return pods of a job with defaults, as it was started, that exist though they are not among `pods`.
 
-    A watch by labels misses a pod that has lost its label, and so does a list: they are read by their names.
+    A watch by labels misses a pod that has lost its label, or never had it since an older operator made it, and so does
+    a list: they are read by their names.
     """
     known = {pod.name for pod in pods}
     expected = (

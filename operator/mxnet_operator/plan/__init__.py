@@ -1,6 +1,12 @@
 """Decide what a job needs next: pure functions of the job, its observed children, and the time; one file per policy."""
 
-from mxnet_operator.plan.absence import has_just_ended, relies_on_absence, relies_on_record
+from mxnet_operator.plan.absence import (
+    has_just_ended,
+    may_have_unwatched_children,
+    may_have_unwatched_pods,
+    relies_on_absence,
+    relies_on_record,
+)
 from mxnet_operator.plan.actions import Plan
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
@@ -32,6 +38,8 @@ __all__ = [
     "goes_with_workflow",
     "has_just_ended",
     "kept_lease",
+    "may_have_unwatched_children",
+    "may_have_unwatched_pods",
     "nodes_in_doubt",
     "plan",
     "priority_wanted",

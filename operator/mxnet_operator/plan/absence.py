@@ -1,6 +1,7 @@
 """Decide which plans need an uncached read first, because they would be wrong if unobserved pods existed.
 
-A cache of pods may lag behind the job, and a watch by labels misses a pod that has lost its label. The other way round,
+A cache of pods may lag behind the job, and a watch by labels misses a pod that has lost its label, or a child that an
+older operator made. The other way round,
 a plan would be wrong where a cache of jobs lags behind the pods.
 """
 
@@ -9,7 +10,7 @@ from typing import Final
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreatePod, Plan, SetQueueConditions
+from mxnet_operator.plan.actions import CreateChild, CreatePod, Plan, SetQueueConditions
 from mxnet_operator.plan.joining import last_created
 from mxnet_operator.plan.ready import replicas_in
 
@@ -25,6 +26,18 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
         return True
     status = decided.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
+
+
+def may_have_unwatched_pods(job: MXJob) -> bool:
+    """Return whether the job was begun by an operator before this one, whose pods may lack our labels."""
+    status = job.status
+    is_begun = bool(status.conditions) and status.state != conditions.SUSPENDED and not conditions.is_terminal(status)
+    return is_begun and not status.started_replicas
+
+
+def may_have_unwatched_children(job: MXJob, decided: Plan) -> bool:
+    """Return whether children that the plan creates may exist without our labels: the job has been begun before."""
+    return bool(job.status.conditions) and any(isinstance(action, CreateChild) for action in decided.actions)
 
 
 def relies_on_record(decided: Plan) -> bool:

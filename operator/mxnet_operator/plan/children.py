@@ -5,7 +5,8 @@ doesn't. So each kind is one `ChildRule`, and `Observed.rules` has those whose k
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,6 +15,8 @@ from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild
 
 if TYPE_CHECKING:
     from mxnet_operator.plan.observed import Observed
+
+_REPLACED_CHECK: Final = timedelta(seconds=1)
 
 
 class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -26,6 +29,8 @@ class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fingerprint: str = ""
     """Digest of what it was built from, where the kind has one: `CreateChild.fingerprint`."""
     finalizers: tuple[str, ...] = ()
+    is_watched: bool = True
+    """Whether it has the label by which the controller watches; one that an older operator made is read by its name."""
 
 
 class ChildRule(msgspec.Struct, frozen=True):
@@ -53,7 +58,8 @@ def missing_children(job: MXJob, observed: "Observed") -> tuple[CreateChild, ...
 def outdated_children(job: MXJob, observed: "Observed") -> tuple[DeleteChild | ReleaseChild, ...]:
     """Return the deletions of outdated children, which are created again once they are gone.
 
-    Only while no pod has a node: nothing is taken from under a gang that runs.
+    Only while no pod has a node: nothing is taken from under a gang that runs. One that an older operator made is
+    outdated: no event would say that it changes, and a Service of it may select no pods of ours.
     """
     if _is_placed(observed):
         return ()
@@ -71,6 +77,12 @@ def pods_are_admitted(job: MXJob, observed: "Observed") -> bool:
         rule.admits(found) and (found is None or is_placed or not (found.deleting or _is_outdated(creation, found)))
         for rule, creation, found in _wanted(job, observed)
     )
+
+
+def time_until_replaced(observed: "Observed") -> timedelta | None:
+    """Return when to requeue a job of which an unwatched child is replaced: no event says that it is gone."""
+    is_replaced = any(not child.is_watched for child in observed.children) and not _is_placed(observed)
+    return _REPLACED_CHECK if is_replaced else None
 
 
 def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[DeleteChild, ...]:
@@ -99,7 +111,7 @@ def _is_placed(observed: "Observed") -> bool:
 
 
 def _is_outdated(creation: CreateChild, found: ChildView) -> bool:
-    return creation.fingerprint != found.fingerprint
+    return not found.is_watched or creation.fingerprint != found.fingerprint
 
 
 def _is_held(rule: ChildRule, found: ChildView) -> bool:

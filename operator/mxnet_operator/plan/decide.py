@@ -11,7 +11,7 @@ from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
-from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted
+from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted, time_until_replaced
 from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
@@ -175,6 +175,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             complete_in,
             turn.look_again,
             time_until_said(reported, turn, now),
+            time_until_replaced(observed),
             time_until_trouble(reported, job, replicas, now, scheduled),
         ),
     )

@@ -1,4 +1,4 @@
-"""Changed labels: a pod whose labels were edited still belongs to its job, and gets them back.
+"""Changed labels: a pod whose labels were edited, or that an older operator made, belongs to its job and gets them.
 
 Without the label that it is watched by, a pod would seem to be gone: its gang would be torn down though it is sound,
 and the next attempt be made beside it. `docs/decisions/0032-changed-labels-are-put-back.md`.
@@ -24,8 +24,8 @@ def label_events(pods: tuple[PodView, ...]) -> tuple[Event, ...]:
         Event(
             "Warning",
             "PodLabelsRestored",
-            f"The labels of pod {pod.name}, by which its job's controller and Services select it, were changed and "
-            "have been restored. To remove the pod, delete it.",
+            f"Pod {pod.name} lacked labels by which its job's controller and Services select it; they have been set. To"
+            " remove the pod, delete it.",
         )
         for pod in _changed(pods)
     )

@@ -22,7 +22,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     attempt: str = "0"
     deleting: bool = False
     is_watched: bool = True
-    """Whether it has the label by which the controller watches, or was not created with it."""
+    """Whether it has the label by which the controller watches: an older operator's child has not."""
 
 
 class Holder(Enum):

@@ -18,6 +18,7 @@ from mxnet_operator.plan import PodView, ServiceView
 
 OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": "digits", "uid": "job-uid", "controller": True}
 LABELS = {
+    "training.kubeflow.org/operator-name": "mxjob-controller",
     "training.kubeflow.org/replica-type": "tunerserver",
     "training.kubeflow.org/replica-index": "3",
     "mxjob.kubeflow.org/attempt": "2",

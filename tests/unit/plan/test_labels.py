@@ -57,7 +57,11 @@ def test_a_pod_of_training_operator_is_what_its_labels_say() -> None:
     metadata = {
         "name": "digits-worker-1",
         "namespace": "default",
-        "labels": {names.LABEL_REPLICA_TYPE: "worker", names.LABEL_REPLICA_INDEX: "1"},
+        "labels": {
+            names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
+            names.LABEL_REPLICA_TYPE: "worker",
+            names.LABEL_REPLICA_INDEX: "1",
+        },
         "ownerReferences": build_pod(with_defaults(JOB), "Worker", 1, 0)["metadata"]["ownerReferences"],
     }
     child = project_pod(msgspec.Raw(msgspec.json.encode({"metadata": metadata, "status": {}})))

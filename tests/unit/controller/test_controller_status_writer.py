@@ -1,0 +1,120 @@
+"""A CRD that is older than the controller, under which the server drops what decisions rest on: the job says so."""
+
+import copy
+
+import pytest
+from builders import make_mxjob
+from controller_fixtures import JOBS, PODS, submitted, world
+from waiting import until
+
+from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.client.resources import MXJOBS
+from mxnet_operator.controller.health import Health
+from mxnet_operator.controller.status_writer import OutdatedCRDError, StatusWriter
+from mxnet_operator.kube.errors import ApiError
+
+OF_1_8_1 = frozenset({"conditions", "replicaStatuses", "startTime", "completionTime", "lastReconcileTime"})
+REMEDY = "kubectl apply --server-side --force-conflicts -f"
+
+
+def crd_with(keeps):
+    """Our CRD with those fields of the status for which `keeps` holds."""
+    crd = copy.deepcopy(custom_resource_definition())
+    for version in crd["spec"]["versions"]:
+        status = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+        status["properties"] = {name: field for name, field in status["properties"].items() if keeps(name)}
+        version.pop("selectableFields", None)
+    return crd
+
+
+async def test_a_job_under_the_crd_of_1_8_1_says_what_is_missing_and_readiness_does(tmp_path):
+    async with world(tmp_path, crds=[crd_with(OF_1_8_1.__contains__)]) as w:
+        await w.submit(submitted(make_mxjob("digits").gang(1, 1).restart("OnFailure")))
+        event = await w.event("ReconcileError")
+        assert "mxjobs.kubeflow.org is older than this controller" in event["message"]
+        assert "status.state" in event["message"]
+        assert REMEDY in event["message"]
+        jobs = await w.eventually(JOBS, lambda jobs: condition(jobs["digits"]))
+        assert condition(jobs["digits"]) == ("True", "CRDOutdated", event["message"])
+        assert REMEDY in await Health(w.controller, w.client).readiness()
+        assert await Health(w.controller, w.client).liveness() == ""
+
+
+async def test_a_suspension_that_can_not_be_recorded_changes_nothing_and_is_tried_again(tmp_path):
+    """As under the CRD of an earlier release, which lacks only the newest fields."""
+    async with world(tmp_path, crds=[crd_with(lambda name: name != "firstAttempt")]) as w:
+        await w.submit(submitted(make_mxjob("digits").gang(1, 1)))
+        pods = await w.pods(3)
+        await w.move(pods, "Running")
+        await w.state("digits", "Running")
+        assert await Health(w.controller, w.client).readiness() == ""
+        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        assert "lacks status.firstAttempt:" in (await w.event("ReconcileError"))["message"]
+        jobs = await w.eventually(JOBS, lambda jobs: condition(jobs["digits"]))
+        w.writes.clear()
+        await until(lambda: len(w.writes) >= 2)
+        again = (await w.api.get(f"{JOBS}/digits")).ok()
+        assert again["metadata"]["resourceVersion"] == jobs["digits"]["metadata"]["resourceVersion"]
+        assert again["status"]["restarts"] == 0
+        assert not any("deletionTimestamp" in pod["metadata"] for pod in (await w.api.get(PODS)).ok()["items"])
+
+
+def condition(job):
+    found = (c for c in job.get("status", {}).get("conditions", ()) if c["type"] == "ReconcileError")
+    return next(((c["status"], c["reason"], c["message"]) for c in found), None)
+
+
+class Server:
+    """A server that knows some fields of a status, and answers a patch as kube-apiserver does."""
+
+    def __init__(self, *fields):
+        self.fields, self.stored = fields, []
+
+    async def patch(self, path, body, params=None):
+        unknown = [f'unknown field "status.{field}"' for field in body["status"] if field not in self.fields]
+        if unknown and params == {"fieldValidation": "Strict"}:
+            why = f'patch: Invalid value: "{{...}}": strict decoding error: {", ".join(unknown)}'
+            raise ApiError(422, "Invalid", f'MXJob.kubeflow.org "" is invalid: {why}')
+        self.stored.append(body)
+        return body
+
+
+@pytest.mark.parametrize(
+    ("status", "unknown"),
+    [
+        ({"restarts": 1, "conditions": []}, "status.restarts:"),
+        ({"state": "Running", "restarts": 1}, "status.restarts, status.state:"),
+        ({"form": "v1beta1"}, "status.form:"),
+        ({"ready": "1/2", "duration": "1s", "result": "0.9"}, ""),
+        ({"conditions": []}, ""),
+    ],
+)
+async def test_what_decisions_rest_on_is_stored_as_a_whole_or_not_at_all(status, unknown):
+    statuses, server = StatusWriter(), Server("conditions")
+    if not unknown:
+        await statuses.patch(server, MXJOBS, "/status", {"status": status})
+        assert (len(server.stored), statuses.trouble()) == (1, "")
+        return
+    with pytest.raises(OutdatedCRDError, match=f"lacks {unknown}"):
+        await statuses.patch(server, MXJOBS, "/status", {"status": status})
+    assert server.stored == []
+    assert f"lacks {unknown}" in statuses.trouble()
+
+
+async def test_a_crd_that_was_replaced_is_trusted_again():
+    statuses = StatusWriter()
+    with pytest.raises(OutdatedCRDError):
+        await statuses.patch(Server(), MXJOBS, "/status", {"status": {"restarts": 1}})
+    await statuses.patch(Server("restarts"), MXJOBS, "/status", {"status": {"restarts": 1}})
+    assert statuses.trouble() == ""
+
+
+async def test_another_rejection_says_nothing_of_the_crd():
+    class Rejecting:
+        async def patch(self, *_, **__):
+            raise ApiError(422, "Invalid", 'spec.jobMode: Invalid value: "unknown field \\"status.restarts\\""')
+
+    statuses = StatusWriter()
+    with pytest.raises(ApiError, match="jobMode"):
+        await statuses.patch(Rejecting(), MXJOBS, "/status", {"status": {"restarts": 1}})
+    assert statuses.trouble() == ""
