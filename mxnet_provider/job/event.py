@@ -13,7 +13,16 @@ from mxnet_provider.job.metrics import History
 VERSION: Final = 1
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """Struct that a trigger sends its task through Airflow's database."""
+
+    def payload(self) -> dict[str, Any]:
+        """Return it as Airflow stores it: only what its database takes."""
+        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
+        return payload
+
+
+class Event(Stored, frozen=True, kw_only=True):
     """Reason why the waiting is over, and what is worth keeping once the job and its pods are gone.
 
     Fields that a later release adds have defaults, so that it reads the events of this one.
@@ -34,11 +43,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     outage_s: float = 0.0
     summary: dict[str, Any] | None = None
     metrics: History = msgspec.field(default_factory=dict)
-
-    def payload(self) -> dict[str, Any]:
-        """Return the event as Airflow stores it: only what its database takes."""
-        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
-        return payload
 
 
 def read(payload: Mapping[str, Any] | None) -> Event:
