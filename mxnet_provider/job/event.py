@@ -16,7 +16,16 @@ from mxnet_provider.job.summary import summary
 VERSION: Final = 1
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """Struct that a trigger sends its task through Airflow's database."""
+
+    def payload(self) -> dict[str, Any]:
+        """Return it as Airflow stores it: only what its database takes."""
+        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
+        return payload
+
+
+class Event(Stored, frozen=True, kw_only=True):
     """Reason why the waiting is over, and what is worth keeping once the job and its pods are gone.
 
     Fields that a later release adds have defaults, so that it reads the events of this one.
@@ -73,11 +82,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             summary=None if over is None else summary(over, pods, result_of=result_of),
             **seen,
         )
-
-    def payload(self) -> dict[str, Any]:
-        """Return the event as Airflow stores it: only what its database takes."""
-        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
-        return payload
 
 
 def read(payload: Mapping[str, Any] | None) -> Event:

@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-import msgspec
-
 from mxnet_operator.api.conditions import job_state, terminal_message
-from mxnet_operator.api.storable import storable
+from mxnet_provider.job.event import Stored
 
 VERSION: Final = 1
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class Sight(Stored, frozen=True, kw_only=True):
     """Decision of a sensor on the job as it was read."""
 
     status: Literal["reached", "failed", "missing", "refused", "error"]
@@ -19,11 +17,6 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     message: str = ""
     v: int = VERSION
-
-    def payload(self) -> dict[str, Any]:
-        """Return the outcome as a trigger's event: only what Airflow's database takes."""
-        payload: dict[str, Any] = storable(msgspec.to_builtins(self))
-        return payload
 
 
 def settled(

@@ -1,11 +1,11 @@
 """Summary of a job that its task returns, and its description in messages."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text
+from mxnet_operator.views.durations import seconds_between
 from mxnet_operator.views.long_result import reference
 from mxnet_provider.job import replicas
 
@@ -29,7 +29,7 @@ def summary(
         "state": job_state(job),
         "started_at": started,
         "completed_at": completed,
-        "duration_s": _seconds_between(started, completed),
+        "duration_s": seconds_between(started, completed),
         "message": terminal_message(job),
         "replicas": replicas.summary(pods),
         "result": _result(status.get("result"), pods, result_of),
@@ -48,9 +48,3 @@ def _result(kept: str | None, pods: Iterable[replicas.Pod], result_of: str | Non
         return None
     text = kept or replicas.result_text(pods, result_of)
     return json_or_text(text) if text and not reference(text) else None
-
-
-def _seconds_between(started: str | None, completed: str | None) -> float | None:
-    if not started or not completed:
-        return None
-    return (datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds()

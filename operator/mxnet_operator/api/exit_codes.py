@@ -8,7 +8,6 @@ from typing import Final
 
 from mxnet_operator.api.types import ExitCodes
 
-PERMANENT: Final = frozenset({1, 2, 126, 127, 128, 139})
 RETRYABLE: Final = frozenset({130, 134, 137, 138, 143})
 OUT_OF_MEMORY: Final = "OOMKilled"
 """Reason of a container that the kernel killed for its memory; its code is 137, as of any SIGKILL."""

@@ -1,13 +1,13 @@
 """A job as its submitter sees it: which one it is, how it stands, and what it came to."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text
+from mxnet_operator.views.durations import seconds_between
 from mxnet_operator.views.long_result import reference_in
 
 
@@ -54,16 +54,10 @@ def status_of(job: Mapping[str, Any]) -> JobStatus:
         message=terminal_message(job) if state in TERMINAL else "",
         started_at=started,
         completed_at=completed,
-        duration_s=_seconds(started, completed),
+        duration_s=seconds_between(started, completed),
         result=json_or_text(text) if text else None,
         lost_result=elsewhere.loss if elsewhere else "",
     )
-
-
-def _seconds(started: str | None, completed: str | None) -> float | None:
-    if not started or not completed:
-        return None
-    return (datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds()
 
 
 __all__ = ["JobStatus", "status_of"]

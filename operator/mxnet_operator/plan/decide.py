@@ -51,6 +51,7 @@ from mxnet_operator.plan.terminating_pods import await_termination
 from mxnet_operator.plan.topology import missing_pods
 from mxnet_operator.plan.troubles import time_until_trouble, trouble_events
 from mxnet_operator.plan.ttl import time_to_live
+from mxnet_operator.plan.waits import soonest
 from mxnet_operator.plan.workflow import READ_INTERVAL, deleted, goes_with_workflow
 
 _AT_ONCE = timedelta(0)
@@ -93,10 +94,10 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> P
         return expired(job, lease)
     decided = _unfinished(read, observed, now, policy)
     workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
-    soonest = _soonest(
+    requeue_after = soonest(
         decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
     )
-    return msgspec.structs.replace(decided, requeue_after=soonest)
+    return msgspec.structs.replace(decided, requeue_after=requeue_after)
 
 
 def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
@@ -167,7 +168,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             *turn_events(job.status.conditions, reported),
             *_ignored_change(left.conditions, reported),
         ),
-        requeue_after=_soonest(
+        requeue_after=soonest(
             record_in if record_in != _AT_ONCE else None,
             begin - now if begin is not None and waiting else None,
             deadline.at - now if deadline is not None else None,
@@ -220,7 +221,3 @@ def _ignored_change(before: tuple[Condition, ...], after: tuple[Condition, ...])
     if after == before or not conditions.is_true(after, conditions.REPLICAS_CHANGE_IGNORED):
         return ()
     return (Event("Warning", conditions.REPLICAS_CHANGE_IGNORED, after[-1].message),)
-
-
-def _soonest(*waits: timedelta | None) -> timedelta | None:
-    return min((wait for wait in waits if wait is not None), default=None)

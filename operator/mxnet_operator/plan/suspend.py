@@ -3,7 +3,7 @@
 It says Suspended only once its pods are gone, since then its quota is free (Kueue relies on that).
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -20,6 +20,7 @@ from mxnet_operator.plan.policy import DEFAULT, Policy
 from mxnet_operator.plan.queue import Turn, queue_of, returned, time_until_said, turn_events, turn_of, with_turn
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.terminating_pods import await_termination
+from mxnet_operator.plan.waits import soonest
 
 
 def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, turn: Turn | None = None) -> Plan:
@@ -62,7 +63,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
     current = without_ignored_change(current, now)
-    again = _soonest(turn.look_again, time_until_said(current, turn, now))
+    again = soonest(turn.look_again, time_until_said(current, turn, now))
     if current == job.status.conditions and status.state and status.start_time is None and not status.started_replicas:
         return Plan(actions=actions, requeue_after=again)
     suspended = msgspec.structs.replace(
@@ -85,7 +86,3 @@ def _has_run(job: MXJob) -> bool:
     status = job.status
     gang_has_ended = bool(status.completed_indexes) and restart_scope(job) == "Job"
     return gang_has_ended or all_have_existed(job, ()) or conditions.is_true(status.conditions, conditions.RUNNING)
-
-
-def _soonest(*waits: timedelta | None) -> timedelta | None:
-    return min((wait for wait in waits if wait is not None), default=None)

@@ -1,4 +1,4 @@
-"""Waits that start at a timestamp of another clock, bounded whatever the clocks say."""
+"""Waits until the next reconciliation: the soonest of several, and what is left of one whatever the clocks say."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -7,6 +7,11 @@ from mxnet_operator.api.types import Condition
 
 SAY_AGAIN: Final = timedelta(seconds=4)
 """Time for which a message stays whose details change with other jobs: the scheduler's second, right within five."""
+
+
+def soonest(*waits: timedelta | None) -> timedelta | None:
+    """Return the shortest of several waits; None where nothing is waited for."""
+    return min((wait for wait in waits if wait is not None), default=None)
 
 
 def left_of(wait: timedelta, since: datetime | None, now: datetime) -> timedelta:

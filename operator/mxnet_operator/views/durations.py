@@ -38,6 +38,13 @@ def after(moment: datetime, seconds: float) -> datetime:
         return _LAST if seconds > 0 else _FIRST
 
 
+def seconds_between(started: str | None, ended: str | None) -> float | None:
+    """Return the seconds between two timestamps of the API; None where one is missing."""
+    if not started or not ended:
+        return None
+    return (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()
+
+
 def short(seconds: float) -> str:
     """Return a duration as kubectl shows it, to two parts: `7s`, `3m7s`, `2h3m`, `3d4h`."""
     whole = max(0, int(seconds))

@@ -14,6 +14,7 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.client.jobs import main_replica, pods_of
 from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
+from mxnet_operator.views.durations import seconds_between
 from mxnet_operator.views.long_result import reference
 from mxnet_operator.views.pods import main_state, outcome_of, status_of, terminated_of
 from mxnet_operator.views.training_log import TrainingLog
@@ -71,14 +72,16 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
     metadata, status = job["metadata"], job.get("status") or {}
     own = pods_of(job, pods)
     told, reported = training.history(), storable(_result(job, own))
-    run = msgspec.convert(
+    started, completed = status.get("startTime"), status.get("completionTime")
+    return msgspec.convert(
         {
             "name": metadata["name"],
             "namespace": metadata["namespace"],
             "uid": metadata["uid"],
             "state": job_state(job) or "new",
-            "started_at": status.get("startTime"),
-            "completed_at": status.get("completionTime"),
+            "started_at": started,
+            "completed_at": completed,
+            "duration_s": seconds_between(started, completed),
             "message": terminal_message(job),
             "replicas": sorted((_replica(pod) for pod in own), key=_position),
             "result": told | reported,
@@ -86,9 +89,6 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
         },
         Run,
     )
-    if run.started_at is None or run.completed_at is None:
-        return run
-    return msgspec.structs.replace(run, duration_s=(run.completed_at - run.started_at).total_seconds())
 
 
 def _replica(pod: dict[str, Any]) -> dict[str, Any]:

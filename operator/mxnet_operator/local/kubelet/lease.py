@@ -7,12 +7,11 @@ from typing import Any
 
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
-from mxnet_operator.kube.resources import Resource
+from mxnet_operator.kube.resources import LEASES
 from mxnet_operator.local.kubelet.timing import Timing
 
 _LOG = logging.getLogger(__name__)
 
-_LEASES = Resource("coordination.k8s.io", "v1", "leases")
 _NAMESPACE = "kube-node-lease"
 _DURATION_SECONDS = 40
 
@@ -35,7 +34,7 @@ async def _renew(client: Client, node_name: str) -> None:
         "renewTime": time,
     }
     try:
-        await client.patch(_LEASES.path(_NAMESPACE, node_name), {"spec": spec}, MERGE_PATCH)
+        await client.patch(LEASES.path(_NAMESPACE, node_name), {"spec": spec}, MERGE_PATCH)
     except ApiError as error:
         if error.code != 404:
             raise
@@ -45,4 +44,4 @@ async def _renew(client: Client, node_name: str) -> None:
             "metadata": {"name": node_name, "namespace": _NAMESPACE},
             "spec": spec,
         }
-        await client.create(_LEASES.path(_NAMESPACE), lease)
+        await client.create(LEASES.path(_NAMESPACE), lease)
