@@ -203,7 +203,7 @@ class Scheduler:
         changed: list[tuple[Object, str]] = []
         for pod in self._pods():
             uid = pod["metadata"]["uid"]
-            why, said = words.get(uid), self._told.get(uid) or _condition(pod).get("message")
+            why, said = words.get(uid), self._told.get(uid) or _said(pod)
             if why is not None and why != said:
                 (new if said is None else changed).append((pod, why))
         for pod, why in new:
@@ -235,6 +235,12 @@ class Scheduler:
             if error.code not in {404, 409}:  # it has gone
                 raise
         self._told[metadata["uid"]] = why
+
+
+def _said(pod: Object) -> str | None:
+    """Return what a scheduler wrote on the pod; the API server writes there too, of scheduling gates."""
+    condition = _condition(pod)
+    return condition.get("message") if condition.get("reason") == "Unschedulable" else None
 
 
 def _condition(pod: Object) -> Object:
