@@ -11,8 +11,8 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
-from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.queue_labels import queue_label_errors
+from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 from mxnet_operator.client.errors import (
     InvalidJobError,

@@ -253,7 +253,7 @@ class TestLongestRun:
         )
         for observed in (seen(), seen(workload(job, PENDING)), seen(workload(job, QUOTA, ADMITTED))):
             told = admitted_words(after(job, plan(job, observed, NOW)))[2]
-            assert told.endswith(f". {words}") or told.endswith(f" needed {words}")
+            assert told.endswith((f". {words}", f" needed {words}"))
 
     @pytest.mark.parametrize("text", ["1", "86400", "2147483647", "007"])
     def test_one_that_it_takes_needs_no_word(self, text: str) -> None:

@@ -16,7 +16,6 @@ from mxnet_operator.local.apiserver.resources import (
 )
 from mxnet_operator.local.apiserver.volume_claims import fill_in_claim
 
-
 _GATED: Final[Object] = {
     "type": "PodScheduled",
     "status": "False",

@@ -127,9 +127,7 @@ class Scheduler:
         used = taken(pod for pod in pods if pod["spec"].get("nodeName") == self._node_name)
         free = {name: amount - used.get(name, 0) for name, amount in self._allocatable.items()}
         absent = {pod["spec"].get("nodeName") or "" for pod in pods} - {"", *nodes}
-        return decide(
-            gangs.in_order(pods, absent), Node.of(nodes[self._node_name], self._allocatable, nodes), free
-        )
+        return decide(gangs.in_order(pods, absent), Node.of(nodes[self._node_name], self._allocatable, nodes), free)
 
     async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> None:
         """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end."""
