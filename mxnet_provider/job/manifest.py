@@ -7,6 +7,7 @@ from typing import Any
 from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
+from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.job.plain import plain
 from mxnet_provider.exceptions import MXNetManifestError
@@ -34,7 +35,8 @@ def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
 def mistakes(manifest: Mapping[str, Any], *, allow_unknown: bool = False) -> list[str]:
     """List what is wrong with a manifest of any API version, in its own words; empty if it means a job that can run."""
     asked = dict(manifest)
-    return [error.message for error in (*job_formats.errors(asked), *(() if allow_unknown else unknown_fields(asked)))]
+    errors = job_formats.errors(asked) or queue_label_errors(asked)
+    return [error.message for error in (*errors, *(() if allow_unknown else unknown_fields(asked)))]
 
 
 def as_v1(manifest: dict[str, Any], tell: Callable[[str], None], *, allow_unknown: bool = False) -> dict[str, Any]:

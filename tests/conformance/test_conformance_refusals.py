@@ -445,7 +445,14 @@ async def test_an_object_on_its_way_out_takes_no_new_finalizer(api, namespace):
 
 async def test_the_scheduling_gates_of_a_pod_are_only_taken_away(api, namespace):
     path, gates = f"{PODS.format(namespace)}/a", [{"name": "example.org/a"}, {"name": "example.org/b"}]
-    (await api.post(PODS.format(namespace), pod("a", schedulingGates=gates))).ok()
+    created = (await api.post(PODS.format(namespace), pod("a", schedulingGates=gates))).ok()
+    [condition] = created["status"]["conditions"]
+    assert {key: condition.get(key) for key in ("type", "status", "reason", "message")} == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
 
     async def replaced(*left):
         patch = [{"op": "add", "path": "/spec/schedulingGates", "value": [*left]}]

@@ -36,6 +36,8 @@ EXIT_CODE_UNKNOWN: Final = "ExitCodeUnknown"
 """Condition (ours): True while a pod has ended without a container status (virtual kubelets); its phase decides."""
 ADMITTED: Final = "Admitted"
 """Condition (ours, named as its Workload's): whether Kueue has admitted a job of a queue; absent without a queue."""
+PRIORITY_CLASS_IGNORED: Final = "PriorityClassIgnored"
+"""Condition (ours): True while placed pods have another priority class than schedulingPolicy names."""
 TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"

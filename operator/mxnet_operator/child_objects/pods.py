@@ -44,6 +44,7 @@ def build_pod(
     spec = template["spec"]
     if priority_class and not spec.get("priorityClassName"):
         spec = {**spec, "priorityClassName": priority_class}
+        identity[names.GANG_PRIORITY_ANNOTATION] = priority_class
     if has_hook and wants_hook(job, replica_type) and can_take_hook(spec):
         spec = with_hook(spec, reports_result=TYPES[replica_type].reports_result and index == 0)
     pod = {

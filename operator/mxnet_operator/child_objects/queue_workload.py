@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import execution_seconds
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.child_objects.metadata import job_labels, owner_reference
 from mxnet_operator.child_objects.pods import with_gpus
@@ -42,10 +43,10 @@ def build_queue_workload(
 def queue_workload_spec(job: MXJob, priority: QueuePriority, version: str = V1BETA2) -> dict[str, Any]:
     """Return what the Workload of a job with defaults asks for: the pods of each of its types."""
     labels = job.metadata.labels or {}
-    seconds = labels.get(names.QUEUE_TIME_LABEL, "")
+    seconds = execution_seconds(labels)
     return {
         "queueName": labels.get(names.QUEUE_LABEL, ""),
-        **({"maximumExecutionTimeSeconds": int(seconds)} if seconds.isdecimal() and int(seconds) else {}),
+        **({} if seconds is None else {"maximumExecutionTimeSeconds": seconds}),
         "priority": priority.value,
         **_priority_class(priority, version),
         "podSets": [

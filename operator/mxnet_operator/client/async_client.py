@@ -11,6 +11,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
+from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.validation import template_errors, unknown_fields, validate
 from mxnet_operator.client.errors import (
@@ -142,7 +143,7 @@ class AsyncMXJobClient:
             base = str(metadata.pop("generateName", _BASE_NAME)).rstrip("-")
             metadata["name"] = f"{base}-{secrets.token_hex(_SUFFIX)}"
         metadata.setdefault("namespace", self._namespace or (self._client.namespace if self._client else "default"))
-        problems = validate(made) or template_errors(made)
+        problems = validate(made) or template_errors(made) or queue_label_errors(made)
         if not allow_unknown_fields:
             problems = [*problems, *unknown_fields(made)]
         if problems:

@@ -75,6 +75,7 @@ class _Annotations(msgspec.Struct, frozen=True, gc=False):
     replica: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.REPLICA_ANNOTATION)
     gang: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_ANNOTATION)
     gang_member: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_MEMBER_ANNOTATION)
+    gang_priority: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.GANG_PRIORITY_ANNOTATION)
     asks_for: Annotated[str, msgspec.Meta()] = msgspec.field(default="", name=names.ASKS_FOR_ANNOTATION)
 
 
@@ -232,6 +233,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         unschedulable=shortened(next(waits, ""), _LARGEST_TEXT),
         scheduler_name=sys.intern(pod.spec.scheduler_name),
         gang_member=sys.intern(meta.annotations.gang_member) if meta.annotations and not pod.spec.node_name else "",
+        gang_priority=sys.intern(meta.annotations.gang_priority) if meta.annotations else "",
         created_at=meta.creation_timestamp,
         waiting_reason=waiting.reason,
         waiting_message=shortened(waiting.message, _LARGEST_TEXT),

@@ -186,7 +186,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether pods that this plan, or the clean-up after its terminal condition, deletes are still there."""
 
     gives_back: bool = False
-    """Whether it restarts a healthy gang for want of nodes, which needs an uncached read of the pods first."""
+    """Whether it restarts a healthy job by which pods have nodes, which needs an uncached read of the pods first."""
 
     def __eq__(self, other: object) -> bool:
         """Return whether another plan requests the same."""

@@ -18,7 +18,8 @@ from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.fixed_replicas import as_started, with_ignored_change
 from mxnet_operator.plan.gang import has_gangs, observed_gang, scheduled_gang
-from mxnet_operator.plan.gang_member import outdated_members, with_priority_class
+from mxnet_operator.plan.gang_member import outdated_members
+from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignored_priority, with_priority_class
 from mxnet_operator.plan.give_back import give_back, time_until_given_back
 from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
@@ -126,9 +127,9 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     gang = observed_gang(job, observed)
     complete_in = time_until_given_back(job, gang, replicas, now, policy)
     if complete_in == _AT_ONCE:
-        back = give_back(job, replicas, policy)
-        restart = _with_status("Warning", restarting_status(job, observed, back, now), job.status)
-        return msgspec.structs.replace(restart, gives_back=True)
+        return _given_up(job, observed, give_back(job, replicas, policy), now)
+    if (other_pods := replaced_for_priority(job, replicas, policy)) is not None:
+        return _given_up(job, observed, other_pods, now)
     deadline = next_deadline(job, replicas, terminating)
     if deadline is not None and deadline.at <= now:
         return _with_status(
@@ -138,6 +139,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     status = running_status(job, replicas, now, scheduled)
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
     reported = with_ignored_change(read.specified, with_turn(left.conditions, turn, now), now)
+    reported = with_ignored_priority(reported, job, replicas, now, policy)
     status = msgspec.structs.replace(status, conditions=reported)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job, now, policy)
@@ -180,6 +182,12 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             time_until_trouble(reported, job, replicas, now, scheduled),
         ),
     )
+
+
+def _given_up(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> Plan:
+    """Return the plan that restarts a job of which nothing has failed."""
+    restart = _with_status("Warning", restarting_status(job, observed, teardown, now), job.status)
+    return msgspec.structs.replace(restart, gives_back=True)
 
 
 def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:

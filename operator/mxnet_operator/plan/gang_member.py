@@ -4,10 +4,8 @@ A scheduler sees pods as they come, one by one. What it can't see is how many ar
 size of its gang. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in-order.md`.
 """
 
-import msgspec
-
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreatePod, SetGangMember
+from mxnet_operator.plan.actions import SetGangMember
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.indexes import parse_indexes
 from mxnet_operator.plan.observed import PodView
@@ -42,12 +40,3 @@ def outdated_members(job: MXJob, pods: tuple[PodView, ...], policy: Policy) -> t
     waiting = (pod for pod in pods if pod.gang_member and not pod.deleting)
     wanted = ((pod, gang_member(job, pod.attempt)) for pod in waiting)
     return tuple(SetGangMember(pod.name, pod.uid, said) for pod, said in wanted if said != pod.gang_member)
-
-
-def with_priority_class(job: MXJob, creations: tuple[CreatePod, ...], policy: Policy) -> tuple[CreatePod, ...]:
-    """Return the pods to create with the priority class of their gang, which no pod group carries here."""
-    scheduling = job.spec.run_policy.scheduling_policy
-    found = scheduling.priority_class if scheduling is not None else None
-    if not policy.pods_tell_their_gang or not found:
-        return creations
-    return tuple(msgspec.structs.replace(each, priority_class=found) for each in creations)

@@ -57,6 +57,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     scheduler_name: str = ""
     gang_member: str = ""
     """Annotation about its gang, `names.GANG_MEMBER_ANNOTATION`, while it has no node."""
+    gang_priority: str = ""
+    """Annotation about its priority class, `names.GANG_PRIORITY_ANNOTATION`."""
     created_at: datetime | None = None
     waiting_reason: str = ""
     """Kubelet's reason why `waiting_container` does not start: the first that can't, else the `mxnet` one."""

@@ -15,6 +15,7 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
+from mxnet_operator.api.queue_labels import execution_seconds_problem
 from mxnet_operator.api.status_size import says
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import (
@@ -98,6 +99,15 @@ def queue_of(job: MXJob) -> str:
 
 def turn_of(job: MXJob, observed: Observed) -> Turn:
     """Return the turn of a job with defaults, as it was started."""
+    turn = _turn(job, observed)
+    problem = execution_seconds_problem(job.metadata.labels or {})
+    if not turn.message or not problem:
+        return turn
+    message = f"{turn.message} The label {names.QUEUE_TIME_LABEL} has no effect: {problem}."
+    return msgspec.structs.replace(turn, message=message)
+
+
+def _turn(job: MXJob, observed: Observed) -> Turn:
     queue, workload, queues = queue_of(job), observed.workload, observed.queues
     if job.spec.run_policy.suspend or not queue:
         standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
@@ -208,6 +218,8 @@ def asks_for(job: MXJob) -> str:
     }
     labels = job.metadata.labels or {}
     asked = [labels.get(each, "") for each in (names.QUEUE_LABEL, names.QUEUE_PRIORITY_LABEL, names.QUEUE_TIME_LABEL)]
+    if scheduling_class := _scheduling_class(job):
+        asked.append(scheduling_class)
     return hashlib.sha256(msgspec.json.encode([asked, types], order="deterministic")).hexdigest()[:16]
 
 
@@ -320,11 +332,19 @@ def _effective(job: MXJob) -> MXJob:
 
 
 def _class_of(job: MXJob) -> QueuePriority:
-    """Choose the class as Kueue's integrations do: the label's, else the first of a template, else the default."""
+    """Choose the class as Kueue's integration of Kubeflow's jobs does: the label's, the run policy's, a template's.
+
+    Of several templates it is the first one's, and without any the cluster's default.
+    """
     if label := (job.metadata.labels or {}).get(names.QUEUE_PRIORITY_LABEL):
         return QueuePriority("WorkloadPriorityClass", label)
-    specs = (spec.template["spec"] for spec in job.spec.specs_in_use.values())
-    return QueuePriority("PriorityClass", next(filter(None, (spec.get("priorityClassName") for spec in specs)), ""))
+    of_templates = (spec.template["spec"].get("priorityClassName") for spec in job.spec.specs_in_use.values())
+    return QueuePriority("PriorityClass", next(filter(None, (_scheduling_class(job), *of_templates)), ""))
+
+
+def _scheduling_class(job: MXJob) -> str:
+    policy = job.spec.run_policy.scheduling_policy
+    return (policy.priority_class if policy is not None else None) or ""
 
 
 def _placement(workload: QueueWorkload, pod_set: str, flavors: Mapping[str, ResourceFlavor]) -> Placement | None:

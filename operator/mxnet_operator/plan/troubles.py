@@ -12,7 +12,12 @@ from mxnet_operator.plan.replicas import Replica
 from mxnet_operator.plan.starting import time_until_silent, with_starting
 from mxnet_operator.plan.unknown_ends import with_unknown_ends
 
-_TOLD: Final = (conditions.SERVERS_EXITED, conditions.SCHEDULER_LEFT, conditions.EXIT_CODE_UNKNOWN)
+_TOLD: Final = (
+    conditions.SERVERS_EXITED,
+    conditions.SCHEDULER_LEFT,
+    conditions.EXIT_CODE_UNKNOWN,
+    conditions.PRIORITY_CLASS_IGNORED,
+)
 """Conditions that are also posted as a Warning Event when they become True."""
 
 

@@ -14,6 +14,7 @@ WAITING: Final = {
     conditions.REPLICA_FAILURE: "True",
     conditions.PODS_TERMINATING: "True",
     conditions.REPLICAS_CHANGE_IGNORED: "True",
+    conditions.PRIORITY_CLASS_IGNORED: "True",
     conditions.RECONCILE_ERROR: "True",
     conditions.SERVERS_EXITED: "True",
     conditions.SCHEDULER_LEFT: "True",

@@ -177,6 +177,18 @@ async def test_a_pod_of_a_node_that_is_not_there_is_told_of_and_goes_when_it_is_
         await node.run("elsewhere", "true")
 
 
+async def test_a_pod_behind_a_gate_says_so_until_the_last_one_goes(tmp_path):
+    async with running_node(tmp_path, gpus=0) as node:
+        limits = {"resources": {"limits": {GPU: "1"}}}
+        await node.create(make_pod("gated", "true", container=limits, schedulingGates=[{"name": "example.org/quota"}]))
+        [condition] = (await node.get("gated"))["status"]["conditions"]
+        assert (condition["reason"], condition["status"]) == ("SchedulingGated", "False")
+        await node.patch("gated", {"spec": {"schedulingGates": []}})
+        assert "Insufficient" in (await node.event("gated", "FailedScheduling"))["message"]
+        [condition] = (await node.get("gated"))["status"]["conditions"]
+        assert condition["reason"] == "Unschedulable"
+
+
 async def test_the_node_has_the_labels_that_it_was_started_with(tmp_path):
     async with running_node(tmp_path, node_labels={"pool": "gpus"}) as node:
         pod = await node.run("picky", "true", nodeSelector={"pool": "gpus", "kubernetes.io/hostname": "local"})

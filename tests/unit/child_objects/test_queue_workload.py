@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from builders import make_mxjob
 
@@ -54,6 +55,18 @@ def lists(value: Any) -> Iterator[tuple[str, list[Any]]]:
                 yield from lists(each)
         else:
             yield from lists(of_field)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1", 1), ("2147483647", 2**31 - 1), ("2147483648", None), ("9999999999", None), ("0", None), ("24h", None)],
+)
+def test_the_longest_run_is_within_what_kueues_crd_takes(text: str, seconds: int | None) -> None:
+    job = with_defaults(make_mxjob().worker(1).obj())
+    metadata = msgspec.structs.replace(job.metadata, labels={"kueue.x-k8s.io/max-exec-time-seconds": text})
+    job = msgspec.structs.replace(job, metadata=metadata)
+    workload = build_queue_workload(job, "w", "x", QueuePriority("PriorityClass", ""))
+    assert workload["spec"].get("maximumExecutionTimeSeconds") == seconds
 
 
 @pytest.mark.parametrize("version", [V1BETA1, V1BETA2])

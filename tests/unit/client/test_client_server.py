@@ -188,6 +188,20 @@ async def test_a_manifest_is_submitted_as_text_mapping_file_and_with_what_is_mer
         ),
         ({"apiVersion": "kubeflow.org/v1beta1", "kind": "MXJob", "spec": {"colour": 1}}, "spec.mxReplicaSpecs"),
         ({"apiVersion": "batch/v1", "kind": "Job"}, "Unsupported value"),
+        (
+            {
+                "apiVersion": "kubeflow.org/v1",
+                "kind": "MXJob",
+                "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/max-exec-time-seconds": "24h"}},
+                "spec": {
+                    "jobMode": "MXTrain",
+                    "mxReplicaSpecs": {
+                        "Worker": {"template": {"spec": {"containers": [{"name": "mxnet", "image": "i"}]}}}
+                    },
+                },
+            },
+            "max-exec-time-seconds must be a whole number of seconds",
+        ),
     ],
 )
 async def test_what_can_not_run_is_refused_before_anything_is_sent(manifest, words):

@@ -117,7 +117,13 @@ def test_a_job_whose_pods_are_just_being_created_is_not_said_to_wait(waited: flo
 def test_a_pod_with_a_scheduling_gate_keeps_its_gang_waiting() -> None:
     pods = gang_pods("a", 1, 1)
     pods[1]["spec"]["schedulingGates"] = [{"name": "quota"}]
-    assert look(*pods)[0] == []
+    placed, words = look(*pods)
+    assert (placed, words["a"]) == ([], "0 of 2 can be placed: 1 of its pods waits for its scheduling gates")
+    pods[0]["spec"]["schedulingGates"] = [{"name": "quota"}]
+    third = {**pods[1], "metadata": {**pods[1]["metadata"], "uid": "3"}, "spec": {"containers": []}}
+    assert set(look(*pods, third)[1].values()) == {
+        "0 of 2 can be placed: 2 of its pods wait for their scheduling gates"
+    }
 
 
 def test_no_small_gang_passes_a_large_one_that_waits_for_the_same() -> None:

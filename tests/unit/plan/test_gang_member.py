@@ -9,8 +9,9 @@ from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.child_objects import build_pod
+from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Plan, Policy, plan
-from mxnet_operator.plan.actions import CreatePod, SetGangMember
+from mxnet_operator.plan.actions import CreatePod, DeletePod, SetGangMember
 from mxnet_operator.plan.gang_member import gang_member
 
 LOCAL = Policy(pods_tell_their_gang=True)
@@ -104,3 +105,64 @@ class TestOnTheLocalCluster:
         )
         acted_on = {"minAvailable": 3, "priorityClass": "high", "scheduleTimeoutSeconds": 9}
         assert not [each for each in self.look(job("Job", acted_on)).events if each.reason == "FieldNotActedOn"]
+
+    def waits(self, asked: MXJob, index: int, priority: str) -> PodBuilder:
+        said = gang_member(asked, 0)
+        return make_pod(asked, "Worker", index).unscheduled().set(gang_member=said, gang_priority=priority)
+
+    @pytest.mark.parametrize(("before", "after"), [("low", "high"), ("", "high"), ("low", "")])
+    @pytest.mark.parametrize("scope", ["Job", "Replica"])
+    def test_pods_that_wait_by_another_priority_class_are_replaced(self, scope: str, before: str, after: str) -> None:
+        asked = job(scope, {"priorityClass": after})
+        pods = [self.waits(asked, index, before) for index in range(6)]
+        answer = self.look(asked, *pods)
+        assert answer.status is not None
+        assert (answer.status.state, answer.status.restarts, answer.status.restarts_count_towards_max) == (
+            "Restarting",
+            1,
+            0,
+        )
+        words = f"schedulingPolicy.priorityClass, from {before or 'none'} to {after or 'none'}"
+        assert words in answer.status.conditions[-1].message
+        assert answer.gives_back
+        restarted = msgspec.structs.replace(asked, status=answer.status)
+        again = self.look(restarted, *pods)
+        assert {each.name for each in again.actions if isinstance(each, DeletePod)} == {pod.obj().name for pod in pods}
+
+    def test_once_a_pod_has_a_node_it_is_said_when_the_change_takes_effect(self) -> None:
+        asked = job("Job", {"priorityClass": "high"})
+        placed = make_pod(asked, "Worker", 0).running().set(gang_priority="low")
+        answer = self.look(asked, placed, self.waits(asked, 1, "low"))
+        assert answer.status is not None
+        assert answer.status.restarts == 0
+        assert ("Warning", "PriorityClassIgnored") in [(event.type, event.reason) for event in answer.events]
+        (told,) = (each for each in answer.status.conditions if each.type == "PriorityClassIgnored")
+        assert (told.status, told.reason) == ("True", "NotSuspended")
+        assert "(from low to high): it takes effect after suspend and resume" in told.message
+        said = msgspec.structs.replace(asked, status=answer.status)
+        back = msgspec.structs.replace(said, spec=job("Job", {"priorityClass": "low"}).spec)
+        taken_back = self.look(back, placed, self.waits(asked, 1, "low")).status
+        assert taken_back is not None
+        (told,) = (each for each in taken_back.conditions if each.type == "PriorityClassIgnored")
+        assert told.status == "False"
+        off = job("Job", {"priorityClass": "high"}).spec
+        off = msgspec.structs.replace(off, run_policy=msgspec.structs.replace(off.run_policy, suspend=True))
+        suspended = self.look(msgspec.structs.replace(said, spec=off)).status
+        assert suspended is not None
+        (told,) = (each for each in suspended.conditions if each.type == "PriorityClassIgnored")
+        assert told.status == "False"
+
+    @pytest.mark.parametrize("policy", [LOCAL, Policy()])
+    def test_a_class_of_the_template_or_of_a_pod_group_replaces_no_pod(self, policy: Policy) -> None:
+        asked = job("Job", {"priorityClass": "high"})
+        if policy is LOCAL:
+            for spec in asked.spec.mx_replica_specs.values():
+                spec.template["spec"]["priorityClassName"] = "mine"
+        answer = self.look(asked, self.waits(asked, 0, ""), policy=policy)
+        assert answer.status is None or answer.status.restarts == 0
+
+    def test_a_pod_says_which_class_it_has_from_its_gang(self) -> None:
+        asked = with_defaults(make_mxjob().worker(1).obj())
+        built = build_pod(asked, "Worker", 0, 0, priority_class="high")
+        assert built["metadata"]["annotations"]["mxjob.kubeflow.org/gang-priority-class"] == "high"
+        assert project_pod(msgspec.Raw(msgspec.json.encode(built))).view.gang_priority == "high"  # type: ignore[union-attr]

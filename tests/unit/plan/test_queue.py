@@ -204,6 +204,35 @@ class TestPriority:
     ) -> None:
         assert priority_wanted(job, seen()) == wanted
 
+    @pytest.mark.parametrize(
+        ("label", "policy", "template", "wanted"),
+        [
+            ("urgent", "high", "low", QueuePriority("WorkloadPriorityClass", "urgent")),
+            ("", "high", "low", QueuePriority("PriorityClass", "high")),
+            ("", "high", "", QueuePriority("PriorityClass", "high")),
+            ("", "", "low", QueuePriority("PriorityClass", "low")),
+        ],
+    )
+    def test_the_run_policys_goes_before_the_templates_as_in_kueues_kubeflow_integration(
+        self, label: str, policy: str, template: str, wanted: QueuePriority
+    ) -> None:
+        builder = make_mxjob().worker(1).run_policy(schedulingPolicy={"priorityClass": policy})
+        if template:
+            builder.template("Worker", priorityClassName=template)
+        job = queued(builder, **({"priority_class": label} if label else {}))
+        assert priority_wanted(job, seen()) == wanted
+
+    def test_another_one_in_the_run_policy_is_asked_for_while_the_job_waits(self) -> None:
+        def job(policy: str) -> MXJob:
+            return queued(make_mxjob().worker(1).run_policy(schedulingPolicy={"priorityClass": policy}))
+
+        entered, changed = workload(job("low"), PENDING), job("high")
+        assert priority_wanted(changed, seen(entered)) == QueuePriority("PriorityClass", "high")
+        read = QueuePriority("PriorityClass", "high", value=7)
+        (change,) = plan(waiting(changed), seen(entered, queue_priority=read), NOW).actions
+        assert isinstance(change, ChangeQueueWorkload)
+        assert change.priority == read
+
     def test_a_class_that_can_not_be_read_is_told_and_nothing_enters_the_queue(self) -> None:
         job = queued(priority_class="nope")
         missing = QueuePriority("WorkloadPriorityClass", "nope", problem="not found")
@@ -212,6 +241,24 @@ class TestPriority:
         assert admitted_words(after(job, answer)) == ("False", "PriorityClassUnreadable", words)
         assert (answer.actions, answer.requeue_after) == ((), 15 * SECOND)
         assert [(each.type, each.message) for each in answer.events] == [("Warning", words)]
+
+
+class TestLongestRun:
+    @pytest.mark.parametrize("text", ["24h", "0", "9999999999", "2147483648", "-", ""])
+    def test_a_limit_that_kueue_can_not_take_is_said_while_the_job_waits_and_runs(self, text: str) -> None:
+        job = queued(max_exec_time_seconds=text)
+        words = (
+            f'The label kueue.x-k8s.io/max-exec-time-seconds has no effect: "{text}" is no whole number of seconds from'
+            " 1 to 2147483647."
+        )
+        for observed in (seen(), seen(workload(job, PENDING)), seen(workload(job, QUOTA, ADMITTED))):
+            told = admitted_words(after(job, plan(job, observed, NOW)))[2]
+            assert told.endswith((f". {words}", f" needed {words}"))
+
+    @pytest.mark.parametrize("text", ["1", "86400", "2147483647", "007"])
+    def test_one_that_it_takes_needs_no_word(self, text: str) -> None:
+        job = queued(max_exec_time_seconds=text)
+        assert "has no effect" not in admitted_words(waiting(job))[2]
 
 
 class TestAdmitted:

@@ -174,6 +174,13 @@ def test_what_a_manifest_of_an_older_form_loses_or_gains_is_told():
     assert "spec.mxReplicaSpecs: was the list spec.replicaSpecs" in told
 
 
+def test_a_limit_that_kueue_would_ignore_is_a_mistake():
+    job = built()
+    job["metadata"] |= {"name": "queued", "labels": {"kueue.x-k8s.io/max-exec-time-seconds": "0"}}
+    (mistake,) = manifest.mistakes(job)
+    assert "kueue.x-k8s.io/max-exec-time-seconds must be a whole number of seconds from 1" in mistake
+
+
 def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request():
     job = built()
     job["metadata"]["name"] = "newer"

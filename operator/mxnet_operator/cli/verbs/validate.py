@@ -6,6 +6,7 @@ import typer
 
 from mxnet_operator.api.job_formats import errors as job_errors
 from mxnet_operator.api.job_formats import to_v1
+from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.validation import decode, unknown_fields, without_nulls
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import (
@@ -66,11 +67,12 @@ def validate(
 
 
 def mistakes(document: Document, *, allow_unknown: bool = False, named: bool = False) -> list[str]:
-    """List every reason for which the server would reject a document: `job.yaml:7: spec.jobMode: Required value`.
+    """List every reason for which a document can't be run as it is: `job.yaml:7: spec.jobMode: Required value`.
 
     `named` adds the job's name after the line, since line numbers of piped input can't be looked up.
     """
-    found = [(error.path, error.message) for error in job_errors(document.content)]
+    errors = job_errors(document.content) or queue_label_errors(document.content)
+    found = [(error.path, error.message) for error in errors]
     if isinstance(document.content, dict) and not allow_unknown:
         found += [(error.path, error.detail) for error in unknown_fields(document.content)]
     name = _name(document.content) if named else ""

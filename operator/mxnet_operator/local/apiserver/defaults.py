@@ -1,5 +1,7 @@
 """Default values that kube-apiserver sets in built-in objects at creation."""
 
+from typing import Final
+
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.keyed_objects import fill_in_secret
 from mxnet_operator.local.apiserver.priorities import fill_in_class
@@ -13,6 +15,14 @@ from mxnet_operator.local.apiserver.resources import (
     Resource,
 )
 from mxnet_operator.local.apiserver.volume_claims import fill_in_claim
+
+_GATED: Final[Object] = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+"""Condition of a new pod with scheduling gates; it stays until a scheduler has looked at the pod without them."""
 
 
 def fill_in(resource: Resource, obj: Object) -> None:
@@ -36,7 +46,8 @@ def fill_in(resource: Resource, obj: Object) -> None:
 def initial_status(resource: Resource, obj: Object) -> Object | None:
     """Return the status of a new object, which the server sets whatever the request has."""
     if resource is PODS:
-        return {"phase": "Pending", "qosClass": _qos_class(obj)}
+        status: Object = {"phase": "Pending", "qosClass": _qos_class(obj)}
+        return status | {"conditions": [_GATED]} if at(obj, "spec", "schedulingGates") else status
     if resource is NAMESPACES:
         return {"phase": "Active"}
     if resource is PERSISTENT_VOLUME_CLAIMS:

@@ -68,9 +68,7 @@ def make_volumes(
     }
 
 
-def mounts(
-    container: Mapping[str, Any], volumes: Mapping[str, Path], values: Mapping[str, str]
-) -> dict[str, Path]:
+def mounts(container: Mapping[str, Any], volumes: Mapping[str, Path], values: Mapping[str, str]) -> dict[str, Path]:
     """Map the container's mount paths to the real paths of their volumes; makes the folder of a `subPath`.
 
     `values` are the container's variables, of which a `subPathExpr` is made.

@@ -28,6 +28,8 @@ class Gang:
     """When its job was created, RFC 3339."""
     waiting: tuple[Object, ...]
     """The pods that can be placed and are not."""
+    gated: int
+    """How many are kept from being placed by their scheduling gates."""
     placed: int
     """How many have a node, whether they run or have ended."""
     is_job: bool
@@ -84,6 +86,7 @@ def _gang(pods: list[Object], absent: Collection[str]) -> Gang:
         priority=max(int(pod["spec"].get("priority") or 0) for pod in pods),
         since=(said["since"] if is_job else "") or first["metadata"].get("creationTimestamp") or "",
         waiting=tuple(pod for pod in pods if _is_waiting(pod, absent)),
+        gated=sum(1 for pod in pods if pod["spec"].get("schedulingGates")),
         placed=sum(1 for pod in pods if _has_node(pod, absent)),
         is_job=is_job,
         minimum=minimum,

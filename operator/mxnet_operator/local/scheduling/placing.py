@@ -80,8 +80,7 @@ def decide(gangs: Iterable[Gang], node: Node, free: Resources) -> Decision:
             continue
         if gang.needed > len(fitting):
             decision.forming.update(each.uid for each in fitting)
-            exist = len(gang.waiting)
-            _tell(decision, fitting, f"0 of {gang.size} can be placed: {exist} of its pods exist so far")
+            _tell(decision, fitting, f"0 of {gang.size} can be placed: {_incomplete(gang)}")
             continue
         # A gang that has begun holds what it has whether the rest follows or not: each of its pods that fits goes.
         chosen = _choose(fitting, kept.without(left))
@@ -122,6 +121,13 @@ class _Kept:
         names = {gang.name for gang in self._gangs}
         what = "job" if all(gang.is_job for gang in self._gangs) else "job or pod"
         return f"{len(names)} {what}{'' if len(names) == 1 else 's'} before it in the queue" if names else ""
+
+
+def _incomplete(gang: Gang) -> str:
+    if not gang.gated:
+        return f"{len(gang.waiting)} of its pods exist so far"
+    wait = "waits for its" if gang.gated == 1 else "wait for their"
+    return f"{gang.gated} of its pods {wait} scheduling gates"
 
 
 def _tell(decision: Decision, waiting: Iterable[_Waiting], why: str) -> None:

@@ -127,9 +127,7 @@ class Scheduler:
         used = taken(pod for pod in pods if pod["spec"].get("nodeName") == self._node_name)
         free = {name: amount - used.get(name, 0) for name, amount in self._allocatable.items()}
         absent = {pod["spec"].get("nodeName") or "" for pod in pods} - {"", *nodes}
-        return decide(
-            gangs.in_order(pods, absent), Node.of(nodes[self._node_name], self._allocatable, nodes), free
-        )
+        return decide(gangs.in_order(pods, absent), Node.of(nodes[self._node_name], self._allocatable, nodes), free)
 
     async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> None:
         """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end."""
@@ -203,7 +201,7 @@ class Scheduler:
         changed: list[tuple[Object, str]] = []
         for pod in self._pods():
             uid = pod["metadata"]["uid"]
-            why, said = words.get(uid), self._told.get(uid) or _condition(pod).get("message")
+            why, said = words.get(uid), self._told.get(uid) or _said(pod)
             if why is not None and why != said:
                 (new if said is None else changed).append((pod, why))
         for pod, why in new:
@@ -235,6 +233,12 @@ class Scheduler:
             if error.code not in {404, 409}:  # it has gone
                 raise
         self._told[metadata["uid"]] = why
+
+
+def _said(pod: Object) -> str | None:
+    """Return what a scheduler wrote on the pod; the API server writes there too, of scheduling gates."""
+    condition = _condition(pod)
+    return condition.get("message") if condition.get("reason") == "Unschedulable" else None
 
 
 def _condition(pod: Object) -> Object:
