@@ -42,8 +42,8 @@ class MXJobRunner(Container):
     Args:
         image: with `mxjob` on its PATH: that of operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
         spec: image, command, numbers of replicas and the like.
-        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged
-            over it. Or `data(...)` of an input, as a step's.
+        manifest: an MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged over it. One of
+            an older format becomes the v1 job that it means. Or `data(...)` of an input, as a step's.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
             activeDeadlineSeconds that stands. None: a day.

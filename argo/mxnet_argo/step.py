@@ -64,8 +64,8 @@ class MXJobStep(Resource):
 
     Args:
         spec: image, command, numbers of replicas and the like.
-        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged
-            over it. Or `data(...)` of an input that has a whole one as JSON, with a name that begins the job's.
+        manifest: an MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged over it. One of
+            an older format becomes the v1 job that it means. Or `data(...)` of an input that has a whole one as JSON, with a name that begins the job's.
         prefix: what the job's name begins with, a DNS label.
         deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
             activeDeadlineSeconds that stands. None: a day.

@@ -10,11 +10,14 @@ from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, word
-from mxnet_argo.whole_job import AS_JSON, whole_job
+from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, whole_job
 from mxnet_operator.api import names
+from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
 from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
 from mxnet_operator.job import to_manifest
+from mxnet_operator.job.older_formats import in_v1
 from mxnet_operator.job.plain import plain
 
 DEADLINE: Final = 24 * 3600
@@ -148,6 +151,8 @@ class TemplateJob:
                 " job again"
             )
         job = {**{key: given[key] for key in ("apiVersion", "kind") if key in given}, "spec": given["spec"]}
+        if (written := format_of({"apiVersion": names.API_VERSION, "kind": names.KIND, **job})) is not V1:
+            raise ValueError(f"{self.template}: input {name}: it is of the format {written.name}, but {NEEDS_V1}")
         taken = {key: each for key, each in metadata.items() if key in _TAKEN}
         others = {key: each for key, each in arguments.items() if key != name}
         checked = replace(self, manifest={**job, "metadata": taken})
@@ -191,7 +196,10 @@ class TemplateJob:
         for path in _OBJECTS:
             _check_object(self.template, copied, path)
         self._refuse_place(copied)
-        return copied
+        try:
+            return in_v1(copied)
+        except ValueError as error:
+            raise ValueError(f"{self.template}: {error}") from error
 
     def _refuse_place(self, given: Mapping[str, Any]) -> None:
         """Reject a name and a namespace of the author's."""

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from hera.workflows import (
     models,
 )
 from hera.workflows.models import Affinity, Artifact, ManifestFrom, Outputs, Toleration, ValueFrom
+from seed_manifests import SEEDS
 
 from mxnet_argo import (
     MXJobRunner,
@@ -40,7 +42,10 @@ from mxnet_argo import (
 from mxnet_argo.conditions import check_condition
 from mxnet_argo.inputs import parameters
 from mxnet_argo.pipelines import sweep_templates
+from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
+from mxnet_operator.api.job_formats import to_v1
+from mxnet_operator.api.manifest_text import load
 
 COMMAND = ["python", "train.py"]
 MANIFEST = {
@@ -222,6 +227,29 @@ class TestManifest:
     def test_a_failure_condition_of_the_authors_stands(self) -> None:
         own = {"success_condition": "status.state == Succeeded", "failure_condition": "status.restarts > 3"}
         assert step(**own).failure_condition == "status.restarts > 3"
+
+    @pytest.mark.parametrize(
+        "path", sorted(SEEDS.glob("00*/*.y*ml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+    )
+    def test_a_manifest_of_any_format_is_the_v1_job_that_it_means(self, path: Path) -> None:
+        written = load(path.read_text())
+        meant = to_v1(written)["spec"]
+        policy = {"activeDeadlineSeconds": 86400, **meant.get("runPolicy", {})}
+        for spec, policies in ((None, policy), (MXJobSpec(backoff_limit=9), {**policy, "backoffLimit": 9})):
+            made = TemplateJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
+            assert (made["apiVersion"], made["kind"]) == ("kubeflow.org/v1", "MXJob")
+            assert list(made["spec"]["mxReplicaSpecs"]) == list(meant["mxReplicaSpecs"])
+            assert made["spec"]["runPolicy"] == policies
+
+    def test_an_older_manifest_with_a_mistake_is_rejected_in_its_own_words(self) -> None:
+        older = {"apiVersion": "kubeflow.org/v1beta1", "spec": {**MANIFEST["spec"], "cleanPodPolicy": "Sometimes"}}
+        with pytest.raises(ValueError, match=r"^train: spec\.cleanPodPolicy: "):
+            step(spec=None, manifest=older)
+
+    def test_an_older_manifest_takes_no_values_of_inputs(self) -> None:
+        older = {"apiVersion": "kubeflow.org/v1beta1", "spec": {**MANIFEST["spec"], "cleanPodPolicy": text("p")}}
+        with pytest.raises(ValueError, match=r"^train: .* of the format v1beta1: convert it first: mxjob convert"):
+            step(spec=None, manifest=older, inputs=[Parameter(name="p")])
 
     def test_a_deadline_always_stands_in_the_job(self) -> None:
         assert manifest_of(step())["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400

@@ -69,9 +69,13 @@ class TestEvaluated:
             ('{"spec": "x", "metadata": 3}', "no MXJob as JSON"),
             (json.dumps({"metadata": [1], "spec": SPEC}), "are mappings"),
             (json.dumps({"metadata": {"labels": "a=b"}, "spec": SPEC}), "are mappings"),
-            (json.dumps({"metadata": {"name": 3}, "spec": SPEC}), "name and apiVersion text"),
+            (json.dumps({"metadata": {"name": 3}, "spec": SPEC}), "its name is text"),
             (json.dumps({"spec": {**SPEC, "runPolicy": 7}}), "are mappings"),
             (json.dumps({"kind": "Job", "spec": SPEC}), "of another kind"),
+            (json.dumps({"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC}), "convert it first: mxjob convert"),
+            (json.dumps({"apiVersion": 1, "spec": SPEC}), "convert it first"),
+            (json.dumps({"spec": {**SPEC, "backoffLimit": 3}}), "convert it first"),
+            (json.dumps({"spec": {"replicaSpecs": []}}), "convert it first"),
             (json.dumps({"metadata": {"namespace": "prod"}, "spec": SPEC}), "namespace is that of the workflow"),
             (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": True}}}), "leave runPolicy.suspend out"),
         ],
@@ -111,6 +115,11 @@ class TestEvaluated:
         ({"spec": {**SPEC, "runPolicy": {"suspend": True}}}, "runPolicy.suspend: leave it out"),
         ({"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {"Workers": {}}}}, "Worker"),
         ({"kind": "Job", "spec": SPEC}, "kind"),
+        (
+            {"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC},
+            "input manifest: it is of the format v1beta1, .*convert",
+        ),
+        ({"spec": {**SPEC, "cleanPodPolicy": "All"}}, "of the format v1beta1, .*mxjob convert -f FILE"),
     ],
 )
 def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> None:

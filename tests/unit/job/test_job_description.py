@@ -282,6 +282,42 @@ class TestGPUs:
             over(with_resources(limits=Later()), gpus_per_worker=1)
 
 
+def flat(**fields: Any) -> dict[str, Any]:
+    """`training` in the format of v1beta1."""
+    given = training()
+    spec = {"jobMode": "MXTrain", "cleanPodPolicy": "All", "mxReplicaSpecs": given["spec"]["mxReplicaSpecs"], **fields}
+    return {**given, "apiVersion": "kubeflow.org/v1beta1", "spec": spec}
+
+
+class TestOverAnOlderFormat:
+    def test_the_v1_job_that_it_means_is_what_is_merged_over(self) -> None:
+        given = flat()
+        job = over(given, workers=5, backoff_limit=3)
+        assert job["apiVersion"] == "kubeflow.org/v1"
+        assert job["spec"]["runPolicy"] == {"cleanPodPolicy": "All", "backoffLimit": 3}
+        assert worker(job, "replicas") == 5
+        assert job["metadata"] == training()["metadata"]
+        assert given == flat()
+
+    def test_metadata_alone_leaves_the_format(self) -> None:
+        job = over(flat(), name="mine", namespace="ml", labels={"a": "b"}, annotations={"c": "d"})
+        assert job["spec"] == flat()["spec"]
+        assert (job["apiVersion"], job["metadata"]["name"]) == ("kubeflow.org/v1beta1", "mine")
+
+    def test_it_needs_no_name(self) -> None:
+        assert over({**flat(), "metadata": {"generateName": "a-"}}, workers=1)["metadata"] == {"generateName": "a-"}
+        assert over({**flat(), "metadata": None}, workers=1)["metadata"] == {}
+
+    def test_its_mistakes_are_told_in_its_own_words(self) -> None:
+        with pytest.raises(DescriptionError) as refusal:
+            over(flat(cleanPodPolicy="Sometimes"), workers=1)
+        assert [each.path for each in refusal.value.problems] == ["spec.cleanPodPolicy"]
+
+    def test_values_that_are_filled_in_later_are_for_v1(self) -> None:
+        with pytest.raises(DescriptionError, match="convert it first: mxjob convert -f FILE"):
+            over(flat(cleanPodPolicy=Later()), workers=1)
+
+
 class TestQueue:
     def test_a_queue_is_a_label_and_suspends_nothing_in_the_spec(self) -> None:
         job = over(training(), queue_name="gpus")
