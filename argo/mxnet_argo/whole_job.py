@@ -54,8 +54,8 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
             ": (meta.namespace ?? workflow.namespace) != workflow.namespace",
             f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
-            ": (policy.suspend ?? false) != false ? 'leave runPolicy.suspend out of the manifest, a new poller would"
-            " suspend the job again' : '';",
+            ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set"
+            " it again' : '';",
         )
     )
 

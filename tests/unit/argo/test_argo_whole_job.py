@@ -62,6 +62,11 @@ class TestEvaluated:
         assert made["spec"]["runPolicy"] == policy
         assert made["metadata"]["name"].startswith("mxjob-")
 
+    def test_what_is_null_says_nothing(self, argo: Expressions) -> None:
+        made = evaluated(argo, json.dumps({"metadata": None, "spec": {**SPEC, "runPolicy": {"suspend": None}}}))
+        assert made["metadata"]["name"].startswith("mxjob-")
+        assert evaluated(argo, json.dumps({"spec": {**SPEC, "runPolicy": None}}))["spec"]["runPolicy"] is not None
+
     @pytest.mark.parametrize(
         ("text", "words"),
         [
@@ -78,6 +83,7 @@ class TestEvaluated:
             (json.dumps({"spec": {"replicaSpecs": []}}), "convert it first"),
             (json.dumps({"metadata": {"namespace": "prod"}, "spec": SPEC}), "namespace is that of the workflow"),
             (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": True}}}), "leave runPolicy.suspend out"),
+            (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": False}}}), "leave runPolicy.suspend out"),
         ],
     )
     def test_what_can_not_be_taken_is_the_name_that_the_api_server_rejects(
@@ -113,6 +119,12 @@ class TestEvaluated:
         ("kind: MXJob", "is not JSON.*kubectl create -n NAMESPACE --dry-run=client"),
         ([1], "it is no MXJob"),
         ({"spec": {**SPEC, "runPolicy": {"suspend": True}}}, "runPolicy.suspend: leave it out"),
+        ({"spec": {**SPEC, "runPolicy": {"suspend": False}}}, "runPolicy.suspend: leave it out"),
+        ({"spec": {**SPEC, "runPolicy": 5}}, "spec.runPolicy: Invalid value: must be an object"),
+        ({"spec": {**SPEC, "runPolicy": ["suspend"]}}, "spec.runPolicy: Invalid value: must be an object"),
+        ({"metadata": 5, "spec": SPEC}, "it is no MXJob"),
+        ({"metadata": {"name": 5}, "spec": SPEC}, "metadata.name: must be text, is 5"),
+        ({"metadata": {"name": "Train_1"}, "spec": SPEC}, "'Train_1' can't begin the name of an MXJob"),
         ({"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {"Workers": {}}}}, "Worker"),
         ({"kind": "Job", "spec": SPEC}, "kind"),
         (
@@ -130,6 +142,8 @@ def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> N
 def test_a_reference_to_a_sound_job_is_taken_and_so_are_argos_tags() -> None:
     mxjob_ref("train", "mxjob-manifest", {"manifest": {"metadata": {"name": "a"}, "spec": SPEC}})
     mxjob_ref("train", "mxjob-manifest", {"manifest": "{{inputs.parameters.job}}"})
+    mxjob_ref("train", "mxjob-manifest", {"manifest": {"metadata": None, "spec": {**SPEC, "runPolicy": None}}})
+    mxjob_ref("train", "mxjob-manifest", {"manifest": {"spec": {**SPEC, "runPolicy": {"suspend": None}}}})
 
 
 AS_KUBECTL_WRITES_IT = {
