@@ -148,7 +148,7 @@ class TemplateJob:
         metadata = {} if parts.get("metadata") is None else parts["metadata"]
         if not all(isinstance(each, Mapping) for each in (spec, metadata)):
             raise ValueError(f"{self.template}: input {name}: it is no MXJob")
-        if isinstance(policy := spec.get("runPolicy"), Mapping) and policy.get("suspend") is not None:
+        if isinstance(policy := parts["spec"].get("runPolicy"), Mapping) and policy.get("suspend") is not None:
             raise ValueError(
                 f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would set it again"
             )
