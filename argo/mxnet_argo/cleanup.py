@@ -36,8 +36,13 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
     Raises:
         ValueError: the workflow has an exit handler already: add `exit_handler()` to its templates, and a step with the
             template `mxjob-cleanup` to that handler. Or two of its templates have one name, of which Argo would run one
-            for both.
+            for both. Or it refers to a WorkflowTemplate, beside which Argo takes no templates.
     """
+    if (referred := getattr(workflow, "workflow_template_ref", None)) is not None:
+        raise ValueError(
+            f"Argo takes no templates beside workflow_template_ref: give the exit handler to {referred.name} itself,"
+            " delete_jobs_on_exit(template); those that are shipped have it"
+        )
     if workflow.on_exit is not None:
         raise ValueError(
             "the workflow has an exit handler already: add mxnet_argo.exit_handler() to its templates, and a step with"

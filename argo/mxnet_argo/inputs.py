@@ -16,32 +16,29 @@ def parameters(given: Any) -> dict[str, Parameter]:
     found: dict[str, Parameter] = {}
     for each in as_list(given):
         if isinstance(each, Mapping):
-            found.update({name: _with_default(name, value) for name, value in each.items()})
+            found.update({name: _copy(Parameter(name=name), default=value) for name, value in each.items()})
         elif isinstance(each, Parameter | ModelParameter):
-            default = each.default if each.default is not None else each.value
-            found[str(each.name)] = _with_default(str(each.name), default, each.description)
+            found[str(each.name)] = _copy(each, default=each.default if each.default is not None else each.value)
     return found
-
-
-def _with_default(name: str, value: Any, description: str | None = None) -> Parameter:
-    if value is None:
-        return Parameter(name=name, description=description)
-    return Parameter(name=name, description=description, default=value)
 
 
 def as_input(parameter: Parameter) -> Parameter:
     """Copy an input for another template: Hera changes the ones that it builds from."""
-    return Parameter(name=parameter.name, description=parameter.description, **_as("default", parameter))
+    return _copy(parameter, default=parameter.default)
 
 
 def as_argument(parameter: Parameter) -> Parameter:
     """Return the argument of a workflow for an input of its entrypoint, with its default as its value."""
-    return Parameter(name=parameter.name, description=parameter.description, **_as("value", parameter))
+    return _copy(parameter, value=parameter.default)
 
 
-def _as(field: str, parameter: Parameter) -> dict[str, Any]:
-    """Keep what is there already, since None would become the text `null`."""
-    return {field: parameter.default} if isinstance(parameter.default, str) else {}
+def _copy(parameter: Parameter | ModelParameter, **given: Any) -> Parameter:
+    """Return a parameter with a default or value that it is given, unless that is None, which would become `null`."""
+    fields = {field: getattr(parameter, field) for field in ("description", "enum", "value_from")}
+    said = {field: each for field, each in given.items() if each is not None}
+    if "value" in said:
+        del fields["value_from"]  # Argo takes one of them
+    return Parameter(name=str(parameter.name), **fields, **said)
 
 
 def as_list(given: Any) -> list[Any]:

@@ -32,7 +32,10 @@ class MXJobSpec(MXJobDescription):
         """Take the other word for the first, and reject what can't be meant."""
         if self.resources is not None:
             if self.container_resources is not None:
-                raise ValueError("resources: is another word for container_resources: give one of them")
+                raise ValueError(
+                    "resources: is another word for container_resources: give one of them; where a description that has"
+                    " either is changed, by dataclasses.replace(), container_resources"
+                )
             object.__setattr__(self, "container_resources", self.resources)
             object.__setattr__(self, "resources", None)
         super().__post_init__()

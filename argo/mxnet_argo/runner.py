@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from hera.shared import BaseMixin
@@ -42,11 +43,11 @@ class MXJobRunner(Container):
     Args:
         image: with `mxjob` on its PATH: that of operator/Dockerfile. A literal, or "{{inputs.parameters.x}}".
         spec: image, command, numbers of replicas and the like.
-        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged
-            over it. Or `data(...)` of an input, as a step's.
+        manifest: an MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged over it. One of
+            an older format becomes the v1 job that it means. Or `data(...)` of an input, as a step's.
         prefix: what the job's name begins with, a DNS label.
-        deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
-            activeDeadlineSeconds that stands. None: a day.
+        deadline: seconds (or a timedelta) for which the job may be active, and no more than `timeout` says; where the
+            job itself has activeDeadlineSeconds that stands, whatever `timeout` says. None: a day.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             runner has as long again. None: no limit.
         delete_with_workflow: as a step's: for what no runner notices, between two attempts. It does, unless False.
@@ -62,7 +63,7 @@ class MXJobRunner(Container):
     spec: MXJobSpec | None = None
     manifest: Mapping[str, Any] | Value | None = None
     prefix: str | None = None
-    deadline: int | Value | None = None
+    deadline: timedelta | int | Value | None = None
     delete_with_workflow: bool | Value | None = None
     allow_unknown_fields: bool | None = None
     options: Sequence[str] | None = None

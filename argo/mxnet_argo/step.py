@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from hera.workflows import Parameter, Resource
@@ -65,11 +66,12 @@ class MXJobStep(Resource):
 
     Args:
         spec: image, command, numbers of replicas and the like.
-        manifest: a kubeflow.org/v1 MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged
-            over it. Or `data(...)` of an input that has a whole one as JSON, with a name that begins the job's.
+        manifest: an MXJob without name and namespace, instead of `spec`; beside one, `spec` is merged over it. One of
+            an older format becomes the v1 job that it means. Or `data(...)` of an input that has a whole one as JSON,
+            with a name that begins the job's.
         prefix: what the job's name begins with, a DNS label.
-        deadline: seconds for which the job may be active, and no more than `timeout` says; where the manifest has
-            activeDeadlineSeconds that stands. None: a day.
+        deadline: seconds (or a timedelta) for which the job may be active, and no more than `timeout` says; where the
+            job itself has activeDeadlineSeconds that stands, whatever `timeout` says. None: a day.
         timeout: how long an attempt at the step may take, in Argo's notation (`2h`), waiting in queues included; a new
             poller has as long again. None: no limit.
         delete_with_workflow: have the controller delete the unfinished job once the workflow is over or being shut
@@ -89,7 +91,7 @@ class MXJobStep(Resource):
     spec: MXJobSpec | None = None
     manifest: Mapping[str, Any] | Value | None = None  # type: ignore[assignment]
     prefix: str | None = None
-    deadline: int | Value | None = None
+    deadline: timedelta | int | Value | None = None
     delete_with_workflow: bool | Value | None = None
     allow_unknown_fields: bool | None = None
     restart_killed_poller: bool | None = None
@@ -116,10 +118,10 @@ class MXJobStep(Resource):
         if (whole := job.whole()) is not None:
             return whole
         given = job.given()
-        if "suspend" in given["spec"]["runPolicy"]:
+        if given["spec"]["runPolicy"].get("suspend") is not None:
             raise ValueError(
                 f"{self.name}: spec.runPolicy.suspend: leave it out: a poller that is replaced applies the manifest"
-                " again, and would suspend the job anew; an MXJobRunner doesn't"
+                " again, and would suspend the job anew, or resume it; an MXJobRunner doesn't"
             )
         return job.text(given)
 

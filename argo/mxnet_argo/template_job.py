@@ -1,7 +1,9 @@
 """The manifest of the job that a template makes, checked as far as it can be before a workflow is submitted."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Final
 
 from mxnet_argo.durations import seconds
@@ -10,11 +12,14 @@ from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, word
-from mxnet_argo.whole_job import AS_JSON, whole_job
+from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, whole_job
 from mxnet_operator.api import names
+from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
 from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
 from mxnet_operator.job import to_manifest
+from mxnet_operator.job.older_formats import in_v1
 from mxnet_operator.job.plain import plain
 
 DEADLINE: Final = 24 * 3600
@@ -57,7 +62,7 @@ class TemplateJob:
     spec: MXJobSpec | None
     manifest: Any
     prefix: str | None
-    deadline: int | Value
+    deadline: timedelta | int | Value
     timeout: str | None
     delete_with_workflow: bool | Value
     inputs: Any
@@ -138,19 +143,23 @@ class TemplateJob:
             given = parsed(text)
         except ValueError as error:
             raise ValueError(f"{self.template}: input {name}: {error}; {AS_JSON} makes it") from error
-        is_mapping = isinstance(given, Mapping) and isinstance(given.get("metadata", {}), Mapping)
-        if not is_mapping or not isinstance(given.get("spec"), Mapping):
+        parts = given if isinstance(given, Mapping) else {}
+        spec = parts.get("spec")
+        metadata = {} if parts.get("metadata") is None else parts["metadata"]
+        if not all(isinstance(each, Mapping) for each in (spec, metadata)):
             raise ValueError(f"{self.template}: input {name}: it is no MXJob")
-        metadata = given.get("metadata", {})
-        if "suspend" in (given["spec"].get("runPolicy") or {}):
+        if isinstance(policy := parts["spec"].get("runPolicy"), Mapping) and policy.get("suspend") is not None:
             raise ValueError(
-                f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would suspend the"
-                " job again"
+                f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would set it again"
             )
-        job = {**{key: given[key] for key in ("apiVersion", "kind") if key in given}, "spec": given["spec"]}
+        if (prefix := metadata.get("name")) is not None and not isinstance(prefix, str):
+            raise ValueError(f"{self.template}: input {name}: metadata.name: must be text, is {prefix!r}")
+        job = {**{key: given[key] for key in ("apiVersion", "kind") if key in given}, "spec": spec}
+        if (written := format_of({"apiVersion": names.API_VERSION, "kind": names.KIND, **job})) is not V1:
+            raise ValueError(f"{self.template}: input {name}: it is of the format {written.name}, but {NEEDS_V1}")
         taken = {key: each for key, each in metadata.items() if key in _TAKEN}
         others = {key: each for key, each in arguments.items() if key != name}
-        checked = replace(self, manifest={**job, "metadata": taken})
+        checked = replace(self, manifest={**job, "metadata": taken}, prefix=prefix or self.prefix)
         checked._sample(checked.given(), others)
 
     def text(self, given: Mapping[str, Any]) -> str:
@@ -162,7 +171,14 @@ class TemplateJob:
             limit = seconds(self.timeout)
         except ValueError as error:
             raise ValueError(f"{self.template}: {error}") from error
-        return self.deadline if limit is None or isinstance(self.deadline, Value) else min(self.deadline, limit)
+        given = self.deadline
+        if isinstance(given, timedelta):
+            given = math.ceil(given.total_seconds())
+        if isinstance(given, Value):
+            return given
+        if type(given) is int:
+            return given if limit is None else min(given, limit)
+        raise ValueError(f"{self.template}: deadline: must be seconds, a whole number or a timedelta, is {given!r}")
 
     @property
     def _prefix(self) -> str:
@@ -191,7 +207,10 @@ class TemplateJob:
         for path in _OBJECTS:
             _check_object(self.template, copied, path)
         self._refuse_place(copied)
-        return copied
+        try:
+            return in_v1(copied)
+        except ValueError as error:
+            raise ValueError(f"{self.template}: {error}") from error
 
     def _refuse_place(self, given: Mapping[str, Any]) -> None:
         """Reject a name and a namespace of the author's."""
@@ -253,7 +272,7 @@ def _check_object(template: str, given: Mapping[str, Any], path: tuple[str, ...]
 def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
     """Return what is wrong with the TTL of a job that is well-formed."""
     ttl = job["spec"]["runPolicy"].get("ttlSecondsAfterFinished")
-    if ttl is None or ttl >= SHORTEST_TTL:
+    if not isinstance(ttl, int) or ttl >= SHORTEST_TTL:  # of another type is only an input's example
         return []
     gone = f"the job could be gone before the step has read how it ended; {SHORTEST_TTL} at least"
     path = "spec.runPolicy.ttlSecondsAfterFinished"

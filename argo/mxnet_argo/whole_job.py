@@ -11,10 +11,14 @@ from mxnet_argo.job_name import hashed
 from mxnet_argo.manifest import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
+from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 AS_JSON: Final = "kubectl create -n NAMESPACE --dry-run=client -o json -f FILE"
 """What makes JSON of a manifest that is written as YAML; kubectl writes the namespace into it."""
+NEEDS_V1: Final = f"an input takes a manifest of {names.API_VERSION}: convert it first: mxjob convert -f FILE"
+_OLDER_FIELDS: Final = ", ".join(f"'{field}'" for field in (*FLAT_FIELDS, "replicaSpecs"))
+"""Fields of spec that make a manifest one of an older format, whatever version is written."""
 
 
 def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Value) -> str:
@@ -43,13 +47,15 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "let wrong = type(job.spec) != 'map'",
             f"? 'the manifest is no MXJob as JSON, which {AS_JSON} makes'",
             ": any([job.metadata, meta.labels, meta.annotations, spec.runPolicy], type(#) not in ['map', 'nil'])",
-            "|| type(meta.name ?? '') != 'string' || type(job.apiVersion ?? '') != 'string'",
-            "? 'metadata, labels, annotations and runPolicy of the manifest are mappings, name and apiVersion text'",
+            "|| type(meta.name ?? '') != 'string'",
+            "? 'metadata, labels, annotations and runPolicy of the manifest are mappings, and its name is text'",
+            f": (job.apiVersion ?? '{names.API_VERSION}') != '{names.API_VERSION}'",
+            f"|| (not ('runPolicy' in spec) && any(keys(spec), # in [{_OLDER_FIELDS}])) ? '{NEEDS_V1}'",
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
             ": (meta.namespace ?? workflow.namespace) != workflow.namespace",
             f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
-            ": (policy.suspend ?? false) != false ? 'leave runPolicy.suspend out of the manifest, a new poller would"
-            " suspend the job again' : '';",
+            ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set"
+            " it again' : '';",
         )
     )
 
@@ -63,7 +69,7 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
     limited = f"sprig.dict('runPolicy', sprig.merge(policy, sprig.dict('activeDeadlineSeconds', {seconds})))"
     return render(
         {
-            "apiVersion": value(given, f"type(job.apiVersion) == 'string' ? job.apiVersion : '{names.API_VERSION}'"),
+            "apiVersion": names.API_VERSION,
             "kind": names.KIND,
             "metadata": {
                 "name": value(judged, f"wrong == '' ? {begins} + '-' + {hashed().expression} : wrong"),

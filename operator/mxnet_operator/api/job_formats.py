@@ -28,23 +28,24 @@ __all__ = ["Format", "errors", "format_of", "spec_to_v1", "status_from_wire", "s
 def format_of(manifest: dict[str, Any]) -> Format:
     """Return the format of a manifest: the one recorded in its status, else by its group, kind and shape.
 
-    A recorded format is ignored once the spec no longer has its shape (its user rewrote it).
+    A recorded format is ignored once the spec no longer has its shape (its user rewrote it). What is malformed says
+    nothing of the format.
     """
     kind = kind_of(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     if kind is not None and kind != MXJOB:
         return next(job_format for job_format in FORMATS if job_format.kind == kind)
-    spec = manifest.get("spec") or {}
+    spec, status = (_mapping(manifest.get(part)) for part in ("spec", "status"))
     if "replicaSpecs" in spec:
         return V1ALPHA1
     if "runPolicy" in spec:
         return V1
-    recorded = (manifest.get("status") or {}).get("form")
+    recorded = status.get("form")
     for job_format in (V1BETA1, FLAT_V1):
         if recorded == job_format.name:
             return job_format
     if any(field in spec for field in FLAT_FIELDS if field not in BETA_FIELDS):
         return FLAT_V1
-    labelled = any("label" in (replica or ()) for replica in (spec.get("mxReplicaSpecs") or {}).values())
+    labelled = any("label" in _mapping(replica) for replica in _mapping(spec.get("mxReplicaSpecs")).values())
     if labelled or any(field in spec for field in BETA_FIELDS) or manifest.get("apiVersion") == _BETA:
         return V1BETA1
     return V1
@@ -116,6 +117,10 @@ def status_from_wire(job_format: Format, status: dict[str, Any]) -> MXJobStatus:
         msgspec.ValidationError: it is not one that we write.
     """
     return msgspec.convert(job_format.read(status), MXJobStatus)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 _BETA: Final = f"{names.GROUP}/v1beta1"

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -19,6 +20,14 @@ Check = Callable[[str, Any, Later], Iterator[FieldError]]
 
 SECONDS: Final = frozenset({"ttl_seconds_after_finished", "active_deadline_seconds", "progress_deadline_seconds"})
 COUNTS: Final = frozenset({*ROLES, "gpus_per_worker", "backoff_limit"})
+_DEEPEST: Final = 100
+"""Levels of a value, as the reader of manifests has it."""
+_IN_ITEMS: Final = "can't be filled in whole: give its items values"
+_TAKEN_APART: Final = {
+    **dict.fromkeys(("secrets", "config_maps", "labels", "annotations", "run_policy"), _IN_ITEMS),
+    "gpu_resource": "can't be filled in later, since it is a key of the limits: write the name",
+}
+"""Fields whose items become others of the manifest, so that a framework can't fill in all of one."""
 REPLICA_SPEC: Final = frozenset({"restartPolicy", "template"})
 """Fields of a ReplicaSpec that a Role doesn't have."""
 
@@ -49,8 +58,8 @@ def unknown_names(given: Iterable[str], known: Iterable[str], what: str) -> Iter
     known = list(known)
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1) or difflib.get_close_matches(
-                name.lower(), [each.lower() for each in known], n=1
+            near = difflib.get_close_matches(str(name), known, n=1) or difflib.get_close_matches(
+                str(name).lower(), [each.lower() for each in known], n=1
             )
             meant = next((each for each in known if near and each.lower() == near[0].lower()), None)
             instead = f"did you mean {meant}?" if meant else f"it is one of {', '.join(known)}"
@@ -74,8 +83,35 @@ def given_fields(description: Any) -> dict[str, Any]:
 def _fields(given: Mapping[str, Any], checks: Mapping[str, Check], path: str, later: Later) -> Iterator[FieldError]:
     for name, check in checks.items():
         value = given.get(name)
-        if value is not None and not later(value):
-            yield from check(f"{path}{name}", value, later)
+        if isinstance(value, Placeholder) and name in _TAKEN_APART:
+            yield _error(f"{path}{name}", _TAKEN_APART[name])
+        elif value is not None and not later(value):
+            found = list(check(f"{path}{name}", value, later))
+            yield from found or (() if name in SECONDS else _json(f"{path}{name}", value, later))
+    if isinstance(given.get("env_from"), Placeholder) and (given.get("secrets") or given.get("config_maps")):
+        yield _error(f"{path}env_from", f"beside secrets and config_maps it {_IN_ITEMS}")
+
+
+def _json(path: str, value: Any, later: Later, depth: int = 0) -> Iterator[FieldError]:
+    """Yield a mistake for everything that JSON can't say; a role's fields have been looked through already."""
+    if depth > _DEEPEST:
+        yield _error(path, f"nested deeper than {_DEEPEST} levels")
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            if not isinstance(key, str) and not (path.endswith("env") and later(key)):
+                yield _error(path, f"its keys must be strings, one is {_named(key)}{_as_text(key)}")
+            else:
+                yield from _json(f"{path}.{key}", each, later, depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from _json(f"{path}[{index}]", each, later, depth + 1)
+    elif isinstance(value, str):
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            yield _error(path, "has half of a character (a lone surrogate)")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield _error(path, f"must be a number that JSON can say, is {value}")
+    elif not (value is None or isinstance(value, int | float | Role) or later(value)):
+        yield _error(path, f"must be what JSON can say, is {value!r}, {_named(value)}")
 
 
 def _text(path: str, value: Any, later: Later) -> Iterator[FieldError]:

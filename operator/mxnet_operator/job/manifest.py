@@ -19,6 +19,7 @@ from mxnet_operator.api.structural import FieldError
 from mxnet_operator.job.checks import SECONDS, DescriptionError, given_fields, role_of
 from mxnet_operator.job.description import MXJobDescription
 from mxnet_operator.job.gpus import common_gpus, role_gpus, with_gpus
+from mxnet_operator.job.older_formats import in_v1
 from mxnet_operator.job.placeholder import Placeholder
 from mxnet_operator.job.plain import plain
 from mxnet_operator.job.pods import ROLES, Role
@@ -55,6 +56,7 @@ _RUN_POLICY: Final = {
     "backoff_limit": "backoffLimit",
     "restart_scope": "restartScope",
 }
+_OF_METADATA: Final = {"name", "namespace", "labels", "annotations", "queue_name"}
 _WHOLE: Final = ("env", "volumes", "volumeMounts")
 """Lists of things that a description says whole: a source of one kind beside one of another would be no pod's."""
 _WITH_RESOURCES: Final = (names.WORKER, names.TUNER_SERVER)
@@ -63,10 +65,11 @@ _WITH_RESOURCES: Final = (names.WORKER, names.TUNER_SERVER)
 def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | None = None) -> Object:
     """Build the MXJob of a description, merged over `manifest` if there is one; arguments are not changed.
 
+    A manifest of an older format becomes the v1 job that it means, if the description says more than its metadata.
     The API server's own rules are not checked: `mxnet_operator.api.validation` does that.
 
     Raises:
-        DescriptionError: with every mistake that was found in the description.
+        DescriptionError: with every mistake that was found in the description, or in a manifest of an older format.
     """
     given: Object = plain(given_fields(description))
     if manifest is None and given.get("image") is None and not _images_everywhere(given):
@@ -74,10 +77,15 @@ def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | Non
             [FieldError("image", "FieldValueRequired", "Required value: give an image, or a manifest")]
         )
     try:
-        job = _built(given) if manifest is None else _merged(given, plain(manifest))
+        job = _built(given) if manifest is None else _merged(given, _base(given, plain(manifest)))
     except MergeKeyError as error:
         raise DescriptionError([FieldError("", "FieldValueInvalid", str(error))]) from error
     return _with_job_fields(job, given)
+
+
+def _base(given: Object, manifest: Object) -> Object:
+    """Return what a description is merged over: v1, where it says more than the metadata."""
+    return manifest if given.keys() <= _OF_METADATA else in_v1(manifest)
 
 
 def _built(given: Object) -> Object:

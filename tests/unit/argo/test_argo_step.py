@@ -2,7 +2,8 @@
 
 import json
 import re
-from datetime import date
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from hera.workflows import (
     models,
 )
 from hera.workflows.models import Affinity, Artifact, ManifestFrom, Outputs, Toleration, ValueFrom
+from seed_manifests import SEEDS
 
 from mxnet_argo import (
     MXJobRunner,
@@ -40,7 +42,12 @@ from mxnet_argo import (
 from mxnet_argo.conditions import check_condition
 from mxnet_argo.inputs import parameters
 from mxnet_argo.pipelines import sweep_templates
+from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
+from mxnet_operator.api.job_formats import to_v1
+from mxnet_operator.api.manifest_text import load
+from mxnet_operator.job import Role
+from mxnet_operator.job.checks import FIELDS
 
 COMMAND = ["python", "train.py"]
 MANIFEST = {
@@ -223,6 +230,29 @@ class TestManifest:
         own = {"success_condition": "status.state == Succeeded", "failure_condition": "status.restarts > 3"}
         assert step(**own).failure_condition == "status.restarts > 3"
 
+    @pytest.mark.parametrize(
+        "path", sorted(SEEDS.glob("00*/*.y*ml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+    )
+    def test_a_manifest_of_any_format_is_the_v1_job_that_it_means(self, path: Path) -> None:
+        written = load(path.read_text())
+        meant = to_v1(written)["spec"]
+        policy = {"activeDeadlineSeconds": 86400, **meant.get("runPolicy", {})}
+        for spec, policies in ((None, policy), (MXJobSpec(backoff_limit=9), {**policy, "backoffLimit": 9})):
+            made = TemplateJob.of(step(spec=spec, manifest={**written, "metadata": {}})).given()
+            assert (made["apiVersion"], made["kind"]) == ("kubeflow.org/v1", "MXJob")
+            assert list(made["spec"]["mxReplicaSpecs"]) == list(meant["mxReplicaSpecs"])
+            assert made["spec"]["runPolicy"] == policies
+
+    def test_an_older_manifest_with_a_mistake_is_rejected_in_its_own_words(self) -> None:
+        older = {"apiVersion": "kubeflow.org/v1beta1", "spec": {**MANIFEST["spec"], "cleanPodPolicy": "Sometimes"}}
+        with pytest.raises(ValueError, match=r"^train: spec\.cleanPodPolicy: "):
+            step(spec=None, manifest=older)
+
+    def test_an_older_manifest_takes_no_values_of_inputs(self) -> None:
+        older = {"apiVersion": "kubeflow.org/v1beta1", "spec": {**MANIFEST["spec"], "cleanPodPolicy": text("p")}}
+        with pytest.raises(ValueError, match=r"^train: .* of the format v1beta1: convert it first: mxjob convert"):
+            step(spec=None, manifest=older, inputs=[Parameter(name="p")])
+
     def test_a_deadline_always_stands_in_the_job(self) -> None:
         assert manifest_of(step())["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400
         assert manifest_of(step(deadline=60))["spec"]["runPolicy"]["activeDeadlineSeconds"] == 60
@@ -234,6 +264,37 @@ class TestManifest:
     )
     def test_a_job_is_not_active_for_longer_than_its_step_waits(self, timeout: str, seconds: int) -> None:
         assert manifest_of(step(timeout=timeout))["spec"]["runPolicy"]["activeDeadlineSeconds"] == seconds
+
+    def test_a_deadline_of_the_job_itself_stands_whatever_the_steps_timeout(self) -> None:
+        spec = MXJobSpec(image="a", command=COMMAND, active_deadline_seconds=7200)
+        assert manifest_of(step(spec=spec, timeout="1h"))["spec"]["runPolicy"]["activeDeadlineSeconds"] == 7200
+
+    def test_a_deadline_may_be_a_timedelta(self) -> None:
+        for timeout, seconds in ((None, 5400), ("1h", 3600), ("2h", 5400)):
+            policy = manifest_of(step(deadline=timedelta(hours=1.5), timeout=timeout))["spec"]["runPolicy"]
+            assert policy["activeDeadlineSeconds"] == seconds
+
+    @pytest.mark.parametrize("deadline", ["3600", 1.5, True, "{{inputs.parameters.d}}"])
+    @pytest.mark.parametrize("timeout", [None, "1h"])
+    def test_a_deadline_of_another_type_is_rejected(self, deadline: Any, timeout: str | None) -> None:
+        with pytest.raises(ValueError, match=r"^train: deadline: must be seconds, a whole number or a timedelta, is "):
+            step(deadline=deadline, timeout=timeout)
+
+    @pytest.mark.parametrize(
+        "value", [text("p"), integer("p"), number("p"), data("p")], ids=lambda value: value.kind.name
+    )
+    @pytest.mark.parametrize("field", [each for each in FIELDS if each not in ("name", "namespace")])
+    def test_a_value_of_an_input_stands_in_the_job_or_is_named(self, field: str, value: Value) -> None:
+        for fields in ({field: value}, {"workers": Role(**{field: value})} if hasattr(Role, field) else {}):
+            try:
+                made = step(
+                    spec=MXJobSpec(**{"image": "a", "command": COMMAND, **fields}), inputs=[Parameter(name="p")]
+                )
+            except ValueError as error:
+                words = {"queue_name": "metadata.labels"}
+                assert words.get(field, field) in str(error)
+            else:
+                assert not fields or "inputs.parameters.p" in made._build_manifest()
 
     def test_what_lies_on_the_job_does_not_lie_on_its_poller(self) -> None:
         """A queue's label on the poller's pod would have the queue hold the poller back as well."""
@@ -338,9 +399,20 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"spec\.runPolicy\.backofLimit.*backoffLimit"):
             with_policy(backofLimit=3)
 
-    def test_a_manifest_leaves_suspension_to_others(self) -> None:
+    @pytest.mark.parametrize("suspend", [True, False])
+    def test_a_manifest_leaves_suspension_to_others(self, suspend: bool) -> None:
         with pytest.raises(ValueError, match=r"runPolicy\.suspend: leave it out"):
-            with_policy(suspend=True)
+            with_policy(suspend=suspend)
+
+    def test_a_null_says_nothing_of_suspension(self) -> None:
+        with_policy(suspend=None)
+
+    def test_a_workflow_that_refers_to_a_template_has_its_exit_handler(self) -> None:
+        """Argo rejects a workflow with templates beside workflowTemplateRef."""
+        referring = Workflow(generate_name="a-", workflow_template_ref=models.WorkflowTemplateRef(name="mine"))
+        with pytest.raises(ValueError, match=r"give the exit handler to mine itself, delete_jobs_on_exit\(template\)"):
+            delete_jobs_on_exit(referring)
+        assert not referring.templates
 
     def test_a_queue_is_no_suspension(self) -> None:
         made = step(spec=MXJobSpec(image="a", command=COMMAND, queue_name="gpus"))
@@ -545,6 +617,27 @@ class TestArguments:
             built = dag._build_template().inputs
             assert built is not None
             assert {each.name: each.default for each in built.parameters or []}["epochs"] == "3"
+
+    @pytest.mark.parametrize("model", [Parameter, models.Parameter])
+    def test_pipelines_keep_all_that_an_input_says(self, model: Any) -> None:
+        key = models.ConfigMapKeySelector(name="c", key="k")
+        given = [
+            model(name="lr"),
+            model(name="optimizer", default="sgd", enum=["sgd", "adam"], description="which"),
+            model(name="image", value_from=ValueFrom(config_map_key_ref=key)),
+        ]
+        spec = MXJobSpec(image=text("image"), command=COMMAND, env={"LR": text("lr"), "OPT": text("optimizer")})
+        both = step(name="a", spec=spec, inputs=given), step(name="b", spec=spec, inputs=given)
+        for dag in (
+            sweep("search", both[0], by="x", trial_inputs=["lr"]),
+            tune_then_train("both", *both, tuned_input="lr"),
+        ):
+            built = dag._build_template().inputs
+            assert built is not None
+            found = {each.name: each for each in built.parameters or []}
+            optimizer = found["optimizer"]
+            assert (optimizer.default, optimizer.enum, optimizer.description) == ("sgd", ["sgd", "adam"], "which")
+            assert found["image"].value_from == ValueFrom(config_map_key_ref=key)
 
     @pytest.mark.parametrize(
         "outputs",

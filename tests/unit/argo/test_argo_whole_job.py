@@ -62,6 +62,11 @@ class TestEvaluated:
         assert made["spec"]["runPolicy"] == policy
         assert made["metadata"]["name"].startswith("mxjob-")
 
+    def test_what_is_null_says_nothing(self, argo: Expressions) -> None:
+        made = evaluated(argo, json.dumps({"metadata": None, "spec": {**SPEC, "runPolicy": {"suspend": None}}}))
+        assert made["metadata"]["name"].startswith("mxjob-")
+        assert evaluated(argo, json.dumps({"spec": {**SPEC, "runPolicy": None}}))["spec"]["runPolicy"] is not None
+
     @pytest.mark.parametrize(
         ("text", "words"),
         [
@@ -69,11 +74,16 @@ class TestEvaluated:
             ('{"spec": "x", "metadata": 3}', "no MXJob as JSON"),
             (json.dumps({"metadata": [1], "spec": SPEC}), "are mappings"),
             (json.dumps({"metadata": {"labels": "a=b"}, "spec": SPEC}), "are mappings"),
-            (json.dumps({"metadata": {"name": 3}, "spec": SPEC}), "name and apiVersion text"),
+            (json.dumps({"metadata": {"name": 3}, "spec": SPEC}), "its name is text"),
             (json.dumps({"spec": {**SPEC, "runPolicy": 7}}), "are mappings"),
             (json.dumps({"kind": "Job", "spec": SPEC}), "of another kind"),
+            (json.dumps({"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC}), "convert it first: mxjob convert"),
+            (json.dumps({"apiVersion": 1, "spec": SPEC}), "convert it first"),
+            (json.dumps({"spec": {**SPEC, "backoffLimit": 3}}), "convert it first"),
+            (json.dumps({"spec": {"replicaSpecs": []}}), "convert it first"),
             (json.dumps({"metadata": {"namespace": "prod"}, "spec": SPEC}), "namespace is that of the workflow"),
             (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": True}}}), "leave runPolicy.suspend out"),
+            (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": False}}}), "leave runPolicy.suspend out"),
         ],
     )
     def test_what_can_not_be_taken_is_the_name_that_the_api_server_rejects(
@@ -109,8 +119,19 @@ class TestEvaluated:
         ("kind: MXJob", "is not JSON.*kubectl create -n NAMESPACE --dry-run=client"),
         ([1], "it is no MXJob"),
         ({"spec": {**SPEC, "runPolicy": {"suspend": True}}}, "runPolicy.suspend: leave it out"),
+        ({"spec": {**SPEC, "runPolicy": {"suspend": False}}}, "runPolicy.suspend: leave it out"),
+        ({"spec": {**SPEC, "runPolicy": 5}}, "spec.runPolicy: Invalid value: must be an object"),
+        ({"spec": {**SPEC, "runPolicy": ["suspend"]}}, "spec.runPolicy: Invalid value: must be an object"),
+        ({"metadata": 5, "spec": SPEC}, "it is no MXJob"),
+        ({"metadata": {"name": 5}, "spec": SPEC}, "metadata.name: must be text, is 5"),
+        ({"metadata": {"name": "Train_1"}, "spec": SPEC}, "'Train_1' can't begin the name of an MXJob"),
         ({"spec": {"jobMode": "MXTrain", "mxReplicaSpecs": {"Workers": {}}}}, "Worker"),
         ({"kind": "Job", "spec": SPEC}, "kind"),
+        (
+            {"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC},
+            "input manifest: it is of the format v1beta1, .*convert",
+        ),
+        ({"spec": {**SPEC, "cleanPodPolicy": "All"}}, "of the format v1beta1, .*mxjob convert -f FILE"),
     ],
 )
 def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> None:
@@ -121,6 +142,8 @@ def test_a_reference_is_checked_when_it_is_built(given: object, words: str) -> N
 def test_a_reference_to_a_sound_job_is_taken_and_so_are_argos_tags() -> None:
     mxjob_ref("train", "mxjob-manifest", {"manifest": {"metadata": {"name": "a"}, "spec": SPEC}})
     mxjob_ref("train", "mxjob-manifest", {"manifest": "{{inputs.parameters.job}}"})
+    mxjob_ref("train", "mxjob-manifest", {"manifest": {"metadata": None, "spec": {**SPEC, "runPolicy": None}}})
+    mxjob_ref("train", "mxjob-manifest", {"manifest": {"spec": {**SPEC, "runPolicy": {"suspend": None}}}})
 
 
 AS_KUBECTL_WRITES_IT = {

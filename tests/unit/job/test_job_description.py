@@ -1,14 +1,18 @@
 """Descriptions over manifests, models of Kubernetes' client, and values that are filled in later."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
+import numpy
 import pytest
 from descriptions import at
 from kubernetes import client as k8s
 
 from mxnet_operator.api.validation import template_errors
 from mxnet_operator.job import DescriptionError, MXJobDescription, Placeholder, Role, to_manifest
+from mxnet_operator.job.checks import FIELDS
 from mxnet_operator.job.plain import plain
 
 SECRET = {"secretKeyRef": {"name": "s", "key": "k"}}
@@ -56,6 +60,21 @@ def gpu_template(gpus: int) -> dict[str, Any]:
 
 class Later(Placeholder):
     """A value that a framework fills in."""
+
+    def one_if_any(self) -> "Later":
+        return self
+
+    def none_if_one(self) -> "Later":
+        return self
+
+
+def values(node: Any) -> Iterator[Any]:
+    """Every value in a manifest that is no mapping and no list."""
+    if isinstance(node, dict | list):
+        for each in node.values() if isinstance(node, dict) else node:
+            yield from values(each)
+    else:
+        yield node
 
 
 class TestOverAManifest:
@@ -282,6 +301,42 @@ class TestGPUs:
             over(with_resources(limits=Later()), gpus_per_worker=1)
 
 
+def flat(**fields: Any) -> dict[str, Any]:
+    """`training` in the format of v1beta1."""
+    given = training()
+    spec = {"jobMode": "MXTrain", "cleanPodPolicy": "All", "mxReplicaSpecs": given["spec"]["mxReplicaSpecs"], **fields}
+    return {**given, "apiVersion": "kubeflow.org/v1beta1", "spec": spec}
+
+
+class TestOverAnOlderFormat:
+    def test_the_v1_job_that_it_means_is_what_is_merged_over(self) -> None:
+        given = flat()
+        job = over(given, workers=5, backoff_limit=3)
+        assert job["apiVersion"] == "kubeflow.org/v1"
+        assert job["spec"]["runPolicy"] == {"cleanPodPolicy": "All", "backoffLimit": 3}
+        assert worker(job, "replicas") == 5
+        assert job["metadata"] == training()["metadata"]
+        assert given == flat()
+
+    def test_metadata_alone_leaves_the_format(self) -> None:
+        job = over(flat(), name="mine", namespace="ml", labels={"a": "b"}, annotations={"c": "d"})
+        assert job["spec"] == flat()["spec"]
+        assert (job["apiVersion"], job["metadata"]["name"]) == ("kubeflow.org/v1beta1", "mine")
+
+    def test_it_needs_no_name(self) -> None:
+        assert over({**flat(), "metadata": {"generateName": "a-"}}, workers=1)["metadata"] == {"generateName": "a-"}
+        assert over({**flat(), "metadata": None}, workers=1)["metadata"] == {}
+
+    def test_its_mistakes_are_told_in_its_own_words(self) -> None:
+        with pytest.raises(DescriptionError) as refusal:
+            over(flat(cleanPodPolicy="Sometimes"), workers=1)
+        assert [each.path for each in refusal.value.problems] == ["spec.cleanPodPolicy"]
+
+    def test_values_that_are_filled_in_later_are_for_v1(self) -> None:
+        with pytest.raises(DescriptionError, match="convert it first: mxjob convert -f FILE"):
+            over(flat(cleanPodPolicy=Later()), workers=1)
+
+
 class TestQueue:
     def test_a_queue_is_a_label_and_suspends_nothing_in_the_spec(self) -> None:
         job = over(training(), queue_name="gpus")
@@ -313,6 +368,81 @@ class TestModels:
             "image": "a",
             "args": ["x"],
         }
+
+
+NESTED: dict[str, Any] = {
+    "affinity": lambda odd: {"nodeAffinity": odd},
+    "args": lambda odd: [odd],
+    "command": lambda odd: [odd],
+    "config_maps": lambda odd: [odd],
+    "container_resources": lambda odd: {"limits": {"cpu": odd}},
+    "container_security_context": lambda odd: {"runAsUser": odd},
+    "env": lambda odd: {"A": odd},
+    "env_from": lambda odd: [{"secretRef": {"name": odd}}],
+    "image_pull_secrets": lambda odd: [{"name": odd}],
+    "init_containers": lambda odd: [{"name": odd}],
+    "node_selector": lambda odd: {"a": odd},
+    "run_policy": lambda odd: {"schedulingPolicy": {"minAvailable": odd}},
+    "secrets": lambda odd: [odd],
+    "security_context": lambda odd: {"fsGroup": odd},
+    "tolerations": lambda odd: [{"tolerationSeconds": odd}],
+    "volume_mounts": lambda odd: [{"name": odd}],
+    "volumes": lambda odd: [{"name": "v", "emptyDir": {"sizeLimit": odd}}],
+    **dict.fromkeys(("labels", "annotations", "pod_labels", "pod_annotations"), lambda odd: {"a": odd}),
+    **dict.fromkeys(("workers", "servers", "schedulers"), lambda odd: {"image": "a", "replicas": odd}),
+}
+ODD: dict[str, Any] = {
+    "a decimal number": Decimal("0.5"),
+    "a number of NumPy's": numpy.int64(1),
+    "a set": {"a"},
+    "a date": date(2026, 1, 1),
+    "what isn't a number": float("nan"),
+    "a number as a key": {2024: "x"},
+    "half a character": "\ud800",
+}
+BASE = {"image": "a", "command": ["x"]}
+
+
+class TestOddValues:
+    """Whatever a field has, it is a job that JSON can say, or a mistake with the field's path."""
+
+    @pytest.mark.parametrize("field", FIELDS)
+    @pytest.mark.parametrize("odd", ODD)
+    def test_what_json_can_not_say_is_named_by_its_field(self, field: str, odd: str) -> None:
+        for value in (ODD[odd], NESTED.get(field, lambda odd: [odd])(ODD[odd])):
+            with pytest.raises(DescriptionError) as refusal:
+                MXJobDescription(**{**BASE, field: value})
+            assert all(each.path.startswith(field) for each in refusal.value.problems)
+
+    @pytest.mark.parametrize("field", FIELDS)
+    def test_a_value_that_is_filled_in_later_is_in_the_job_or_named_by_its_field(self, field: str) -> None:
+        later = Later()
+        for name, value in (("whole", later), ("within", NESTED.get(field, lambda odd: odd)(later))):
+            try:
+                job = to_manifest(MXJobDescription(**{**BASE, "gpus_per_worker": 1, "secrets": ["s"], field: value}))
+            except DescriptionError as error:
+                assert [each.path for each in error.problems] == (
+                    ["gpus_per_worker"] if field == "container_resources" else [field]
+                ), name
+            else:
+                assert later in values(job), name
+
+    def test_a_value_that_contains_itself_is_named(self) -> None:
+        affinity: dict[str, Any] = {}
+        affinity["nodeAffinity"] = affinity
+        with pytest.raises(DescriptionError, match=r"^affinity\.nodeAffinity.*: nested deeper than 100 levels$"):
+            MXJobDescription(affinity=affinity)
+
+    @pytest.mark.parametrize("secrets", ["secrets", "config_maps"])
+    def test_sources_that_are_filled_in_whole_have_none_beside_them(self, secrets: str) -> None:
+        given: dict[str, Any] = {secrets: ["a"], "env_from": Later()}
+        for fields, path in ((given, "env_from"), ({"workers": Role(**given)}, "workers.env_from")):
+            with pytest.raises(DescriptionError, match=rf"^{path}: beside secrets.*: give its items values$"):
+                MXJobDescription(**fields)
+
+    def test_the_name_of_a_variable_may_be_filled_in_later(self) -> None:
+        later = Later()
+        assert later in values(to_manifest(MXJobDescription(image="a", env={later: "x"})))
 
 
 def test_every_mistake_is_told_at_once() -> None:
