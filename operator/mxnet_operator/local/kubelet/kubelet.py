@@ -113,6 +113,7 @@ class Kubelet:
             labels(node_name),
             allocatable=offered,
             pods=self._all_pods,
+            why_blocked=self._volume_claims.why_unusable,
             changes=self._host.pods_changed,
             events=self._scheduler_events,
         )

@@ -55,6 +55,7 @@ class Scheduler:
         *,
         allocatable: Mapping[str, str],
         pods: Callable[[], Iterable[Object]],
+        why_blocked: Callable[[Object], str] = lambda _: "",
         changes: Changes,
         events: EventRecorder,
         clock: Callable[[], float] = time.monotonic,
@@ -64,6 +65,7 @@ class Scheduler:
         self._node_name = node_name
         self._node = Node({name: quantity(amount) for name, amount in allocatable.items()}, node_labels)
         self._pods = pods
+        self._why_blocked = why_blocked
         self._changes = changes
         self._events = events
         self._clock = clock
@@ -113,7 +115,8 @@ class Scheduler:
         pods = [self._assumed.get(uid, known[uid]) for uid in self._seen]
         used = taken(pods)
         free = {name: amount - used.get(name, 0) for name, amount in self._node.allocatable.items()}
-        return decide(gangs.in_order(pods), self._node, free)
+        blocked = {uid: why for uid, pod in known.items() if (why := self._why_blocked(pod))}
+        return decide(gangs.in_order(pods), self._node, free, blocked)
 
     async def _bind(self, pod: Object) -> bool:
         """Give a pod its node; whether it is bound, or gone, now.
