@@ -1,6 +1,7 @@
 """The client for notebooks and scripts: `AsyncMXJobClient` without the `await`."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import threading
 from collections.abc import Coroutine, Iterator
@@ -15,13 +16,15 @@ from mxnet_operator.job import MXJobDescription
 T = TypeVar("T")
 _PAUSE_FOR_A_STEP: Final = 0.01
 """Seconds between two looks at a step that was cancelled."""
+_CLOSED: Final = "the client is closed"
 
 
 class MXJobClient:
     """A client of the cluster that a kubeconfig names, or that this program runs in.
 
     It runs an event loop of its own in a thread, so that it works in a notebook, which has one already. Use it in
-    `with`, or close it; jobs go on. Ctrl-C ends the waiting, not the job.
+    `with`, or close it; jobs go on. Ctrl-C ends the waiting, not the job. Threads may share it: a call raises RuntimeError
+    once the client is closed, also one that waits in another thread.
 
     Args:
         kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
@@ -39,13 +42,16 @@ class MXJobClient:
         patience: float = PATIENCE,
     ) -> None:
         self._async = AsyncMXJobClient(kubeconfig=kubeconfig, context=context, namespace=namespace, patience=patience)
+        self._is_closed = False
+        self._entry = threading.RLock()
+        """Held while a call is handed to the loop, and while the client is closed: no call comes after the last one."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="mxjob-client", daemon=True)
         self._thread.start()
         try:
             self._run(self._async.__aenter__())
         except BaseException:
-            self._stop()
+            self.close()
             raise
 
     def __enter__(self) -> Self:
@@ -57,10 +63,14 @@ class MXJobClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; jobs go on."""
-        if self._thread.is_alive():
-            self._run(self._async.__aexit__())
-            self._stop()
+        """Close the connections; calls that wait in other threads raise RuntimeError, jobs go on."""
+        self._is_closed = True
+        with self._entry:
+            if self._thread.is_alive():
+                asyncio.run_coroutine_threadsafe(self._end_calls(), self._loop).result()
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
 
     def submit(
         self,
@@ -98,7 +108,11 @@ class MXJobClient:
                 while True:
                     yield self._run(_next(lines))
         finally:
-            self._run(_close(lines))
+            try:
+                self._run(_close(lines))
+            except RuntimeError:
+                if not self._is_closed:  # closing the client closes its logs
+                    raise
 
     def result(self, job: JobRef, *, timeout: float | None = None) -> Any:
         """Wait for a job to succeed, and return its result; as `AsyncMXJobClient.result`."""
@@ -113,20 +127,26 @@ class MXJobClient:
         return self._run(self._async.delete(job, wait=wait))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if not self._thread.is_alive():
-            work.close()
-            raise RuntimeError("the client is closed")
-        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._entry:
+            if self._is_closed:
+                work.close()
+                raise RuntimeError(_CLOSED)
+            running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return running.result()
+        except concurrent.futures.CancelledError:
+            raise RuntimeError(_CLOSED) from None
         except BaseException:
             running.cancel()
             raise
 
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    async def _end_calls(self) -> None:
+        calls = asyncio.all_tasks() - {asyncio.current_task()}
+        for each in calls:
+            each.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        await self._async.__aexit__()
 
 
 async def _next(lines: Any) -> str:

@@ -215,14 +215,15 @@ async def test_a_deleted_claim_goes_with_its_data_once_no_pod_uses_it(node):
     await node.running("user")
     await node.client.delete(CLAIM)
     await node.create(make_pod("late", "true", container=MOUNTED, volumes=CLAIMED))
-    said = (await node.event("late", "FailedMount"))["message"]
-    assert said == 'persistentvolumeclaim "data" is being deleted'
+    said = (await node.event("late", "FailedScheduling"))["message"]
+    assert said == '0/1 nodes are available: persistentvolumeclaim "data" is being deleted.'
     assert "deletionTimestamp" in (await node.client.get(CLAIM))["metadata"]
     (stored,) = node.folder.rglob("claims/default/data")
-    for pod in ("late", "user"):
-        await node.delete(pod)
-        await node.gone(pod)
-    await claim_gone(node)
+    await node.delete("user")
+    await node.gone("user")
+    await claim_gone(node)  # the other has no node yet
+    await node.delete("late")
+    await node.gone("late")
     assert not stored.exists()
     await made_claim(node)
     await node.run("anew", "ls /data", container=MOUNTED, volumes=CLAIMED)
@@ -251,13 +252,21 @@ async def test_what_cannot_be_removed_keeps_the_claim_and_is_tried_again(node, m
     ("spec", "words"),
     [(None, 'persistentvolumeclaim "data" not found'), ({"volumeMode": "Block"}, "doesn't support volumeMode Block")],
 )
-async def test_a_claim_that_cannot_be_had_keeps_the_pod_waiting_and_an_event_says_why(node, spec, words):
+async def test_a_claim_that_cannot_be_had_keeps_the_pod_unscheduled_until_it_can(node, spec, words):
     if spec is not None:
         await made_claim(node, **spec)
     await node.create(make_pod("lacking", "true", container=MOUNTED, volumes=CLAIMED))
-    assert words in (await node.event("lacking", "FailedMount"))["message"]
-    await node.delete("lacking")
-    await node.gone("lacking")
+    message = (await node.event("lacking", "FailedScheduling"))["message"]
+    assert words in message
+    pod = await node.get("lacking")
+    assert "nodeName" not in pod["spec"]
+    (condition,) = (each for each in pod["status"]["conditions"] if each["type"] == "PodScheduled")
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", message)
+    if spec is not None:
+        await node.client.delete(CLAIM)
+        await claim_gone(node)
+    await made_claim(node)
+    await node.ended("lacking")
 
 
 async def test_a_volume_of_an_unknown_type_keeps_the_pod_waiting_and_an_event_says_why(node):

@@ -1,12 +1,17 @@
 """The client against the local API server: what it creates, finds, refuses, and sits out."""
 
 import asyncio
+import gc
+import queue
+import sys
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
 from apiserver_fixtures import running_server
 from faulty_proxy import Fault, FaultyProxy
 from long_results import long_result
+from waiting import SECONDS, until
 
 from mxnet_operator.client import (
     AsyncMXJobClient,
@@ -285,6 +290,61 @@ async def test_ctrl_c_while_a_log_is_followed_is_that_and_nothing_else(tmp_path,
                 assert isinstance(interrupted.__cause__, KeyboardInterrupt)
             else:
                 pytest.fail("nothing was interrupted")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [MXJobClient.wait, MXJobClient.result, lambda client, job: list(client.logs(job))],
+    ids=["wait", "result", "logs"],
+)
+async def test_closing_the_client_ends_the_calls_that_wait_in_other_threads(tmp_path, call):
+    async with running_server(tmp_path) as server:
+        client = await asyncio.to_thread(MXJobClient, kubeconfig=server.kubeconfig)
+        job = await asyncio.to_thread(client.submit, DESCRIPTION)
+        ends = queue.SimpleQueue()
+
+        def waits():
+            try:
+                ends.put(call(client, job))
+            except Exception as error:
+                ends.put((type(error), str(error)))
+
+        for _ in range(3):
+            threading.Thread(target=waits, daemon=True).start()
+        await until(lambda: len(asyncio.all_tasks(client._loop)) >= 3)
+        await asyncio.gather(*(asyncio.to_thread(client.close) for _ in range(2)))
+        for _ in range(3):
+            assert await asyncio.to_thread(ends.get, timeout=SECONDS) == (RuntimeError, "the client is closed")
+
+
+async def test_a_log_that_is_read_no_further_says_nothing_after_the_client_is_closed(tmp_path, monkeypatch, recwarn):
+    closed, unraisable = [], []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    async def endless(*_arguments, **_options):
+        try:
+            while True:
+                yield "one"
+        finally:
+            closed.append("the log")
+
+    def begin():
+        with MXJobClient(kubeconfig=server.kubeconfig) as client:
+            monkeypatch.setattr(client._async, "logs", endless)
+            lines = client.logs("digits")
+            assert next(lines) == "one"
+        assert closed == ["the log"]
+        return lines
+
+    async with running_server(tmp_path) as server:
+        lines = await asyncio.to_thread(begin)
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            next(lines)
+        closed.clear()
+        lines = await asyncio.to_thread(begin)
+        del lines
+        gc.collect()
+    assert (unraisable, list(recwarn)) == ([], [])
 
 
 class InterruptedInAThreadError(Exception):

@@ -12,11 +12,13 @@ from mxnet_operator.local.scheduling.placing import Node, decide
 from mxnet_operator.local.scheduling.scheduler import FORMING_SECONDS, Scheduler, taken
 
 
-def look(*pods: dict[str, Any], gpus: int = 8) -> tuple[list[str], dict[str, str]]:
+def look(
+    *pods: dict[str, Any], gpus: int = 8, blocked: dict[str, str] | None = None
+) -> tuple[list[str], dict[str, str]]:
     """The names of pods that are placed, and the words on the first pod of each job that is not."""
     free = Decimal(gpus) - taken(pods).get(GPU, Decimal(0))
     node = Node({GPU: Decimal(gpus), "cpu": Decimal(2)}, {"zone": "a"})
-    decision = decide(in_order(pods), node, {GPU: free, "cpu": Decimal(2)})
+    decision = decide(in_order(pods), node, {GPU: free, "cpu": Decimal(2)}, blocked or {})
     placed = [pod["metadata"]["name"] for pod in decision.to_place]
     by_uid = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in pods}
     return placed, {by_uid[uid].partition("-worker-0")[0]: words for uid, words in decision.words.items()}
@@ -81,6 +83,15 @@ def test_one_for_which_there_is_not_holds_nothing_and_says_what_is_missing() -> 
     placed, words = look(*running, *gang_pods("b", *[1] * 7))
     assert placed == []
     assert words["b"] == f"5 of 7 can be placed, missing 2 {GPU}"
+
+
+@pytest.mark.parametrize("blocked", [[0], [1], [0, 1]])
+def test_a_gang_one_of_whose_pods_is_blocked_waits_whole_and_lets_others_pass(blocked: list[int]) -> None:
+    pods = gang_pods("a", 1, 1)
+    why = {pods[index]["metadata"]["uid"]: 'persistentvolumeclaim "data" not found' for index in blocked}
+    placed, words = look(*pods, *gang_pods("b", *[1] * 8), blocked=why)
+    assert placed == workers("b", 8)
+    assert set(words.values()) == {'0/1 nodes are available: persistentvolumeclaim "data" not found.'}
 
 
 def test_one_that_is_not_complete_yet_is_waited_for() -> None:

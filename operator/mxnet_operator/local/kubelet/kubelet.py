@@ -119,6 +119,7 @@ class Kubelet:
             allocatable=offered,
             nodes=self._all_nodes,
             pods=self._all_pods,
+            why_blocked=self._volume_claims.why_unusable,
             changes=self._host.pods_changed,
             events=self._scheduler_events,
         )

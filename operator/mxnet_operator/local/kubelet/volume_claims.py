@@ -68,12 +68,8 @@ class VolumeClaims:
         """
         path = PERSISTENT_VOLUME_CLAIMS.path(namespace, name)
         claim = await self._client.find(path)
-        if claim is None:
-            raise MountError(f'persistentvolumeclaim "{name}" not found')
-        if "deletionTimestamp" in claim["metadata"]:
-            raise MountError(f'persistentvolumeclaim "{name}" is being deleted')
-        if claim["spec"].get("volumeMode") == "Block":
-            raise MountError(f'persistentvolumeclaim "{name}": the local cluster doesn\'t support volumeMode Block')
+        if claim is None or _why_unusable(name, claim):
+            raise MountError(_why_unusable(name, claim))
         folder = self._folder / namespace / name
         await asyncio.to_thread(folder.mkdir, 0o700, parents=True, exist_ok=True)
         if claim.get("status", {}).get("phase") != "Bound":
@@ -84,6 +80,17 @@ class VolumeClaims:
             status = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": capacity}
             await self._client.patch(f"{path}/status", {"metadata": {"uid": uid}, "status": status})
         return folder
+
+    def why_unusable(self, pod: Object) -> str:
+        """Return why a claim of a pod's volumes can't be had, in kube-scheduler's words; empty if all can.
+
+        It goes by what the watch last showed; before that has shown anything, nothing is said.
+        """
+        if not self._reflector.synced.is_set():
+            return ""
+        namespace = pod["metadata"]["namespace"]
+        claims = ((name, self._cache.get(f"{namespace}/{name}")) for name in sorted(claims_needed(pod["spec"])))
+        return next((why for name, claim in claims if (why := _why_unusable(name, claim))), "")
 
     async def run(self) -> None:
         """Remove the folders of deleted claims, each once no pod uses it, until cancelled."""
@@ -126,7 +133,7 @@ class VolumeClaims:
         return any(
             name in claims_needed(pod["spec"])
             for pod in self._pods_of(namespace)
-            if (pod.get("status") or {}).get("phase") not in ENDED
+            if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in ENDED
         )
 
     def _claims(self) -> list[Object]:
@@ -136,6 +143,16 @@ class VolumeClaims:
         if old is not None and new is None:
             self._removed.discard(old["metadata"]["uid"])
         self._changes.ring()
+
+
+def _why_unusable(name: str, claim: Object | None) -> str:
+    if claim is None:
+        return f'persistentvolumeclaim "{name}" not found'
+    if "deletionTimestamp" in claim["metadata"]:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    if claim["spec"].get("volumeMode") == "Block":
+        return f'persistentvolumeclaim "{name}": the local cluster doesn\'t support volumeMode Block'
+    return ""
 
 
 def _remove_tree(folder: Path) -> None:

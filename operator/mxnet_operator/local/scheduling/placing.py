@@ -7,6 +7,7 @@ kept for them, so a large one gets its turn. `docs/decisions/0058-the-local-sche
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from mxnet_operator.api.quantities import Resources, add, amount_text, pod_requests
@@ -70,11 +71,16 @@ class _Waiting(NamedTuple):
         return str(self.pod["metadata"]["uid"])
 
 
-def decide(gangs: Iterable[Gang], node: Node, free: Resources) -> Decision:
-    """Go through the gangs in their order once; `free` is what no pod has of what the node offers."""
+def decide(
+    gangs: Iterable[Gang], node: Node, free: Resources, blocked: Mapping[str, str] = MappingProxyType({})
+) -> Decision:
+    """Go through the gangs in their order once; `free` is what no pod has of what the node offers.
+
+    `blocked` says by uid why a pod can't be placed on any node now, such as a claim that doesn't exist.
+    """
     decision, left, kept = Decision(), dict(free), _Kept()
     for gang in gangs:
-        fitting, never = _sorted_out(gang, node)
+        fitting, never = _sorted_out(gang, node, blocked)
         decision.words.update(never)
         if len(never) == len(gang.waiting):
             continue
@@ -134,7 +140,7 @@ def _tell(decision: Decision, waiting: Iterable[_Waiting], why: str) -> None:
     decision.words.update((each.uid, why) for each in waiting)
 
 
-def _sorted_out(gang: Gang, node: Node) -> tuple[list[_Waiting], dict[str, str]]:
+def _sorted_out(gang: Gang, node: Node, blocked: Mapping[str, str]) -> tuple[list[_Waiting], dict[str, str]]:
     """Return the pods that the node could have if nobody else were there, and by uid why it can never have the others.
 
     The smallest come first, so that as many as possible are placed; of equal ones, the pods created first. All
@@ -143,7 +149,8 @@ def _sorted_out(gang: Gang, node: Node) -> tuple[list[_Waiting], dict[str, str]]
     never: dict[str, str] = {}
     waiting: list[_Waiting] = []
     for pod in gang.waiting:
-        why, asks = _mismatch(pod, node), {}
+        block = blocked.get(pod["metadata"]["uid"])
+        why, asks = f"0/1 nodes are available: {block}." if block else _mismatch(pod, node), {}
         try:
             asks = pod_requests(pod["spec"])
         except ValueError as error:

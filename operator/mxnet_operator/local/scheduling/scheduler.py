@@ -59,6 +59,7 @@ class Scheduler:
         allocatable: Mapping[str, str],
         nodes: Callable[[], Mapping[str, Object]],
         pods: Callable[[], Iterable[Object]],
+        why_blocked: Callable[[Object], str] = lambda _: "",
         changes: Changes,
         events: EventRecorder,
         clock: Callable[[], float] = time.monotonic,
@@ -73,6 +74,7 @@ class Scheduler:
         self._allocatable = {name: quantity(amount) for name, amount in allocatable.items()}
         self._nodes = nodes
         self._pods = pods
+        self._why_blocked = why_blocked
         self._changes = changes
         self._events = events
         self._clock = clock
@@ -127,7 +129,9 @@ class Scheduler:
         used = taken(pod for pod in pods if pod["spec"].get("nodeName") == self._node_name)
         free = {name: amount - used.get(name, 0) for name, amount in self._allocatable.items()}
         absent = {pod["spec"].get("nodeName") or "" for pod in pods} - {"", *nodes}
-        return decide(gangs.in_order(pods, absent), Node.of(nodes[self._node_name], self._allocatable, nodes), free)
+        node = Node.of(nodes[self._node_name], self._allocatable, nodes)
+        blocked = {uid: why for uid, pod in known.items() if (why := self._why_blocked(pod))}
+        return decide(gangs.in_order(pods, absent), node, free, blocked)
 
     async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> None:
         """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end."""
