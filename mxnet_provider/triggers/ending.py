@@ -45,7 +45,7 @@ def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
 
 
 async def state_of(ti: Any) -> str | None:
-    """Return the state of a task instance, as Airflow says within some seconds; ABSENT or UNANSWERED where it doesn't."""
+    """Return the state of a task instance as Airflow gives it within some seconds, else ABSENT or UNANSWERED."""
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:

@@ -1,4 +1,4 @@
-"""However `mxjob run` fails, its files say how the job ended; a report that can't be written says nothing about that."""
+"""However `mxjob run` fails, its files say how the job ended; a report that can't be written says nothing of it."""
 
 import errno
 import json
@@ -40,7 +40,7 @@ REPORTS = {
 @pytest.mark.parametrize("state", ["Succeeded", "Failed"])
 @pytest.mark.parametrize("adopt", [["--adopt", "team"], []])
 async def test_the_jobs_own_message_stays_and_with_adopt_the_command_may_be_tried_again(
-    tmp_path, monkeypatch, capsys, adopt, state, case
+    tmp_path, monkeypatch, capsys, *, adopt, state, case
 ):
     drawn, words_of_case = REPORTS[case]
     if drawn is not None:
@@ -95,7 +95,7 @@ ENDS = {
 @pytest.mark.parametrize("begun", [True, False])
 @pytest.mark.parametrize("adopt", [[], ["--adopt", "team"]])
 @pytest.mark.parametrize("end", ENDS)
-def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, end, adopt, begun):
+def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, *, end, adopt, begun):
     error, code, code_adopted, message = ENDS[end]
     manifest = gang()
     manifest["metadata"]["labels"] = {"team": "vision"}
