@@ -23,8 +23,8 @@ class MXJobClient:
     """A client of the cluster that a kubeconfig names, or that this program runs in.
 
     It runs an event loop of its own in a thread, so that it works in a notebook, which has one already. Use it in
-    `with`, or close it; jobs go on. Ctrl-C ends the waiting, not the job. Threads may share it: a call raises RuntimeError
-    once the client is closed, also one that waits in another thread.
+    `with`, or close it; jobs go on. Ctrl-C ends the waiting, not the job. Threads may share it: a call raises
+    RuntimeError once the client is closed, also one that waits in another thread.
 
     Args:
         kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
