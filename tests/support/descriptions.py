@@ -245,6 +245,14 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
         {"env": [{"name": "N", "value": 3}]},
         'env[0].value: must be a string, is the number 3: write "3"',
     ),
+    "an argument that is no UTF-8": ({"args": ["caf\udce9"]}, "args[0]: isn't UTF-8: 'caf\\udce9'"),
+    "a word for a list that is no UTF-8": ({"command": "caf\udce9"}, "is the string 'caf\\udce9': write"),
+    "a variable that is no UTF-8": ({"env": {"N": "\udce9"}}, "env.N: isn't UTF-8: '\\udce9'"),
+    "an EnvVar that is no UTF-8": ({"env": [{"name": "N", "value": "\udce9"}]}, "env[0].value: isn't UTF-8: "),
+    "a variable's name that is no UTF-8": ({"env": {"\udce9": "1"}}, "env: a name isn't UTF-8: '\\udce9'"),
+    "a label that is no UTF-8": ({"pod_labels": {"\udce9": "1"}}, "pod_labels: a name isn't UTF-8: '\\udce9'"),
+    "an image that is no UTF-8": ({"image": "caf\udce9"}, "image: isn't UTF-8: 'caf\\udce9'"),
+    "a role's argument that is no UTF-8": ({"workers": Role(args=["\udce9"])}, "workers.args[0]: isn't UTF-8: "),
     "text for variables": (
         {"env": "A=1"},
         "env: must map names to values, or be a list of EnvVars, is the string 'A=1'",
@@ -256,6 +264,18 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "one volume for a list": (
         {"volumes": CLAIM},
         "volumes: must be a list of mappings, is the mapping: put it in [ ]",
+    ),
+    "two volumes of a name": (
+        {"volumes": [CLAIM, {"name": "other", "emptyDir": {}}, {"name": CLAIM["name"], "emptyDir": {}}]},
+        f"volumes[2].name: is {CLAIM['name']!r}, as is that of volumes[0]",
+    ),
+    "two mounts at a path": (
+        {"volume_mounts": [{"name": "a", "mountPath": "/x", "readOnly": True}, {"name": "b", "mountPath": "/x"}]},
+        "volume_mounts[1].mountPath: is '/x', as is that of volume_mounts[0]",
+    ),
+    "two init containers of a name in a role": (
+        {"workers": {"init_containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}},
+        "workers.init_containers[1].name: is 'a', as is that of workers.init_containers[0]",
     ),
     "one secret for a list": (
         {"secrets": "s3"},

@@ -3,6 +3,7 @@
 import difflib
 import json
 import math
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -28,6 +29,7 @@ _TAKEN_APART: Final = {
     "gpu_resource": "can't be filled in later, since it is a key of the limits: write the name",
 }
 """Fields whose items become others of the manifest, so that a framework can't fill in all of one."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 REPLICA_SPEC: Final = frozenset({"restartPolicy", "template"})
 """Fields of a ReplicaSpec that a Role doesn't have."""
 
@@ -115,9 +117,12 @@ def _json(path: str, value: Any, later: Later, depth: int = 0) -> Iterator[Field
 
 
 def _text(path: str, value: Any, later: Later) -> Iterator[FieldError]:
-    if later(value) or isinstance(value, str):
+    if later(value):
         return
-    yield _error(path, f"must be a string, is {_named(value)}{_as_text(value)}")
+    if not isinstance(value, str):
+        yield _error(path, f"must be a string, is {_named(value)}{_as_text(value)}")
+    elif _SURROGATE.search(value):  # Python has them for bytes of a command line or file that are no UTF-8
+        yield _error(path, f"isn't UTF-8: {value!r}")
 
 
 def _texts(path: str, value: Any, later: Later) -> Iterator[FieldError]:
@@ -135,12 +140,19 @@ def _text_map(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         yield _error(path, f"must map strings to strings, is {_named(value)}")
         return
     for key, each in value.items():
+        yield from _key(path, key)
         yield from _text(f"{path}.{key}", each, later)
+
+
+def _key(path: str, key: Any) -> Iterator[FieldError]:
+    if isinstance(key, str) and _SURROGATE.search(key):
+        yield _error(path, f"a name isn't UTF-8: {key!r}")
 
 
 def _env(path: str, value: Any, later: Later) -> Iterator[FieldError]:
     if isinstance(value, Mapping):
         for name, each in value.items():
+            yield from _key(path, name)
             if not isinstance(each, Mapping):
                 yield from _text(f"{path}.{name}", each, later)
         return
@@ -168,6 +180,21 @@ def _objects(path: str, value: Any, later: Later) -> Iterator[FieldError]:
         return
     for index, each in enumerate(value):
         yield from _object(f"{path}[{index}]", each, later)
+
+
+def _objects_by(key: str) -> Check:
+    """Check a list of mappings that Kubernetes tells apart by this key: merging would make one of two."""
+
+    def check(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+        found = list(_objects(path, value, later))
+        yield from found
+        first: dict[str, int] = {}
+        for index, each in enumerate(() if found or later(value) else value):
+            name = each.get(key) if isinstance(each, Mapping) else None
+            if isinstance(name, str) and not later(name) and first.setdefault(name, index) != index:
+                yield _error(f"{path}[{index}].{key}", f"is {name!r}, as is that of {path}[{first[name]}]")
+
+    return check
 
 
 def _references(path: str, value: Any, later: Later) -> Iterator[FieldError]:
@@ -215,6 +242,7 @@ def _one_of(*choices: str) -> Check:
 
 
 def _error(path: str, detail: str) -> FieldError:
+    path, detail = (each.encode("utf-8", "backslashreplace").decode() for each in (path, detail))
     return FieldError(path, "FieldValueInvalid", detail)
 
 
@@ -256,11 +284,11 @@ _POD_CHECKS: Final[dict[str, Check]] = {
     "secrets": _texts,
     "config_maps": _texts,
     "gpu_resource": _text,
-    "volumes": _objects,
-    "volume_mounts": _objects,
+    "volumes": _objects_by("name"),
+    "volume_mounts": _objects_by("mountPath"),
     "image_pull_policy": _one_of("Always", "IfNotPresent", "Never"),
     "image_pull_secrets": _references,
-    "init_containers": _objects,
+    "init_containers": _objects_by("name"),
     "node_selector": _text_map,
     "affinity": _object,
     "tolerations": _objects,

@@ -58,15 +58,15 @@ def _own_settings(salt: str) -> Iterator[None]:
     """Draw with matplotlib's defaults and ours, and without those of a matplotlibrc, which may ask for LaTeX."""
     import matplotlib  # noqa: PLC0415
 
-    defaults = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
-    own = {
+    settings: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
+    settings |= {
         "svg.hashsalt": salt,
         "font.size": 11,
         "text.color": INK,
         "text.parse_math": False,
         "axes.edgecolor": GREY,
     }
-    with matplotlib.rc_context({**defaults, **own}):
+    with matplotlib.rc_context(settings):
         yield
 
 

@@ -1,5 +1,6 @@
 """`mxjob run` without a manifest, and with options beside one: the same job as by every other door."""
 
+import re
 import sys
 
 import pytest
@@ -67,6 +68,32 @@ def test_what_every_pod_needs_of_a_cluster_has_an_option(run):
     assert manifest["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "q"}
 
 
+LONG = "a" * 63
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        ["data"],
+        ["data.team-a", "data-team-a", "data.team.a"],
+        [f"{LONG}a", f"{LONG}b", LONG],
+        [f"{LONG}.a", ".".join(["claim"] * 42), "9"],
+        ["same", "same"],
+    ],
+)
+def test_every_name_of_a_claim_makes_a_volume_of_its_own_that_a_server_takes(run, claims):
+    options = [word for index, claim in enumerate(claims) for word in ("--volume", f"{claim}:/{index}")]
+    code, manifest, err = run(*options, *COMMAND)
+    assert (code, err) == (0, "")
+    pod = at(manifest, "spec.mxReplicaSpecs.Worker.template.spec")
+    volumes = {each["name"]: each["persistentVolumeClaim"]["claimName"] for each in pod["volumes"]}
+    assert len(volumes) == len(pod["volumes"])
+    assert all(re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) and len(name) <= 63 for name in volumes)
+    mounted = {each["mountPath"]: volumes[each["name"]] for each in pod["containers"][0]["volumeMounts"]}
+    assert mounted == {f"/{index}": claim for index, claim in enumerate(claims)}
+    assert not re.fullmatch("[a-z]{1,63}", claims[0]) or claims[0] in volumes
+
+
 def test_options_beside_a_manifest_are_merged_over_it(run, tmp_path):
     (tmp_path / "job.yaml").write_text(JOB)
     code, manifest, _ = run("-f", str(tmp_path / "job.yaml"), "--env", "B=2", "--image", "a:2", "--name", "better")
@@ -90,6 +117,12 @@ def test_options_beside_a_manifest_are_merged_over_it(run, tmp_path):
         (["--volume", "data:/d:rw", *COMMAND], "--volume: 'data:/d:rw' is not CLAIM:/PATH"),
         (["--workers", "-1", *COMMAND], "workers: must be a whole number from 0 on"),
         (["--name", "No Good", *COMMAND], "metadata.name"),
+        (["--name", "caf\udce9", *COMMAND], r"name: isn't UTF-8: 'caf\udce9'"),
+        (["--env", "A=\udce9", *COMMAND], r"env.A: isn't UTF-8: '\udce9'"),
+        (["--secret", "\udce9", *COMMAND], r"secrets[0]: isn't UTF-8: '\udce9'"),
+        ([*COMMAND, "caf\udce9"], r"isn't UTF-8: 'caf\udce9'"),
+        (["--volume", "a:/x:ro", "--volume", "b:/x", *COMMAND], "volume_mounts[1].mountPath: is '/x', as is that of"),
+        (["--volume", "a:/x", "--volume", "a:/x", *COMMAND], "volume_mounts[1].mountPath: is '/x', as is that of"),
     ],
 )
 def test_what_can_not_be_meant_is_refused_with_the_code_of_wrong_usage(run, args, words):

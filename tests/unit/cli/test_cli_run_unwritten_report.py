@@ -1,9 +1,10 @@
-"""However `mxjob run` fails, its files say how the job ended; a report that can't be written says nothing of it."""
+"""However `mxjob run` fails, its files say how the job ended; one that can't write its report, too."""
 
 import errno
 import json
 import os
 import sys
+from itertools import product
 
 import pytest
 from apiserver_fixtures import running_server
@@ -37,11 +38,11 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("case", REPORTS)
-@pytest.mark.parametrize("state", ["Succeeded", "Failed"])
-@pytest.mark.parametrize("adopt", [["--adopt", "team"], []])
+@pytest.mark.parametrize("ending", product([["--adopt", "team"], []], ["Succeeded", "Failed"]))
 async def test_the_jobs_own_message_stays_and_with_adopt_the_command_may_be_tried_again(
-    tmp_path, monkeypatch, capsys, *, adopt, state, case
+    tmp_path, monkeypatch, capsys, ending, case
 ):
+    adopt, state = ending
     drawn, words_of_case = REPORTS[case]
     if drawn is not None:
         draw = failing(drawn) if isinstance(drawn, Exception) else lambda *_: drawn
@@ -92,10 +93,10 @@ ENDS = {
 """By what a run ends, its exit code, that with --adopt, and the message that a pipeline reads if the job has ended."""
 
 
-@pytest.mark.parametrize("begun", [True, False])
-@pytest.mark.parametrize("adopt", [[], ["--adopt", "team"]])
+@pytest.mark.parametrize("beginning", product([[], ["--adopt", "team"]], [True, False]))
 @pytest.mark.parametrize("end", ENDS)
-def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, *, end, adopt, begun):
+def test_its_files_are_written_however_it_ends(tmp_path, monkeypatch, capfd, end, beginning):
+    adopt, begun = beginning
     error, code, code_adopted, message = ENDS[end]
     manifest = gang()
     manifest["metadata"]["labels"] = {"team": "vision"}

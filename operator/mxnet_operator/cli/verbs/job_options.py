@@ -1,13 +1,19 @@
 """Options of `mxjob run` that describe a job, without a manifest or merged over one."""
 
+import hashlib
+import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.job import DescriptionError, MXJobDescription
 
+_LABEL_LENGTH: Final = 63
+_LABEL: Final = re.compile(rf"(?=.{{1,{_LABEL_LENGTH}}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+"""A label as in RFC 1123, which a volume's name must be; a claim's may have dots and be longer."""
+_NOT_OF_A_LABEL: Final = re.compile("[^a-z0-9]+")
 _PANEL = "Job (merged over the manifest, if one is given)"
 
 
@@ -97,7 +103,7 @@ class JobOptions:
                 given[field] = dict(_pair(flag, each) for each in given[field])
         if "volumes" in given:
             claims = [_claim(each) for each in given["volumes"]]
-            given["volumes"] = [volume for volume, _ in claims]
+            given["volumes"] = list({volume["name"]: volume for volume, _ in claims}.values())
             given["volume_mounts"] = [mount for _, mount in claims]
         try:
             return MXJobDescription(**given)
@@ -117,5 +123,14 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     claim, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
     if not claim or not path.startswith("/") or mode not in ([""], ["ro", ""]):
         raise CommandError(f"--volume: {text!r} is not CLAIM:/PATH or CLAIM:/PATH:ro", code=Exit.USAGE)
-    volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
-    return volume, {"name": claim, "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
+    name = _volume_name(claim)
+    volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+    return volume, {"name": name, "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}
+
+
+def _volume_name(claim: str) -> str:
+    """Return a volume's name for a claim: the claim's, or one with a hash where that is no label of DNS."""
+    if _LABEL.fullmatch(claim):
+        return claim
+    suffix = hashlib.sha256(claim.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{_NOT_OF_A_LABEL.sub('-', claim.lower())[: _LABEL_LENGTH - 10].strip('-') or 'claim'}-{suffix}"
