@@ -59,7 +59,7 @@ class ClusterOptions:
     resources: tuple[tuple[str, int], ...] = ()
     """Names and counts of further resources that the node offers."""
     node_labels: tuple[tuple[str, str], ...] = ()
-    """Keys and values of labels of the node, beside those that every node has."""
+    """Keys and values of labels of the node, in addition to every node's own labels."""
 
 
 class ComponentDiedError(Exception):

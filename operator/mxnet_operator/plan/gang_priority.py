@@ -55,7 +55,7 @@ def with_ignored_priority(
     message = (
         f"The schedulingPolicy.priorityClass was changed while pods of the job have nodes ({_change(job, outdated)}):"
         " it takes effect after suspend and resume: set spec.runPolicy.suspend to true, wait until the job is Suspended"
-        " and set it to false."
+        ", and set it to false."
     )
     return conditions.set_condition(
         current, conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_NOT_SUSPENDED, message, now

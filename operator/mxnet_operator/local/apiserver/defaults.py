@@ -22,7 +22,7 @@ _GATED: Final[Object] = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-"""Condition of a new pod with scheduling gates; it stays until a scheduler has looked at the pod without them."""
+"""Condition of a new pod with scheduling gates; it stays until a scheduler places or rejects the pod without them."""
 
 
 def fill_in(resource: Resource, obj: Object) -> None:

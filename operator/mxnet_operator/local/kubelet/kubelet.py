@@ -54,7 +54,7 @@ class Kubelet:
         gpus: NVIDIA's GPUs to offer; None: as many as are found.
         gpu_share: How many containers may have a GPU at a time.
         resources: How many to offer of other resources, by name.
-        node_labels: Labels of the node, beside those that every node has.
+        node_labels: Labels of the node, in addition to every node's own labels.
         kubernetes: How to serve logs to a real Kubernetes, whose scheduler binds the pods and which expects a lease
             of its nodes; None: the API server is ours, so the kubelet binds the pods, and `log_source` has the logs.
         timing: How long to wait for what.

@@ -1,7 +1,7 @@
 """Binds pods to the one node of the local cluster, gang by gang, and says on the others what they wait for.
 
-A pod whose template names a node that doesn't exist has no kubelet: it is told of as what can't be placed, and removed
-once it is deleted, as Kubernetes' pod garbage collector does it.
+A pod whose template names a node that doesn't exist has no kubelet: it is reported as a pod that can't be placed, and
+removed once it is deleted, as Kubernetes' pod garbage collector does it.
 """
 
 import asyncio
