@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from builders import make_mxjob
 
-from mxnet_operator.api.validation import decode, unknown_fields, validate
+from mxnet_operator.api.validation import decode, unknown_fields, validate, validate_status_change
 
 
 def messages(manifest: Any) -> list[str]:
@@ -209,3 +209,18 @@ def test_a_bad_label_hides_no_mistake_of_the_rules() -> None:
     found = messages(without(manifest, "spec", "jobMode"))
     assert found[1:] == ["spec.jobMode: Required value: MXTrain or MXTune"]
     assert found[0].startswith('metadata.labels: Invalid value: "b c"')
+
+
+@pytest.mark.parametrize("name", ["2024-exp", "a-name-of-fifty-nine-characters-which-no-pod-of-the-job-fits"])
+def test_a_name_is_checked_when_a_job_is_created_and_not_when_it_is_changed(name: str) -> None:
+    manifest = make_mxjob(name).worker(1).manifest()
+    assert [error.path for error in validate(manifest)] == ["metadata.name"]
+    assert validate(manifest, is_update=True) == []
+    assert validate_status_change(manifest) == []
+
+
+def test_a_rule_at_the_root_is_checked_where_only_the_status_changes() -> None:
+    """kube-apiserver does: a job that breaks one can't be given a status."""
+    manifest = make_mxjob().worker(1).run_policy(cleanPodPolicy="All").manifest()
+    manifest["spec"]["cleanPodPolicy"] = "All"
+    assert [error.path for error in validate_status_change(manifest)] == ["spec.cleanPodPolicy"]
