@@ -15,6 +15,7 @@ from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import JOBS, PODS, SERVICES, RecordingClient, World, submitted
 from fake_nodes import EXIT_CODE, NODES, ending, fake_node
+from foreign_children import older_status
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
@@ -62,6 +63,12 @@ MADE = {  # the jobs, and the state in which 1.8.1 leaves each
     ),
     "tuning": (tuning(), "Created"),
     "misspelt": (submitted(gang("misspelt").run_policy(cleanPodPolicy="none")), "Running"),
+}
+
+
+MISNAMED = {  # names that operators before 1.8.1 took, and what our CRD says of them
+    "2024-exp": "must start with a lower-case letter",
+    "a-name-of-fifty-nine-characters-which-no-pod-of-the-job-fits": "too long",
 }
 
 
@@ -162,6 +169,9 @@ async def cluster():
             await run_by_the_peer(server, made)
             # a user's cluster asks its webhook, which is gone by now
             (await api.delete(f"{WEBHOOKS}/{WEBHOOK}")).ok()
+            for name in MISNAMED:
+                await made.submit(submitted(gang(name)))
+                (await api.merge(f"{JOBS}/{name}/status", {"status": older_status("Created")})).ok()
             (await api.post(WEBHOOKS, its_webhooks())).ok()
             yield made
             await made.stop()
@@ -199,8 +209,10 @@ async def test_what_our_crd_would_refuse_is_found_beforehand(cluster):
     stored = cluster.kubectl("get", "mxjobs", "-A", "-o", "yaml").stdout
     checked = run([*MXJOB, "validate", "-"], stored)
     wrong = [line for line in checked.stdout.splitlines() if ": ok: " not in line]
-    assert len(wrong) == 1, checked
-    assert 'spec.runPolicy.cleanPodPolicy: Unsupported value: "none"' in wrong[0]
+    of_names = [line for line in wrong if "metadata.name" in line]
+    assert len(of_names) == len(MISNAMED), checked
+    (misspelt,) = (line for line in wrong if line not in of_names)
+    assert 'spec.runPolicy.cleanPodPolicy: Unsupported value: "none"' in misspelt
 
 
 async def test_the_pods_of_a_running_job_stay_and_it_succeeds(taken_over):
@@ -269,6 +281,17 @@ async def test_a_job_that_is_not_valid_any_more_says_so_and_goes_on_once_it_is_c
     await taken_over.end_pods("misspelt")
     await taken_over.state("misspelt", "Succeeded")
     assert await taken_over.uids_of("misspelt") == taken_over.uids["misspelt"]
+
+
+@pytest.mark.parametrize("name", MISNAMED)
+async def test_a_job_whose_name_our_crd_rejects_gets_a_status(taken_over, name):
+    job = await taken_over.state(name, "Failed")
+    assert MISNAMED[name] in job["status"]["conditions"][-1]["message"]
+    annotated = await taken_over.api.merge(f"{JOBS}/{name}", {"metadata": {"annotations": {"a": "b"}}})
+    assert annotated.code == 200, annotated.text
+    refused = await taken_over.api.post(JOBS, submitted(gang(f"{name}x")))
+    assert refused.code == 422
+    assert MISNAMED[name] in refused.text
 
 
 async def test_a_deleted_job_takes_along_what_the_other_operator_made(taken_over):

@@ -75,11 +75,13 @@ def version_schema(kind: Kind, version: str) -> Schema:
                 node = node["items"] if "items" in node else node["additionalProperties"]
             else:
                 node = node["properties"][key]
-        validation = {"rule": rule.cel, "message": rule.message}
+        validation: dict[str, Any] = {"rule": rule.cel, "message": rule.message}
         if rule.field:
             validation["fieldPath"] = rule.field
         if isinstance(rule, Rule) and rule.required:
             validation["reason"] = "FieldValueRequired"
+        if isinstance(rule, Rule) and rule.at_creation:
+            validation |= {"rule": f"oldSelf.hasValue() || {rule.cel}", "optionalOldSelf": True}
         node.setdefault("x-kubernetes-validations", []).append(validation)
     if version != kind.stored:
         _drop_descriptions(schema)

@@ -37,11 +37,21 @@ class Rule(Sentence, frozen=True):
     holds: Callable[[Any], bool]
     required: bool = False
     """Whether it says that a field is missing, which the API server words differently."""
+    at_creation: bool = False
+    """Whether it is for new objects only, as what it is about can't be mended.
+
+    Kubernetes doesn't check again what an update leaves as it is, but for rules at the root, which each write of the
+    status changes: a job from before such a rule could never be given a status.
+    """
 
     @property
     def detail(self) -> str:
         """Message of the server for a value that violates it."""
         return f"Required value: {self.message}" if self.required else f"Invalid value: {self.message}"
+
+    def permits(self, value: Any, *, is_update: bool = False) -> bool:
+        """Return whether the value may be stored."""
+        return (self.at_creation and is_update) or self.holds(value)
 
 
 class TransitionRule(Sentence, frozen=True):
@@ -114,6 +124,7 @@ NAME_IS_DNS_LABEL = Rule(
         "must start with a lower-case letter and consist of lower-case letters, digits and '-' (a DNS-1035 label)"
     ),
     holds=name_is_dns_label,
+    at_creation=True,
 )
 TOO_LONG = f"too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters"
 
@@ -131,6 +142,7 @@ def names_of_map_fit(field: str) -> Rule:
         ),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, _replicas(job["spec"].get(field, {}))),
+        at_creation=True,
     )
 
 

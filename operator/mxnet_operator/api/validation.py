@@ -17,11 +17,21 @@ from mxnet_operator.api.schemas import complete_schema, job_schema
 from mxnet_operator.api.structural import FieldError, Schema, drop_nulls, join, prune, structural_errors
 from mxnet_operator.api.types import MXJob
 
-__all__ = ["FieldError", "decode", "missing_fields", "unknown_fields", "validate", "validate_update"]
+__all__ = [
+    "FieldError",
+    "decode",
+    "missing_fields",
+    "unknown_fields",
+    "validate",
+    "validate_status_change",
+    "validate_update",
+]
 
 
-def validate(manifest: Any) -> list[FieldError]:
+def validate(manifest: Any, *, is_update: bool = False) -> list[FieldError]:
     """Return every reason for which the API server would reject a manifest of any of our kinds; empty if it accepts it.
+
+    An update is not checked by the rules for new objects.
 
     As on the server, the rules between fields are checked only once each field is well-formed, and a null is an absent
     field. Unknown fields are not an error here: see `unknown_fields`; nor is what only the pod template's complete
@@ -34,7 +44,16 @@ def validate(manifest: Any) -> list[FieldError]:
     kind = _kind(manifest)
     manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
-    return [*_label_errors(manifest), *(errors or _broken(definition_of(kind).rules, manifest))]
+    return [*_label_errors(manifest), *(errors or _broken(definition_of(kind).rules, manifest, is_update=is_update))]
+
+
+def validate_status_change(manifest: dict[str, Any]) -> list[FieldError]:
+    """Return the errors that the API server finds in a stored manifest of which only the status changes.
+
+    What an update leaves as it is isn't checked again, but for rules at the root, of which the status is a part.
+    """
+    at_root = (rule for rule in definition_of(_kind(manifest)).rules if not rule.at)
+    return _broken(at_root, manifest, is_update=True)
 
 
 def without_nulls(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +120,7 @@ def _copy(value: Any) -> Any:
     return [_copy(child) for child in value] if isinstance(value, list) else value
 
 
-def _broken(rules: Iterable[Rule], manifest: dict[str, Any]) -> list[FieldError]:
+def _broken(rules: Iterable[Rule], manifest: dict[str, Any], *, is_update: bool = False) -> list[FieldError]:
     return [
         FieldError(
             (path + rule.field).lstrip("."),
@@ -110,7 +129,7 @@ def _broken(rules: Iterable[Rule], manifest: dict[str, Any]) -> list[FieldError]
         )
         for rule in rules
         for path, value in _places(rule.at, manifest)
-        if not rule.holds(value)
+        if not rule.permits(value, is_update=is_update)
     ]
 
 

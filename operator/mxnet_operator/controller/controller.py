@@ -38,6 +38,7 @@ DEFAULT_WORKERS: Final = 8
 _SYNC_SECONDS: Final = 10.0
 _ASK_AGAIN: Final = 1.0
 """Seconds until discovery is retried that failed before any work began."""
+_NOT_FOUND: Final = 404
 LOOK_FOR_KINDS_SECONDS: Final = 30.0
 """Interval of the check whether the CRD of a further kind is installed; one request for each that is not."""
 
@@ -97,7 +98,14 @@ class Controller:
         self._jobs: list[WatchedJobs] = []
         self._reconcilers: dict[tuple[str, str | None], Reconciler] = {}
         """Reconcilers by resource, as kubectl writes it, and by namespace, if this controller watches some only."""
-        self._needed = (*self._watch(MXJOB), *(each for children in self._children for each in children.needed))
+        mxjobs = self._watch(MXJOB)
+        self._needed: dict[str | None, tuple[Reflector[Any], ...]] = {
+            children.namespace: (jobs, *children.needed) for jobs, children in zip(mxjobs, self._children, strict=True)
+        }
+        """Reflectors by namespace that must have synced once before its jobs are run: MXJob's and the children's."""
+        self._one_synced = asyncio.Event()
+        self._begun: set[str | None] = set()
+        """Namespaces whose jobs are run."""
         self._optional = tuple(kind for kind in child_kinds if not kind.needed)
 
     def _watch(self, kind: Kind) -> tuple[Reflector[Any], ...]:
@@ -123,7 +131,7 @@ class Controller:
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
-                queues=self._queues.system,
+                queues=partial(self._queues.system, children),
                 statuses=self.statuses,
                 policy=self._policy,
             )
@@ -136,10 +144,12 @@ class Controller:
         """Whether this process acts: always, without leader election."""
         return self.elector is None or self.elector.leads
 
-    @property
-    def needed(self) -> Sequence[Reflector[Any]]:
-        """Reflectors that must have synced once before any work begins: the children's and MXJob's."""
-        return self._needed
+    def waits_for(self) -> str:
+        """Return which lists are missing, and why, while no namespace has all of its own; empty once one has."""
+        missing = [
+            [reflector for reflector in needed if not reflector.synced.is_set()] for needed in self._needed.values()
+        ]
+        return "; ".join(_missing(each) for of_one in missing for each in of_one) if all(missing) else ""
 
     @property
     def reflectors(self) -> Iterator[Reflector[Any]]:
@@ -150,7 +160,7 @@ class Controller:
     async def run(self) -> None:
         """Run until cancelled; wait for an unreachable server."""
         async with asyncio.TaskGroup() as tasks:
-            for reflector in self.needed:
+            for reflector in (each for needed in self._needed.values() for each in needed):
                 self._keep(tasks, f"reflector {reflector.resource}", reflector.run)
             for kind in ALL:
                 if kind is not MXJOB:
@@ -161,14 +171,24 @@ class Controller:
                 self._keep(tasks, "gang scheduling", self._watch_gangs)
             else:
                 self._gang_is_known.set()
-            for reflector in self.needed:
-                await _wait_for(reflector)
+            for namespace in self._needed:
+                self._keep(tasks, f"namespace {namespace or 'all'}", partial(self._begin, namespace))
+            await self._one_synced.wait()
             await self._wait_for_gangs()
             self._keep(tasks, "queues", self._queues.run)
             self.synced.set()
             log.info("the caches are filled")
             elector = self.elector
             await self._kept("leader", self._lead if elector is None else lambda: elector.run(self._lead))
+
+    async def _begin(self, namespace: str | None) -> None:
+        """Begin to run the jobs of a namespace once its caches are filled, whatever keeps those of others empty."""
+        for reflector in self._needed[namespace]:
+            await _wait_for(reflector)
+        self._one_synced.set()
+        await self._gang_is_known.wait()
+        self._begun.add(namespace)
+        self._look_at_all()
 
     def _keep(self, tasks: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> None:
         tasks.create_task(self._kept(name, run), name=name)
@@ -358,7 +378,7 @@ class Controller:
     async def _look_at(self, key: str, on_long: Callable[[], None]) -> None:
         resource, job = parts_of(key)
         reconciler = self._reconciler(resource, job.partition("/")[0])
-        if reconciler is None:  # A child of a job whose kind isn't watched yet.
+        if reconciler is None:  # Its kind or its namespace isn't watched yet; then all jobs are enqueued.
             return
         result = Result.SUCCESS
         try:
@@ -385,7 +405,8 @@ class Controller:
         self._observer.reconciled(result)
 
     def _reconciler(self, resource: str, namespace: str) -> Reconciler | None:
-        return self._reconcilers.get((resource, namespace)) or self._reconcilers.get((resource, None))
+        watched = namespace if namespace in self._needed else None
+        return self._reconcilers.get((resource, watched)) if watched in self._begun else None
 
 
 class _Gang(NamedTuple):
@@ -406,9 +427,12 @@ async def _wait_for(reflector: Reflector[Any]) -> None:
                 await reflector.synced.wait()
                 return
         except TimeoutError:
-            hint = (
-                ": is its CRD installed? (mxnet-operator crd | kubectl apply -f -)"
-                if reflector.resource == MXJOBS
-                else ""
-            )
-            log.warning("still waiting for a list of %s%s", reflector.resource, hint)
+            is_unknown = reflector.resource == MXJOBS and reflector.trouble_code == _NOT_FOUND
+            hint = ": is its CRD installed? (mxnet-operator crd | kubectl apply -f -)" if is_unknown else ""
+            log.warning("still waiting: %s%s", _missing(reflector), hint)
+
+
+def _missing(reflector: Reflector[Any]) -> str:
+    where = f" in namespace {reflector.namespace}" if reflector.namespace else ""
+    why = f": {reflector.trouble}" if reflector.trouble else ""
+    return f"no list of {reflector.resource}{where} yet{why}"

@@ -41,17 +41,12 @@ class Health:
         self._distrust = distrust
 
     async def readiness(self) -> str:
-        """Return why caches are not synced, a CRD is too old, or the API server doesn't answer.
+        """Return why no namespace's caches are synced, a CRD is too old, or the API server doesn't answer.
 
         A standby is as ready as the leader, but that only the leader learns of an old CRD.
         """
-        waiting = [
-            f"no list of {reflector.resource} yet"
-            for reflector in self._controller.needed
-            if not reflector.synced.is_set()
-        ]
-        if waiting:
-            return "; ".join(waiting)
+        if waits_for := self._controller.waits_for():
+            return waits_for
         if trouble := self._controller.statuses.trouble():
             return trouble
         try:

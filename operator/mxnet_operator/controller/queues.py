@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
@@ -72,16 +72,18 @@ class Queues:
         """Call `changed` when every job is to be reconciled; ask the server every `look_again` seconds."""
         self._client, self._children = client, children
         self._changed, self._on_crash, self._look_again = changed, on_crash, look_again
-        self._state: Literal["Unknown", "Absent", "Served"] = "Unknown"
+        self._is_absent = False
         self._trouble = ""
-        self._reflectors: list[Reflector[Any]] = []
+        self._reflectors: dict[WatchedChildren, Reflector[Any]] = {}
 
-    def system(self) -> QueueSystem:
-        """Return what is known of Kueue now."""
-        if self._state != "Unknown":
-            return QueueSystem(self._state)
-        troubles = (self._trouble, *(each.trouble for each in self._reflectors))
-        return QueueSystem("Unknown", next(filter(None, troubles), ""))
+    def system(self, children: WatchedChildren) -> QueueSystem:
+        """Return what is known of Kueue now, where these children are watched."""
+        if self._is_absent:
+            return QueueSystem("Absent")
+        reflector = self._reflectors.get(children)
+        if reflector is None:
+            return QueueSystem("Unknown", self._trouble)
+        return QueueSystem("Served") if reflector.synced.is_set() else QueueSystem("Unknown", reflector.trouble)
 
     async def run(self) -> None:
         """Look for Kueue, and watch its Workloads while it is there, until cancelled."""
@@ -91,8 +93,8 @@ class Queues:
                 await asyncio.sleep(self._look_again)
                 continue
             log.info("%s are served in %s: jobs that name a queue wait for it", kind.resource, kind.resource.version)
-            if self._state == "Absent":  # From now on a job without quota may not start, be Workloads readable or not.
-                self._state = "Unknown"
+            if self._is_absent:  # From now on a job without quota may not start, be Workloads readable or not.
+                self._is_absent = False
                 self._changed()
             try:
                 async with asyncio.TaskGroup() as tasks:
@@ -105,7 +107,6 @@ class Queues:
                 for children in self._children:
                     children.end(kind)
             log.info("%s are no longer served in %s", kind.resource, kind.resource.version)
-            self._state = "Unknown"
 
     async def _served(self) -> ChildKind | None:
         """Find the newest version of Workloads that is served; None where none is, or that is unknown."""
@@ -117,22 +118,20 @@ class Queues:
             self._trouble = str(error)
             return None
         self._trouble = ""
-        if self._state != "Absent":
-            self._state = "Absent"
+        if not self._is_absent:
+            self._is_absent = True
             self._changed()
         return None
 
     async def _watch(self, children: WatchedChildren, kind: ChildKind) -> None:
         reflector = children.begin(kind)
-        self._reflectors.append(reflector)
+        self._reflectors[children] = reflector
         async with asyncio.TaskGroup() as tasks:
             name = f"reflector {kind.resource}"
             tasks.create_task(keep_running(name, reflector.run, on_crash=self._on_crash), name=name)
             await reflector.synced.wait()
             children.caches.serve(kind, served=True)
-            if all(each.synced.is_set() for each in self._reflectors):
-                self._state = "Served"
-                self._changed()
+            self._changed()
 
 
 class QueueReader:

@@ -84,6 +84,8 @@ class Reflector(Generic[T]):
         self._lost_at: float | None = None
         self.trouble = ""
         """Why the watch fails; empty while it works."""
+        self.trouble_code = 0
+        """HTTP status with which the watch fails; 0 while it works, or where the server doesn't answer."""
 
     def heard_since(self) -> float | None:
         """Return since when, on `clock`, the watch has been up without a break; None while it is down.
@@ -140,6 +142,7 @@ class Reflector(Generic[T]):
     async def _pause(self, error: Exception) -> None:
         self._failures += 1
         self.trouble = str(error)
+        self.trouble_code = error.code if isinstance(error, ApiError) else 0
         self._lost_at = self._clock() if self._lost_at is None else self._lost_at
         delay = self._backoff.delay(self._failures)
         level = {1: logging.INFO, 3: logging.WARNING}.get(self._failures % 20, logging.DEBUG)
@@ -152,7 +155,7 @@ class Reflector(Generic[T]):
         if was_lost or now - self._last_heard > QUIET_SECONDS or not self.synced.is_set():
             self._heard_since = now
         self._lost_at = None
-        self.trouble = ""
+        self.trouble, self.trouble_code = "", 0
         self._last_heard = self._silent_since = now
         if self._failures >= 3:
             log.info("%s: the server is back", self.resource)

@@ -23,7 +23,7 @@ _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding
 """Message of kube-apiserver for what a webhook or admission policy denied, whatever HTTP status those chose."""
 
 INVALID_CHECK_INTERVAL: Final = timedelta(seconds=30)
-"""Interval at which an invalid job whose pods run is looked at: of pods without labels no watch event arrives."""
+"""Interval at which an invalid job whose pods run is reconciled: of pods without labels no watch event arrives."""
 
 _LET_BE: Final = (
     "Its pods are left alone and nothing is created for it until it is corrected (kubectl edit); it fails once none of"

@@ -30,6 +30,19 @@ def test_every_rule_of_a_kind_stands_in_each_of_its_versions(kind: Kind) -> None
         )
 
 
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
+def test_no_rule_about_a_name_is_checked_anew_where_a_status_is_written(kind: Kind) -> None:
+    """Kubernetes ratchets nothing at the root, which every write of the status changes."""
+    about_names = {rule.message for rule in definition_of(kind).rules if rule.field == ".metadata.name"}
+    for version in custom_resource_definition(kind)["spec"]["versions"]:
+        at_root = version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
+        found = [rule for rule in at_root if rule["message"] in about_names]
+        assert {rule["message"] for rule in found} == about_names
+        for rule in found:
+            assert rule["optionalOldSelf"]
+            assert rule["rule"].startswith("oldSelf.hasValue() || ")
+
+
 def test_the_versions_of_mxjob_differ_in_nothing_but_descriptions_and_the_default_by_which_v1beta1_is_known() -> None:
     v1, v1beta1, v1alpha1 = custom_resource_definition()["spec"]["versions"]
     assert v1beta1["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cleanPodPolicy"].pop("default")

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 from builders import make_mxjob
 
-from mxnet_operator.api.validation import decode, template_errors, unknown_fields, validate
+from mxnet_operator.api.validation import (
+    decode,
+    template_errors,
+    unknown_fields,
+    validate,
+    validate_status_change,
+)
 
 
 def messages(manifest: Any) -> list[str]:
@@ -254,3 +260,18 @@ def test_a_pod_of_two_sources_in_one_place_is_told_in_every_format(
     assert messages(job) == []
     (found,) = template_errors(job)
     assert found.message.startswith(f"spec.{field}{key}.template.spec.{said}")
+
+
+@pytest.mark.parametrize("name", ["2024-exp", "a-name-of-fifty-nine-characters-which-no-pod-of-the-job-fits"])
+def test_a_name_is_checked_when_a_job_is_created_and_not_when_it_is_changed(name: str) -> None:
+    manifest = make_mxjob(name).worker(1).manifest()
+    assert [error.path for error in validate(manifest)] == ["metadata.name"]
+    assert validate(manifest, is_update=True) == []
+    assert validate_status_change(manifest) == []
+
+
+def test_a_rule_at_the_root_is_checked_where_only_the_status_changes() -> None:
+    """kube-apiserver does: a job that breaks one can't be given a status."""
+    manifest = make_mxjob().worker(1).run_policy(cleanPodPolicy="All").manifest()
+    manifest["spec"]["cleanPodPolicy"] = "All"
+    assert [error.path for error in validate_status_change(manifest)] == ["spec.cleanPodPolicy"]

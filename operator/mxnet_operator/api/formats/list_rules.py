@@ -45,6 +45,7 @@ def list_rules(default: str) -> tuple[Rule, ...]:
             ),
             message=TOO_LONG,
             holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
+            at_creation=True,
         ),
         Rule(
             at=LIST,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
@@ -17,7 +17,7 @@ from mxnet_operator.api.structural import (
     prune,
     structural_errors,
 )
-from mxnet_operator.api.validation import validate, validate_update
+from mxnet_operator.api.validation import validate, validate_status_change, validate_update
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.keyed_objects import config_map_errors, keyed_change_errors, secret_errors
@@ -43,7 +43,13 @@ from mxnet_operator.local.apiserver.statuses import (
 )
 from mxnet_operator.local.apiserver.volume_claims import claim_change_errors, claim_errors
 
-Rules = Callable[[Any], list[FieldError]]
+
+class Rules(Protocol):
+    """Rules for an object, of which some are for new ones only."""
+
+    def __call__(self, manifest: Any, *, is_update: bool = False) -> list[FieldError]:
+        """Return what is wrong with an object."""
+
 
 RULES: Mapping[tuple[str, str], Rules] = {
     (f"{kind.group}/{version}", kind.kind): validate for kind in ALL for version in kind.versions
@@ -121,16 +127,18 @@ def _prune(resource: Resource, obj: Object) -> list[str]:
 def errors(resource: Resource, obj: Object, stored: Object | None = None) -> list[FieldError]:
     """Validate an object that is about to be stored, in place of `stored` if there is one.
 
-    Values that the stored object has too are not checked again: Kubernetes' ratcheting validation.
+    Values that the stored object has too are not checked again (Kubernetes' ratcheting validation); rules at the root
+    are, since the status is a part of that.
     """
     found = list(metadata_errors(resource, obj))
+    rules = RULES.get((resource.api_version, resource.kind))
     if stored is not None and _shares_all_but_status(obj, stored):
         if resource.custom and "status" in obj:
             schema = dict(resource.schema or {}).get("properties", {}).get("status", {})
             found += structural_errors(schema, obj["status"], "status")
-        return found
-    if rules := RULES.get((resource.api_version, resource.kind)):
-        return found + [error for error in rules(obj) if error not in found]
+        return found + (validate_status_change(obj) if rules else [])
+    if rules:
+        return found + [error for error in rules(obj, is_update=stored is not None) if error not in found]
     if resource.custom:
         return found + structural_errors(dict(resource.schema or {}), obj)
     checks = {
