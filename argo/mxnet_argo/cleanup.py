@@ -41,7 +41,7 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
     if (referred := getattr(workflow, "workflow_template_ref", None)) is not None:
         raise ValueError(
             f"Argo takes no templates beside workflow_template_ref: give the exit handler to {referred.name} itself,"
-            " delete_jobs_on_exit(template); those that are shipped have it"
+            " delete_jobs_on_exit(template); the shipped templates have it"
         )
     if workflow.on_exit is not None:
         raise ValueError(

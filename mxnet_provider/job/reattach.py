@@ -1,4 +1,4 @@
-"""What a retry finds: which job of an earlier try it goes on with, and when it makes a new one. Pure.
+"""Decision on what a retry finds: which job of an earlier try it goes on with, and when it makes a new one. Pure.
 
 Before a job is created, an intent with a random token is written to Airflow's task state store; the job carries the
 token as a label. A try that finds the intent looks for the job: what has the token is ours, at whatever moment the try
@@ -21,7 +21,7 @@ STORE_KEY: Final = "mxnet_job"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What the task state store remembers of a task's job, from before its creation to its end.
+    """Record of a task's job in the task state store, from before its creation to its end.
 
     Fields that a later release adds have defaults, and none is ever taken away: tasks outlive upgrades.
     """
@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
-    """What Airflow says of the try that begins."""
+    """Facts about the try that begins, by Airflow."""
 
     number: int
     generation: int
@@ -104,7 +104,7 @@ def decide(record: Record | None, begins: Try, found: Mapping[str, Any] | None, 
 
 
 class ByLabels(msgspec.Struct, frozen=True):
-    """What a try begins with by the labels of its task's jobs."""
+    """Decision on what a try begins with, by the labels of its task's jobs."""
 
     decision: Literal["create", "reattach", "resume"]
     job: Mapping[str, Any] | None = None

@@ -136,7 +136,7 @@ class TaskJob:
 
     @property
     def reattached_at(self) -> float | None:
-        """When the try found the job, in seconds since the epoch; None where it created it."""
+        """Time at which the try found the job, in seconds since the epoch; None where it created it."""
         return self._record.reattached_at if self._record else None
 
     @property
