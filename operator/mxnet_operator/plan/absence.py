@@ -36,8 +36,12 @@ def may_have_unwatched_pods(job: MXJob) -> bool:
 
 
 def may_have_unwatched_children(job: MXJob, decided: Plan) -> bool:
-    """Return whether children that the plan creates may exist without our labels: the job has been begun before."""
-    return bool(job.status.conditions) and any(isinstance(action, CreateChild) for action in decided.actions)
+    """Return whether children that the plan creates may exist without our labels: the job has been begun before.
+
+    None do once it says Suspended, since they are deleted with that.
+    """
+    is_begun = bool(job.status.conditions) and job.status.state != conditions.SUSPENDED
+    return is_begun and any(isinstance(action, CreateChild) for action in decided.actions)
 
 
 def relies_on_record(decided: Plan) -> bool:

@@ -60,7 +60,7 @@ def given_up(job: MXJob) -> MXJobStatus:
     The number of the attempt says so of any number of pods, and of pods that nobody has observed yet.
     """
     restarts = job.status.restarts + 1
-    raised = msgspec.structs.replace(job.status, restarts=restarts, first_attempt=restarts)
+    status = msgspec.structs.replace(job.status, restarts=restarts, first_attempt=restarts, restarting_pods=())
     if restart_scope(job) == "Job":
-        return msgspec.structs.replace(raised, completed_indexes={}, result="")
-    return msgspec.structs.replace(raised, restarting_pods=())
+        return msgspec.structs.replace(status, completed_indexes={}, result="")
+    return status

@@ -25,6 +25,7 @@ _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding
 INVALID_CHECK_INTERVAL: Final = timedelta(seconds=30)
 """Interval at which an invalid job whose pods run is reconciled: of pods without labels no watch event arrives."""
 
+_NONE_RUNS: Final = "No pod of the job runs any more, and it has failed."
 _LET_BE: Final = (
     "Its pods are left alone and nothing is created for it until it is corrected (kubectl edit); it fails once none of"
     " its pods runs"
@@ -71,6 +72,10 @@ def reject(
     now = now.replace(microsecond=0)
     message = f"{names.KIND} {name} is not valid: {'; '.join(errors)}"
     if not has_running_pods:
+        reported = conditions.set_false(
+            status.conditions, conditions.RECONCILE_ERROR, conditions.REASON_FAILED_VALIDATION, _NONE_RUNS, now
+        )
+        status = msgspec.structs.replace(status, conditions=reported)
         failed = _ended(status, conditions.REASON_FAILED_VALIDATION, message, now)
         return Plan(status=failed, events=(Event("Warning", conditions.REASON_FAILED_VALIDATION, message),))
     message = f"{message}. {_LET_BE}"

@@ -18,11 +18,15 @@ from mxnet_operator.local.apiserver.statuses import StatusError
 ROUNDS = 120
 _OTHER_ENDS = ("active longer than specified deadline", "made no progress", "exited with code", "backoff limit")
 """Ends that a well-formed job comes to as well: of a deadline, or of the exit that an edit is followed by."""
+_INVALID = "MXJobFailedValidation"
 _RESTS = {"Running", "Succeeded", "Failed", "Suspended"}
 
 
 class End(msgspec.Struct, frozen=True):
-    """How it ended: `rejected`, a state, or `gone`; in which words; and what is wrong with that, if anything."""
+    """How it ended, in which words, and what is wrong with that, if anything.
+
+    It is `rejected`, in a state, `invalid` while its pods run, or `gone`.
+    """
 
     how: str
     words: str = ""
@@ -92,9 +96,11 @@ class MutantLife:
         state = job_state(job)
         conditions = (job.get("status") or {}).get("conditions") or []
         words = next((c["message"] for c in conditions if c["type"] == state), "")
-        errors = [c for c in conditions if c["type"] == "ReconcileError"]
-        if errors:
-            return End(state, words, f"the controller failed at it: {errors[0]['message']}")
+        for error in (c for c in conditions if c["type"] == "ReconcileError"):
+            if error["reason"] != _INVALID:
+                return End(state, words, f"the controller failed at it: {error['message']}")
+            if error["status"] == "True":  # Its pods run on, and it waits for a correction.
+                return End("invalid", error["message"], "" if _says_where(error["message"]) else "it names no path")
         if state not in _RESTS:  # Nothing outside of the manifest keeps a job from running here.
             return End(state, words, f"it is {state!r} for ever: {conditions}")
         if state == "Failed" and not _says_where(words):

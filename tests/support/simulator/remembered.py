@@ -16,7 +16,7 @@ from mxnet_operator.api.structural import FieldError
 from mxnet_operator.local.apiserver import validation
 
 _LIMIT = 4096
-Errors = Callable[[Any], list[FieldError]]
+Errors = Callable[..., list[FieldError]]
 
 
 @contextlib.contextmanager
@@ -49,17 +49,17 @@ def remembered(errors: Errors) -> Errors:
 
     Not for a manifest with a status: what is wrong with that is answered anew each time.
     """
-    answers: dict[bytes, list[FieldError]] = {}
+    answers: dict[tuple[bytes, tuple[tuple[str, bool], ...]], list[FieldError]] = {}
 
-    def ask(manifest: Any) -> list[FieldError]:
+    def ask(manifest: Any, **options: bool) -> list[FieldError]:
         if "status" in manifest:
-            return errors(manifest)
+            return errors(manifest, **options)
         metadata = {name: value for name, value in manifest["metadata"].items() if name != "resourceVersion"}
-        key = msgspec.json.encode({**manifest, "metadata": metadata})
+        key = msgspec.json.encode({**manifest, "metadata": metadata}), tuple(sorted(options.items()))
         if key not in answers:
             if len(answers) >= _LIMIT:
                 answers.clear()
-            answers[key] = errors(manifest)
+            answers[key] = errors(manifest, **options)
         return answers[key]
 
     return ask

@@ -342,7 +342,10 @@ def test_an_invalid_job_whose_pods_run_says_so_once_and_leaves_them_alone() -> N
     again = reject("digits", answer.status, mistakes, NOW, has_running_pods=True)
     assert (again.status, again.events, again.requeue_after) == (None, (), answer.requeue_after)
     assert again.requeue_after is not None
-    assert state_after(reject("digits", answer.status, mistakes, NOW)) == "Failed"
+    ended = reject("digits", answer.status, mistakes, NOW)
+    assert state_after(ended) == "Failed"
+    assert ended.status is not None
+    assert [c.status for c in ended.status.conditions if c.type == "ReconcileError"] == ["False"]
 
 
 def test_the_same_look_gives_the_same_answer() -> None:
