@@ -11,9 +11,9 @@ import pytest
 from mxnet_operator.api import names
 from mxnet_operator.job import Role
 from mxnet_operator.job.checks import given_fields
+from mxnet_operator.views.pods import label_of
 from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.exceptions import MXNetManifestError
-from mxnet_provider.job import replicas
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
@@ -42,7 +42,7 @@ def test_replicas_of_every_type_and_spelling_are_those_of_the_pods():
     ]
     given = ["Worker-11", "scheduler-0", "TunerServer-02", "worker-000"]
     operator = MXNetJobOperator(task_id="train", image="a", log_replicas=given)
-    assert [*operator._log_options.log_replicas] == [replicas.label(pod) for pod in pods]
+    assert [*operator._log_options.log_replicas] == [label_of(pod) for pod in pods]
 
 
 @pytest.mark.parametrize(
