@@ -48,6 +48,11 @@ def folder_prefix() -> str:
     return f"{_FOLDER}{os.environ[MARK]}-"
 
 
+def mark() -> dict[str, str]:
+    """The variables that a process needs which is started with an environment of its own."""
+    return {MARK: os.environ[MARK], **_LEGIBLE}
+
+
 def owned(owner: str, reaper: ModuleType) -> dict[int, str]:
     """The processes with an owner's mark, and their command lines."""
     found: dict[int, str] = {}
