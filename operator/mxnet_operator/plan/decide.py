@@ -226,6 +226,9 @@ def _with_status(
 
 
 def _ignored_change(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Event, ...]:
-    if after == before or not conditions.is_true(after, conditions.REPLICAS_CHANGE_IGNORED):
-        return ()
-    return (Event("Warning", conditions.REPLICAS_CHANGE_IGNORED, after[-1].message),)
+    return tuple(
+        Event("Warning", condition.type, condition.message)
+        for condition in after
+        if condition.type == conditions.REPLICAS_CHANGE_IGNORED and condition.status == "True"
+        if condition not in before
+    )
