@@ -42,10 +42,15 @@ def finished(scene, workflow):
     return scene.get("workflow", workflow)
 
 
-def pods_of(scene, workflow):
-    """The pods in which Argo runs a workflow, not those of its jobs."""
+def ended_pod(scene, workflow):
+    """The one pod in which Argo runs a workflow, once its containers have terminated, which Argo may not wait for."""
     selector = f"workflows.argoproj.io/workflow={workflow},!training.kubeflow.org/job-name"
-    return scene.get("pods", "-l", selector)["items"]
+
+    def ended():
+        (pod,) = scene.get("pods", "-l", selector)["items"]
+        return pod if pod["status"]["phase"] in {"Succeeded", "Failed"} else None
+
+    return eventually(ended)
 
 
 def containers_of(pod):
@@ -86,7 +91,7 @@ def test_a_shipped_template_trains_and_its_result_is_what_the_container_of_worke
     assert json.loads(outputs["result"]) == json.loads(worker["state"]["terminated"]["message"])
     assert json.loads(outputs["result"])["accuracy"] > 0.95
 
-    (pod,) = pods_of(scene, name)
+    pod = ended_pod(scene, name)
     assert pod["spec"]["nodeName"] == NODE
     ran = containers_of(pod)
     images = {"main": image_id(main), **dict.fromkeys(beside, image_id(ARGOEXEC))}
@@ -104,5 +109,5 @@ def test_a_terminated_workflow_ends_its_runner_by_exec_which_deletes_the_job(arg
     scene.kubectl("patch", "workflow", name, "--type=merge", "-p", json.dumps({"spec": {"shutdown": "Terminate"}}))
     scene.wait(f"mxjob/{job}", "delete")
     assert finished(scene, name)["status"]["phase"] == "Failed"
-    (pod,) = pods_of(scene, name)
+    pod = ended_pod(scene, name)
     assert containers_of(pod)["main"]["state"]["terminated"]["exitCode"] == 143
