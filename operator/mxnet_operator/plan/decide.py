@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.types import Condition, MXJob, MXJobStatus
+from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
@@ -21,6 +21,7 @@ from mxnet_operator.plan.gang import has_gangs, observed_gang, scheduled_gang
 from mxnet_operator.plan.gang_member import outdated_members
 from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignored_priority, with_priority_class
 from mxnet_operator.plan.give_back import give_back, time_until_given_back
+from mxnet_operator.plan.ignored_changes import ignored_events
 from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
@@ -127,9 +128,9 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     gang = observed_gang(job, observed)
     complete_in = time_until_given_back(job, gang, replicas, now, policy)
     if complete_in == _AT_ONCE:
-        return _given_up(job, observed, give_back(job, replicas, policy), now)
+        return _restarted(job, observed, give_back(job, replicas, policy), now)
     if (other_pods := replaced_for_priority(job, replicas, policy)) is not None:
-        return _given_up(job, observed, other_pods, now)
+        return _restarted(job, observed, other_pods, now)
     deadline = next_deadline(job, replicas, terminating)
     if deadline is not None and deadline.at <= now:
         return _with_status(
@@ -168,7 +169,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),
             *turn_events(job.status.conditions, reported),
-            *_ignored_change(left.conditions, reported),
+            *ignored_events(left.conditions, reported),
         ),
         requeue_after=soonest(
             record_in if record_in != _AT_ONCE else None,
@@ -184,7 +185,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     )
 
 
-def _given_up(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> Plan:
+def _restarted(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> Plan:
     """Return the plan that restarts a job of which nothing has failed."""
     restart = _with_status("Warning", restarting_status(job, observed, teardown, now), job.status)
     return msgspec.structs.replace(restart, gives_back=True)
@@ -223,12 +224,3 @@ def _with_status(
     newest = status.conditions[-1]
     troubles = trouble_events(before.conditions, status.conditions)
     return Plan(actions=labels, status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
-
-
-def _ignored_change(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> tuple[Event, ...]:
-    return tuple(
-        Event("Warning", condition.type, condition.message)
-        for condition in after
-        if condition.type == conditions.REPLICAS_CHANGE_IGNORED and condition.status == "True"
-        if condition not in before
-    )

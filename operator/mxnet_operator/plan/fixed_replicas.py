@@ -16,6 +16,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import RESTART_POLICY
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaSpec
 from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.ignored_changes import followed, ignored
 
 _TAKEN_AWAY: Final = ReplicaSpec(
     restart_policy=RESTART_POLICY,
@@ -69,22 +70,13 @@ def with_ignored_change(asked: MXJob, current: tuple[Condition, ...], now: datet
         changes.append(f"restartScope from {old} to {new}")
         what.append("restartScope")
     if not started or not changes:
-        return without_ignored_change(current, now)
+        return followed(current, conditions.REPLICAS_CHANGE_IGNORED, now)
     message = (
         f"The {' and the '.join(what)} was changed while the job runs ({', '.join(changes)}), which it can't follow: "
         "it goes on as it was started. Set spec.runPolicy.suspend to true, wait until the job is Suspended, and set it "
         "to false."
     )
-    return conditions.set_condition(
-        current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_NOT_SUSPENDED, message, now
-    )
-
-
-def without_ignored_change(current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with ReplicasChangeIgnored False: the job runs, or is about to begin, as its spec says."""
-    return conditions.set_false(
-        current, conditions.REPLICAS_CHANGE_IGNORED, conditions.REASON_AS_STARTED, "The job runs as specified.", now
-    )
+    return ignored(current, conditions.REPLICAS_CHANGE_IGNORED, message, now)
 
 
 def _scope_asked_for(asked: MXJob) -> str:

@@ -11,9 +11,10 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import CreatePod
+from mxnet_operator.plan.ignored_changes import followed, ignored
 from mxnet_operator.plan.policy import Policy
 from mxnet_operator.plan.replicas import Replica
-from mxnet_operator.plan.restart import Teardown
+from mxnet_operator.plan.restart import Teardown, counted_restart
 
 
 def gang_priority(job: MXJob, replica_type: str) -> str:
@@ -40,8 +41,7 @@ def replaced_for_priority(job: MXJob, replicas: tuple[Replica, ...], policy: Pol
         outdated,
         0,
         f"mxjob {job.metadata.name} gets other pods for its schedulingPolicy.priorityClass, {_change(job, outdated)}"
-        f" (restart {job.status.restarts + 1}; {job.status.restarts_count_towards_max} of"
-        f" {job.spec.run_policy.backoff_limit} count).",
+        f" {counted_restart(job)}.",
     )
 
 
@@ -51,22 +51,13 @@ def with_ignored_priority(
     """Return the conditions with PriorityClassIgnored: True while placed pods have another class than the job's."""
     outdated = _outdated(job, replicas, policy)
     if not outdated:
-        return without_ignored_priority(current, now)
+        return followed(current, conditions.PRIORITY_CLASS_IGNORED, now)
     message = (
         f"The schedulingPolicy.priorityClass was changed while pods of the job have nodes ({_change(job, outdated)}):"
         " it takes effect after suspend and resume: set spec.runPolicy.suspend to true, wait until the job is Suspended"
         ", and set it to false."
     )
-    return conditions.set_condition(
-        current, conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_NOT_SUSPENDED, message, now
-    )
-
-
-def without_ignored_priority(current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with PriorityClassIgnored False: every pod has the job's class, or there is none."""
-    return conditions.set_false(
-        current, conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_AS_STARTED, "The job runs as specified.", now
-    )
+    return ignored(current, conditions.PRIORITY_CLASS_IGNORED, message, now)
 
 
 def _outdated(job: MXJob, replicas: tuple[Replica, ...], policy: Policy) -> tuple[Replica, ...]:

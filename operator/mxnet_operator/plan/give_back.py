@@ -12,7 +12,7 @@ from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.gang import GangState
 from mxnet_operator.plan.policy import DEFAULT, Policy
 from mxnet_operator.plan.replicas import Outcome, Replica
-from mxnet_operator.plan.restart import Teardown
+from mxnet_operator.plan.restart import Teardown, counted_restart
 from mxnet_operator.plan.shortage import shortage
 from mxnet_operator.plan.waits import left_of
 
@@ -42,6 +42,5 @@ def give_back(job: MXJob, replicas: tuple[Replica, ...], policy: Policy = DEFAUL
         (),
         0,
         f"mxjob {job.metadata.name} gives back the room that it holds, since no more has come for"
-        f" {policy.incomplete_gang.seconds} s: {shortage(job, replicas)} (restart {job.status.restarts + 1};"
-        f" {job.status.restarts_count_towards_max} of {job.spec.run_policy.backoff_limit} count).",
+        f" {policy.incomplete_gang.seconds} s: {shortage(job, replicas)} {counted_restart(job)}.",
     )

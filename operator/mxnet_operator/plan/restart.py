@@ -64,8 +64,14 @@ def judge(job: MXJob, replicas: tuple[Replica, ...], terminating: int = 0) -> Fa
         failed,
         failures,
         f"mxjob {job.metadata.name} is restarting because {count} {first.type} replica(s) failed "
-        f"(restart {job.status.restarts + 1}; {counted + failures} of {limit} count). {describe(job, first)}",
+        f"{counted_restart(job, failures)}. {describe(job, first)}",
     )
+
+
+def counted_restart(job: MXJob, failures: int = 0) -> str:
+    """Return which restart comes next, and how many of backoffLimit count with it, as messages say it."""
+    counted = job.status.restarts_count_towards_max + failures
+    return f"(restart {job.status.restarts + 1}; {counted} of {job.spec.run_policy.backoff_limit or 0} count)"
 
 
 def _decisive(job: MXJob, failed: tuple[Replica, ...]) -> tuple[Replica, ...]:

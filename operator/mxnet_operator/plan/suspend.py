@@ -13,8 +13,7 @@ from mxnet_operator.plan.actions import Action, Plan
 from mxnet_operator.plan.attempt import given_up, pods_of_earlier_attempts, restart_scope
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
-from mxnet_operator.plan.fixed_replicas import without_ignored_change
-from mxnet_operator.plan.gang_priority import without_ignored_priority
+from mxnet_operator.plan.ignored_changes import all_followed
 from mxnet_operator.plan.joining import all_have_existed
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.policy import DEFAULT, Policy
@@ -63,7 +62,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
     current = with_turn(conditions.created(status.conditions, name, now), turn, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
-    current = without_ignored_priority(without_ignored_change(current, now), now)
+    current = all_followed(current, now)
     again = soonest(turn.look_again, time_until_said(current, turn, now))
     if current == job.status.conditions and status.state and status.start_time is None and not status.started_replicas:
         return Plan(actions=actions, requeue_after=again)

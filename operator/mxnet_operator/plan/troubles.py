@@ -16,7 +16,6 @@ _TOLD: Final = (
     conditions.SERVERS_EXITED,
     conditions.SCHEDULER_LEFT,
     conditions.EXIT_CODE_UNKNOWN,
-    conditions.PRIORITY_CLASS_IGNORED,
 )
 """Conditions that are also posted as a Warning Event when they become True."""
 
