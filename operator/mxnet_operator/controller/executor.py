@@ -14,8 +14,8 @@ from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.children import KINDS, ChildKind, Patch
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
+from mxnet_operator.controller.projection import has_watched_label
 from mxnet_operator.controller.turns import Turns
-from mxnet_operator.controller.uncached_children import is_labelled
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
@@ -267,7 +267,9 @@ class Executor:
         except KubeError as error:
             outcome.error = outcome.error or error
         else:
-            is_watched = type(action) in self._job_actions or is_labelled(stored.get("metadata") or {})
+            is_watched = type(action) in self._job_actions or has_watched_label(
+                (stored.get("metadata") or {}).get("labels")
+            )
             if stored.get("kind") != "Status" and is_watched:
                 self._writes.record(job.metadata.key, resource, stored)
             return True
@@ -284,7 +286,7 @@ def _found(metadata: dict[str, Any]) -> Found:
         owner_uid=owner.get("uid", ""),
         attempt=_attempt(metadata),
         deleting="deletionTimestamp" in metadata,
-        is_watched=is_labelled(metadata),
+        is_watched=has_watched_label(metadata.get("labels")),
     )
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import zlib
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final, Generic, TypeVar
@@ -189,6 +190,11 @@ def project_queue_workload(raw: msgspec.Raw) -> Child[QueueWorkload] | None:
     return Child(job[0], view)
 
 
+def has_watched_label(labels: Mapping[str, str] | None) -> bool:
+    """Return whether an object with these labels has the one by which children are watched."""
+    return (labels or {}).get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
+
+
 def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     """Return a pod for the cache; None if no job controls it, or nothing says which replica it is."""
     pod = _pods.decode(raw)
@@ -198,7 +204,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     if job is None or replica is None:
         return None
     replica_type, index, attempt = replica
-    is_watched = labels.get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
+    is_watched = has_watched_label(labels)
     is_ours = meta.annotations is not None and bool(meta.annotations.replica)
     running, end = main_state(status).running, end_of(status)
     ended, init_container = (end.how, end.init_container) if end is not None else (None, "")

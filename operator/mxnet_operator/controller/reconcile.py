@@ -51,6 +51,7 @@ from mxnet_operator.plan import (
     with_attempt_created,
 )
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, SuspendJob
+from mxnet_operator.views.pods import ENDED
 
 REQUEUE_AFTER: Final = timedelta(seconds=1)
 """Requeue delay while the caches lag behind our writes; their next event brings the job back earlier."""
@@ -168,7 +169,7 @@ class Reconciler:
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
         cached = self._children.observed(read.metadata.uid).pods
-        if any(pod.phase not in ("Succeeded", "Failed") for pod in cached):
+        if any(pod.phase not in ENDED for pod in cached):
             return True
         return bool(read.status.conditions) and await has_running_pods(self._client, read.metadata)
 

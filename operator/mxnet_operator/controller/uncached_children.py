@@ -4,20 +4,14 @@ Operators before this one made some: training-operator 1.8.1 its pod groups, old
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.children.kind import ChildKind
+from mxnet_operator.controller.projection import has_watched_label
 from mxnet_operator.kube.client import Client
 from mxnet_operator.plan import ChildView
-
-
-def is_labelled(metadata: dict[str, Any]) -> bool:
-    """Return whether an object has the label by which children are watched."""
-    return (metadata.get("labels") or {}).get(names.LABEL_OPERATOR_NAME) == names.OPERATOR_NAME
 
 
 async def unwatched_children(
@@ -39,6 +33,6 @@ async def unwatched_children(
             child = None if stored is None else kind.project(msgspec.Raw(msgspec.json.encode(stored)))
             if stored is None or child is None or child.view.owner_uid != job.metadata.uid:
                 continue
-            if not is_labelled(stored["metadata"]):
+            if not has_watched_label(stored["metadata"].get("labels")):
                 found.append(msgspec.structs.replace(child.view, is_watched=False))
     return tuple(found)

@@ -17,7 +17,7 @@ from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import PodView
-from mxnet_operator.views.pods import Wire
+from mxnet_operator.views.pods import ENDED, Wire
 
 IN_FLIGHT: Final = 32
 """Maximum pods of one job that are read at once."""
@@ -105,7 +105,7 @@ async def has_running_pods(client: Client, job: ObjectMeta) -> bool:
     except msgspec.MsgspecError as error:
         raise InvalidAnswerError(f"a pod of namespace {job.namespace}: {error}") from error
     return any(
-        pod.status.phase not in ("Succeeded", "Failed")
+        pod.status.phase not in ENDED
         for pod in pods
         if any(owner.controller and owner.uid == job.uid for owner in pod.metadata.owner_references or ())
     )
