@@ -116,7 +116,14 @@ def _outcome(pod: PodView | None, *, done: bool, ran: bool) -> Outcome:
         return Outcome.DONE
     if pod is None:
         return Outcome.LOST if ran else Outcome.MISSING
-    ended = outcome_from(pod)
+    ended = outcome_from(
+        phase=pod.phase,
+        pod_reason=pod.pod_reason,
+        exit_code=pod.exit_code,
+        reason=pod.reason,
+        deleting=pod.deleting,
+        stop_requested=pod.stop_requested,
+    )
     if pod.was_removed and (pod.deleting or ended != "unfinished"):
         return Outcome.LOST
     if pod.end_is_unknown and pod.pod_reason != EVICTED:

@@ -6,7 +6,7 @@ provider. Whatever isn't named here is skipped.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -90,46 +90,6 @@ class _Pod(Wire, frozen=True):
     status: PodStatus = PodStatus()
 
 
-class Ending(Protocol):
-    """Facts of a pod from which the outcome of its replica follows.
-
-    The container that decides is `mxnet`, or an init container that failed before it.
-    """
-
-    @property
-    def phase(self) -> Phase:
-        """Phase of the pod."""
-
-    @property
-    def pod_reason(self) -> str:
-        """Reason of the pod itself, such as Evicted."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """Exit code of the container that decides; None while it has not ended."""
-
-    @property
-    def reason(self) -> str:
-        """Kubelet's reason for the end of that container, such as OOMKilled."""
-
-    @property
-    def deleting(self) -> bool:
-        """Whether the pod has a deletionTimestamp."""
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether its spec.activeDeadlineSeconds is `STOP`."""
-
-
-class _Ending(msgspec.Struct, frozen=True):
-    phase: Phase
-    pod_reason: str
-    exit_code: int | None
-    reason: str
-    deleting: bool
-    stop_requested: bool
-
-
 class End(msgspec.Struct, frozen=True):
     """End of a replica."""
 
@@ -188,21 +148,32 @@ def is_owned_by(pod: Mapping[str, Any], uid: str) -> bool:
     return any(owner.get("uid") == uid for owner in pod["metadata"].get("ownerReferences") or ())
 
 
-def outcome_from(pod: Ending) -> Outcome:
+def outcome_from(
+    *, phase: Phase, pod_reason: str, exit_code: int | None, reason: str, deleting: bool, stop_requested: bool
+) -> Outcome:
     """Return the outcome of a replica: the exit code decides, and where there is none the phase of the pod.
 
     Stopped is a replica that was killed (137, 143), or never started, because its pod was deleted or the controller
     gave it its deadline of one second; with another exit code the program ended by itself. Exit code 0 of a pod that
     its kubelet ended (Evicted, its own deadline) is a failure, since programs exit with 0 on SIGTERM, too.
+
+    Args:
+        phase: The pod's.
+        pod_reason: Reason of the pod itself, such as Evicted.
+        exit_code: Of the container that decides: `mxnet`, or an init container that failed before it; None while it
+            has not ended.
+        reason: Kubelet's reason for the end of that container, such as OOMKilled.
+        deleting: Whether the pod has a deletionTimestamp.
+        stop_requested: Whether its spec.activeDeadlineSeconds is `STOP`.
     """
-    if pod.exit_code is None and pod.phase not in ENDED:
+    if exit_code is None and phase not in ENDED:
         return "unfinished"
-    asked = (pod.stop_requested and pod.pod_reason == _DEADLINE) or (pod.deleting and not pod.pod_reason)
-    if pod.exit_code == 0:
-        return "failed" if pod.phase == "Failed" and pod.pod_reason and not asked else "succeeded"
-    if pod.exit_code is None and pod.phase == "Succeeded":
+    asked = (stop_requested and pod_reason == _DEADLINE) or (deleting and not pod_reason)
+    if exit_code == 0:
+        return "failed" if phase == "Failed" and pod_reason and not asked else "succeeded"
+    if exit_code is None and phase == "Succeeded":
         return "succeeded"
-    return "stopped" if asked and (pod.exit_code is None or _is_killed(pod.exit_code, pod.reason)) else "failed"
+    return "stopped" if asked and (exit_code is None or _is_killed(exit_code, reason)) else "failed"
 
 
 def outcome_of(pod: Mapping[str, Any]) -> Outcome:
@@ -210,14 +181,12 @@ def outcome_of(pod: Mapping[str, Any]) -> Outcome:
     status, metadata, spec = status_of(pod), pod.get("metadata") or {}, pod.get("spec") or {}
     end = end_of(status)
     return outcome_from(
-        _Ending(
-            phase=status.phase,
-            pod_reason=status.reason,
-            exit_code=end.how.exit_code if end is not None else None,
-            reason=end.how.reason if end is not None else "",
-            deleting="deletionTimestamp" in metadata,
-            stop_requested=spec.get("activeDeadlineSeconds") == STOP,
-        )
+        phase=status.phase,
+        pod_reason=status.reason,
+        exit_code=end.how.exit_code if end is not None else None,
+        reason=end.how.reason if end is not None else "",
+        deleting="deletionTimestamp" in metadata,
+        stop_requested=spec.get("activeDeadlineSeconds") == STOP,
     )
 
 
