@@ -330,18 +330,8 @@ class TaskJob:
         if found is None:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
-        self._record = Record(
-            ref=self.known,
-            token=identity.token_of(found),
-            generation=self._begins.generation,
-            retries=self._begins.retries,
-            last_try=self._begins.number,
-            phase="submitted",
-            try_number=self._begins.number,
-            deadline=deadline,
-            reattached_at=time.time(),
-        )
-        self._remember()
+        self._record = self._new_record(self.known, identity.token_of(found), deadline)
+        self._remember(phase="submitted", reattached_at=time.time())
         by = identity.try_that_made(found) or "?"
         self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
         return self._take_over(found, resume=decided.decision == "resume")
@@ -349,8 +339,14 @@ class TaskJob:
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         token = identity.new_token()
         manifest = make(token)
-        self._record = Record(
-            ref=JobRef.of(manifest, self._plural),
+        self._record = self._new_record(JobRef.of(manifest, self._plural), token, deadline)
+        self._remember()
+        return self._submit(manifest)
+
+    def _new_record(self, ref: JobRef, token: str, deadline: float | None) -> Record:
+        """Return what is remembered of a job from this try on: the intent to create it."""
+        return Record(
+            ref=ref,
             token=token,
             generation=self._begins.generation,
             retries=self._begins.retries,
@@ -358,8 +354,6 @@ class TaskJob:
             try_number=self._begins.number,
             deadline=deadline,
         )
-        self._remember()
-        return self._submit(manifest)
 
     def _submit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Create the job whose intent is stored; one that is there and has the intent's token is that job."""

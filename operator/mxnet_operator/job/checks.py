@@ -108,7 +108,7 @@ def _json(path: str, value: Any, later: Later, depth: int = 0) -> Iterator[Field
         for index, each in enumerate(value):
             yield from _json(f"{path}[{index}]", each, later, depth + 1)
     elif isinstance(value, str):
-        if any("\ud800" <= character <= "\udfff" for character in value):
+        if _SURROGATE.search(value):
             yield _error(path, "has half of a character (a lone surrogate)")
     elif isinstance(value, float) and not math.isfinite(value):
         yield _error(path, f"must be a number that JSON can say, is {value}")

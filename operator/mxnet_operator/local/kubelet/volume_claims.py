@@ -68,8 +68,8 @@ class VolumeClaims:
         """
         path = PERSISTENT_VOLUME_CLAIMS.path(namespace, name)
         claim = await self._client.find(path)
-        if claim is None or _why_unusable(name, claim):
-            raise MountError(_why_unusable(name, claim))
+        if claim is None or (why := _why_unusable(name, claim)):
+            raise MountError(why)
         folder = self._folder / namespace / name
         await asyncio.to_thread(folder.mkdir, 0o700, parents=True, exist_ok=True)
         if claim.get("status", {}).get("phase") != "Bound":
