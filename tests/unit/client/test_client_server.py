@@ -319,6 +319,8 @@ async def test_closing_the_client_ends_the_calls_that_wait_in_other_threads(tmp_
 
 async def test_a_log_that_is_read_no_further_says_nothing_after_the_client_is_closed(tmp_path, monkeypatch, recwarn):
     closed, unraisable = [], []
+    gc.collect()  # what earlier tests left
+    recwarn.clear()
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
 
     async def endless(*_arguments, **_options):
