@@ -7,7 +7,6 @@ from typing import Any
 from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
-from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.job.plain import plain
 from mxnet_provider.exceptions import MXNetManifestError
@@ -35,7 +34,7 @@ def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
 def mistakes(manifest: Mapping[str, Any], *, allow_unknown: bool = False) -> list[str]:
     """List what is wrong with a manifest of any API version, in its own words; empty if it means a job that can run."""
     asked = dict(manifest)
-    errors = job_formats.errors(asked) or queue_label_errors(asked)
+    errors = job_formats.submission_errors(asked)
     return [error.message for error in (*errors, *(() if allow_unknown else unknown_fields(asked)))]
 
 

@@ -18,11 +18,21 @@ from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.formats.v1alpha1 import V1ALPHA1
 from mxnet_operator.api.formats.v1beta1 import V1BETA1
 from mxnet_operator.api.kinds import MXJOB, kind_of
+from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.api.validation import missing_fields, template_errors, validate, without_nulls
 
-__all__ = ["Format", "errors", "format_of", "spec_to_v1", "status_from_wire", "status_to_wire", "to_v1"]
+__all__ = [
+    "Format",
+    "errors",
+    "format_of",
+    "spec_to_v1",
+    "status_from_wire",
+    "status_to_wire",
+    "submission_errors",
+    "to_v1",
+]
 
 
 def format_of(manifest: dict[str, Any]) -> Format:
@@ -66,6 +76,14 @@ def errors(manifest: Any) -> list[FieldError]:
     if found := validate(asked):
         return [*(error for error in missing_fields(asked) if error not in found), *found]
     return template_errors(asked) or list(format_of(asked).conflicts(without_nulls(asked)["spec"]))
+
+
+def submission_errors(manifest: Any) -> list[FieldError]:
+    """Return `errors`, or those of labels that only other controllers read: what is rejected before a job is created.
+
+    An existing job with such a label runs.
+    """
+    return errors(manifest) or queue_label_errors(manifest)
 
 
 def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:

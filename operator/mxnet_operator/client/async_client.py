@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.conversion import convert
+from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, load
-from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.structural import FieldError
-from mxnet_operator.api.validation import template_errors, unknown_fields, validate
+from mxnet_operator.api.validation import unknown_fields, validate
 from mxnet_operator.client.errors import (
     InvalidJobError,
     JobExistsError,
@@ -143,7 +143,7 @@ class AsyncMXJobClient:
             base = str(metadata.pop("generateName", _BASE_NAME)).rstrip("-")
             metadata["name"] = f"{base}-{secrets.token_hex(_SUFFIX)}"
         metadata.setdefault("namespace", self._namespace or (self._client.namespace if self._client else "default"))
-        problems = validate(made) or template_errors(made) or queue_label_errors(made)
+        problems = submission_errors(made)
         if not allow_unknown_fields:
             problems = [*problems, *unknown_fields(made)]
         if problems:

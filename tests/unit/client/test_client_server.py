@@ -214,6 +214,13 @@ async def test_what_can_not_run_is_refused_before_anything_is_sent(manifest, wor
         AsyncMXJobClient().manifest(manifest=manifest)
 
 
+def test_a_field_of_another_format_is_no_unknown_field():
+    made = AsyncMXJobClient().manifest(DESCRIPTION)
+    mixed = {**made, "spec": {**made["spec"], "cleanPodPolicy": "All"}}
+    with pytest.raises(InvalidJobError, match=r"beside runPolicy write spec\.runPolicy\.cleanPodPolicy"):
+        AsyncMXJobClient().manifest(manifest=mixed, allow_unknown_fields=True)
+
+
 async def test_a_replica_that_is_not_there_is_named_with_those_that_are(tmp_path):
     async with scene(tmp_path) as (_, client):
         job = await client.submit(MXJobDescription(image="a:1"))

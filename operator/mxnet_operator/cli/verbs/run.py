@@ -10,9 +10,9 @@ import typer
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import terminal_message
+from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import dump
-from mxnet_operator.api.queue_labels import queue_label_errors
-from mxnet_operator.api.validation import template_errors, unknown_fields, validate
+from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
 from mxnet_operator.cli.output.terminal import go_on_unread, write_line
@@ -288,7 +288,7 @@ def _job(file: str | None, described: JobOptions, *, allow_unknown: bool) -> dic
         raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
     if not job["metadata"].get("name"):
         job["metadata"].setdefault("generateName", "train-")
-    problems = validate(job) or template_errors(job) or queue_label_errors(job)
+    problems = submission_errors(job)
     if not allow_unknown:
         problems = [*problems, *unknown_fields(job)]
     if problems:

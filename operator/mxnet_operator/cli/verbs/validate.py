@@ -4,9 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mxnet_operator.api.job_formats import errors as job_errors
-from mxnet_operator.api.job_formats import to_v1
-from mxnet_operator.api.queue_labels import queue_label_errors
+from mxnet_operator.api.job_formats import submission_errors, to_v1
 from mxnet_operator.api.validation import decode, unknown_fields, without_nulls
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error
 from mxnet_operator.cli.manifests import (
@@ -71,8 +69,7 @@ def mistakes(document: Document, *, allow_unknown: bool = False, named: bool = F
 
     `named` adds the job's name after the line, since line numbers of piped input can't be looked up.
     """
-    errors = job_errors(document.content) or queue_label_errors(document.content)
-    found = [(error.path, error.message) for error in errors]
+    found = [(error.path, error.message) for error in submission_errors(document.content)]
     if isinstance(document.content, dict) and not allow_unknown:
         found += [(error.path, error.detail) for error in unknown_fields(document.content)]
     name = _name(document.content) if named else ""
