@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import MXJOB, Kind
@@ -109,19 +109,17 @@ class Executor:
         others connect to comes last, and only if all of them could be created.
         """
         outcome = Outcome()
-        ordered = list(actions)
-        first = [action for action in ordered if isinstance(action, CreateChild)]
+        children, pods, rest = _sorted_out(actions)
         for kind in self._served():
-            of_kind = (action for action in first if type(action) is kind.create)
+            of_kind = (action for action in children if type(action) is kind.create)
             await asyncio.gather(*(self._create(job, action, outcome) for action in of_kind))
-        pods = [action for action in ordered if isinstance(action, CreatePod)]
         if pods and not has_mx_config(job):
             outcome.tell("MXConfigTooLong", _NO_MX_CONFIG)
         has_hook = await self._provide_hook(job, pods, outcome)
         if outcome.error is None:
             await asyncio.gather(
                 *(self._create(job, pod, outcome, has_hook=has_hook) for pod in pods if not pod.is_last),
-                *(self._end(job, action, outcome) for action in ordered if isinstance(action, _Ending)),
+                *(self._end(job, action, outcome) for action in rest),
             )
         if outcome.error is None:
             await asyncio.gather(*(self._create(job, pod, outcome, has_hook=has_hook) for pod in pods if pod.is_last))
@@ -274,6 +272,23 @@ class Executor:
                 self._writes.record(job.metadata.key, resource, stored)
             return True
         return False
+
+
+def _sorted_out(actions: Iterable[Action]) -> tuple[list[CreateChild], list[CreatePod], list[_Ending]]:
+    """Return the children to create, the pods to create, and all else; mypy knows by this that no action is dropped."""
+    children: list[CreateChild] = []
+    pods: list[CreatePod] = []
+    rest: list[_Ending] = []
+    for action in actions:
+        if isinstance(action, CreateChild):
+            children.append(action)
+        elif isinstance(action, CreatePod):
+            pods.append(action)
+        elif isinstance(action, _Ending):
+            rest.append(action)
+        else:
+            assert_never(action)
+    return children, pods, rest
 
 
 def _found(metadata: dict[str, Any]) -> Found:
