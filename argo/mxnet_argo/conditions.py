@@ -7,13 +7,12 @@ lint says nothing (`docs/facts/argo.md`, conditions).
 import re
 from typing import Final
 
-from mxnet_operator.api.conditions import FAILED
+from mxnet_operator.api.conditions import FAILED, SUCCEEDED
 
 OVER: Final = "status.state in (Succeeded,Failed)"
 """What a step waits for; its outputs then tell one from the other."""
-HAS_FAILED: Final = f"status.state == {FAILED}"
-"""What ends a step that waits for something else."""
-_EXAMPLE: Final = "status.state == Running"
+_STATE: Final = "status.state"
+_EXAMPLE: Final = f"{_STATE} in (Running,{SUCCEEDED})"
 
 _SEGMENT = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
@@ -21,7 +20,9 @@ _REQUIREMENT = re.compile(
     rf"\s*(?:!\s*{_SEGMENT}|(?P<field>{_SEGMENT})(?:\s*(?P<compares>==|=|!=)\s*(?P<value>{_VALUE})|\s*[<>]\s*\d+"
     rf"|\s+(?P<among>in|notin)\s*\(\s*(?P<values>{_VALUE}(?:\s*,\s*{_VALUE})*)\s*\))?)\s*"
 )
-_OF_EVERY_END: Final = ("status.state", "status.completionTime")
+_BETWEEN: Final = re.compile(r",(?![^(]*\))")
+"""The comma between two requirements, which is none between the values of one."""
+_OF_EVERY_END: Final = (_STATE, "status.completionTime")
 """Fields that every job has that is over."""
 
 
@@ -31,25 +32,45 @@ def check_condition(field: str, condition: str) -> None:
     Raises:
         ValueError: with what to write instead.
     """
-    if not _REQUIREMENT.fullmatch(condition):
+    requirements = _BETWEEN.split(condition) if field == "failure_condition" else [condition]
+    if not all(map(_REQUIREMENT.fullmatch, requirements)):
         raise ValueError(
             f"{field}: Argo can't read {condition!r}: write one requirement on a field, as {_EXAMPLE!r}, with ==, !=,"
             " in (A,B), notin (A,B), or < and > before a whole number; an item of a list, quotes, spaces in a value and"
-            " >= can't be written. Of several requirements the failure condition takes any, so none is taken here"
+            " >= can't be written. Only a failure condition may have several, between commas: any of them is enough"
         )
 
 
-def holds_for_failed(condition: str) -> bool:
-    """Whether a condition that Argo can read holds for every job that has Failed."""
+def failure_condition(success: str, own: str | None) -> str | None:
+    """Return the failure condition with which a step that waits for `success` ends whenever its job is over.
+
+    Args:
+        success: The success condition.
+        own: The author's failure condition; what it leaves out is added. None for none.
+    """
+    failures = _BETWEEN.split(own) if own else []
+    # A condition on another field may become true as the job succeeds, and Argo looks at failures first.
+    ends = (FAILED, SUCCEEDED) if _field(success) == _STATE else (FAILED,)
+    left_out = [end for end in ends if not any(_holds_for(end, each) for each in (success, *failures))]
+    return ",".join((*failures, *(f"{_STATE} == {end}" for end in left_out))) or None
+
+
+def _holds_for(end: str, condition: str) -> bool:
+    """Whether a requirement that Argo can read holds for every job that is over with this state."""
     found = _REQUIREMENT.fullmatch(condition)
     if found is None or found["field"] not in _OF_EVERY_END:
         return False
     if found["compares"] is None and found["among"] is None:
         return condition.strip() == found["field"]
-    if found["field"] != "status.state":
+    if found["field"] != _STATE:
         return False
     values = [found["value"]] if found["compares"] else re.split(r"\s*,\s*", found["values"])
-    return (FAILED in values) == ((found["compares"] or found["among"]) in ("==", "=", "in"))
+    return (end in values) == ((found["compares"] or found["among"]) in ("==", "=", "in"))
 
 
-__all__ = ["HAS_FAILED", "OVER", "check_condition", "holds_for_failed"]
+def _field(condition: str) -> str | None:
+    found = _REQUIREMENT.fullmatch(condition)
+    return found["field"] if found is not None else None
+
+
+__all__ = ["OVER", "check_condition", "failure_condition"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
-from mxnet_argo.conditions import HAS_FAILED, OVER, check_condition, holds_for_failed
+from mxnet_argo.conditions import OVER, check_condition, failure_condition
 from mxnet_argo.inputs import as_list, parameters
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.placement import refuse_placement
@@ -100,9 +100,8 @@ class MXJobStep(Resource):
         """Check what is given; the manifest is built with the template, from what the fields say then."""
         super().__post_init__()
         self.success_condition = OVER if self.success_condition is None else self.success_condition
-        if self.failure_condition is None and not holds_for_failed(self.success_condition):
-            self.failure_condition = HAS_FAILED
         self._build_manifest()  # what is wrong is told where it is written
+        self.failure_condition = failure_condition(self.success_condition, self.failure_condition)
         refuse_retry_strategy(str(self.name), self.retry_strategy)
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
         # argoexec reads them in order, up to the first that fails.

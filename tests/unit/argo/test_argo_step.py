@@ -226,9 +226,32 @@ class TestManifest:
         """A condition that holds for a Failed job leaves the failure to our output, which has the job's own words."""
         assert step(success_condition=success).failure_condition == failure
 
-    def test_a_failure_condition_of_the_authors_stands(self) -> None:
-        own = {"success_condition": "status.state == Succeeded", "failure_condition": "status.restarts > 3"}
-        assert step(**own).failure_condition == "status.restarts > 3"
+    @pytest.mark.parametrize(
+        ("success", "failure", "is_then"),
+        [
+            ("status.state == Running", None, "status.state == Failed,status.state == Succeeded"),
+            ("status.state==Running", "status.state == Succeeded", "status.state == Succeeded,status.state == Failed"),
+            ("status.state == Succeeded", "status.restarts > 3", "status.restarts > 3,status.state == Failed"),
+            ("status.restarts > 0", "!status.startTime", "!status.startTime,status.state == Failed"),
+            (
+                "status.state in (Running,Succeeded)",
+                "status.state in (Failed,Suspended)",
+                "status.state in (Failed,Suspended)",
+            ),
+            (
+                "status.state == Succeeded",
+                "status.restarts > 3,status.completionTime",
+                "status.restarts > 3,status.completionTime",
+            ),
+        ],
+    )
+    def test_a_condition_of_the_authors_that_misses_an_end_of_the_job_is_completed(
+        self, success: str, failure: str | None, is_then: str
+    ) -> None:
+        made = step(success_condition=success, failure_condition=failure)
+        assert made.failure_condition == is_then
+        assert step(success_condition=success, failure_condition=is_then).failure_condition == is_then
+        assert made._build_template().resource.failure_condition == is_then
 
     @pytest.mark.parametrize(
         "path", sorted(SEEDS.glob("00*/*.y*ml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
