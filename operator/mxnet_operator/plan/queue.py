@@ -26,6 +26,7 @@ from mxnet_operator.plan.actions import (
     DeleteQueueWorkload,
     Event,
 )
+from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.fixed_replicas import as_started
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
@@ -387,7 +388,8 @@ def _lacks_pods(job: MXJob, observed: Observed) -> bool:
 
 def _without_news(job: MXJob, observed: Observed) -> Standing:
     """Decide for a job of whose queue nothing is known: if it has begun it goes on, else it waits."""
-    waits = conditions.state_of(job.status.conditions) in ("", conditions.SUSPENDED) and not observed.pods
+    has_begun = is_begun(job.status) and conditions.state_of(job.status.conditions) != conditions.SUSPENDED
+    waits = not has_begun and not observed.pods
     return Standing.WAITS if waits else Standing.HOLDS
 
 

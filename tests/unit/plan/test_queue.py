@@ -20,6 +20,7 @@ from mxnet_operator.plan import (
     flavors_wanted,
     plan,
     priority_wanted,
+    reconcile_failed,
 )
 from mxnet_operator.plan.actions import (
     ChangeQueueWorkload,
@@ -458,6 +459,13 @@ class TestWithoutKueue:
         status, reason, message = admitted_words(after(job, answer))
         assert (status, reason) == ("False", "KueueUnreadable")
         assert message == "The queue a can't be asked, and the job gets no pods before it can: forbidden"
+
+    def test_so_does_one_that_could_not_be_reconciled_before(self) -> None:
+        job = queued()
+        told = reconcile_failed(job.metadata.name, (), "Forbidden", "The API server answers 403", NOW)
+        job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told, state="Created"))
+        answer = plan(job, seen(queues=QueueSystem("Unknown", "forbidden")), NOW)
+        assert after(job, answer).status.state == "Suspended"
 
     def test_a_job_that_runs_goes_on_where_workloads_may_no_longer_be_read(self) -> None:
         job, pods = running(waiting(queued()))
