@@ -156,7 +156,14 @@ class Reconciler:
         read = self._reader.read(key, raw)
         if read.job is None:
             running = await self._has_running_pods(read)
-            decided = reject(read.metadata.name, read.status, read.mistakes, self._now(), has_running_pods=running)
+            decided = reject(
+                read.metadata.name,
+                read.status,
+                read.mistakes,
+                self._now(),
+                has_running_pods=running,
+                is_deleting=read.metadata.deletion_timestamp is not None,
+            )
             await self._conclude(read, decided)
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
