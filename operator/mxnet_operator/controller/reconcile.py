@@ -123,6 +123,7 @@ class Reconciler:
         if record is None:
             self._writes.forget(key)
             self._ended.pop(key, None)
+            self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
             self._workflows.forget(key)
             self._leases.forget(key)
@@ -135,13 +136,15 @@ class Reconciler:
         if raw is None:
             return REQUEUE_AFTER  # It is gone, and the watch will say so.
         try:
-            return await self._look(key, raw, on_long)
+            again = await self._look(key, raw, on_long)
         except WriteFencedError:
             raise
         except Exception as error:
             if not is_stale(error):
                 await self._errors.report(key, raw, error)
             raise
+        self._statuses.forget_job(self._resource, self._status_path(key))
+        return again
 
     async def _large(self, key: str) -> bytes | None:
         """Return a job that is too large for the cache, read from the server: at least as new as the cache's version.
@@ -264,9 +267,12 @@ class Reconciler:
 
     async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
-        path = self._resource.path(job.namespace, job.name, "status")
-        stored = await self._statuses.patch(self._client, self._resource, path, body)
+        stored = await self._statuses.patch(self._client, self._resource, self._status_path(job.key), body)
         self._writes.record(job.key, self._resource, stored)
+
+    def _status_path(self, key: str) -> str:
+        namespace, _, name = key.partition("/")
+        return self._resource.path(namespace, name, "status")
 
 
 def ends_job(decided: Plan) -> bool:
