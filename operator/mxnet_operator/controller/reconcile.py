@@ -98,7 +98,9 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._ended: dict[str, str] = {}  # By job, the uid of the one whose pods were asked for by name at its end.
+        # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
+        self._ending: dict[str, str] = {}
+        self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
@@ -123,6 +125,7 @@ class Reconciler:
         if record is None:
             self._writes.forget(key)
             self._ended.pop(key, None)
+            self._ending.pop(key, None)
             self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
             self._workflows.forget(key)
@@ -172,6 +175,8 @@ class Reconciler:
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
         again = await self._carry_out(read, read.job, decided, on_long)
+        if uid := self._ending.pop(key, ""):
+            self._ended[key] = uid
         at_pollers = await self._pollers.look(read.job)
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
@@ -193,7 +198,9 @@ class Reconciler:
             observed = msgspec.structs.replace(observed, pods=await list_pods(self._client, job))
             decided = await self._plan(job, observed)
         key = job.metadata.key
-        is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
+        uid = job.metadata.uid
+        is_ending = self._ending.get(key) == uid or has_just_ended(job, self._now())
+        is_new_end = is_ending and self._ended.get(key) != uid
         relies = relies_on_absence(job, decided) or is_new_end
         if decided.job is not None and (relies or may_have_unwatched_pods(job)):
             unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
@@ -207,7 +214,7 @@ class Reconciler:
                 observed = msgspec.structs.replace(observed, children=(*observed.children, *children))
                 decided = await self._plan(job, observed)
         if is_new_end:
-            self._ended[key] = job.metadata.uid
+            self._ending[key] = uid
         if relies_on_record(decided) and await self._is_outdated(job):
             return Plan(requeue_after=REQUEUE_AFTER)  # Its event is on the way.
         return decided
@@ -246,7 +253,7 @@ class Reconciler:
         for event in outcome.events:
             await self._recorder.record(job.metadata, event)
         is_over = decided.status is not None and conditions.is_terminal(decided.status)
-        if outcome.error is not None and not is_over:
+        if outcome.error is not None and (not is_over or conditions.is_terminal(job.status)):
             raise outcome.error
         return decided.requeue_after
 
