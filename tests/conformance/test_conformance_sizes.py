@@ -1,11 +1,18 @@
 """Numbers of replicas stay in every form, on both servers: by a rule, and by its twin."""
 
+import copy
+
 import pytest
+from builders import make_mxjob
+from controller_fixtures import submitted
 from older_jobs import FORMS, kind_of_form, older_job
 
+from mxnet_operator.api.rules import TOO_LONG
 from mxnet_operator.api.validation import validate_update
 
 OF_KUBEFLOW = [form for form, (api_version, _, _) in FORMS.items() if api_version.startswith("kubeflow.org/")]
+SHORT_ENOUGH = "a" * 52
+"""A name that fits with one digit of an index and not with three; with that of a Worker and not of a Scheduler."""
 WHY = "processes of MXNet can't join or leave a running job"
 
 
@@ -50,3 +57,33 @@ def test_a_suspended_job_may_be_resized_in_either_spelling(suspended):
 
 def test_a_job_that_is_rewritten_in_another_form_is_no_resized_one():
     assert validate_update(older_job("v1alpha1", "digits"), older_job("v1", "digits")) == []
+
+
+@pytest.mark.parametrize("added", [{"Worker": 1001}, {"Scheduler": 1}])
+async def test_a_suspended_job_gets_no_replicas_whose_pods_names_are_too_long(api, namespace, added):
+    path = f"/apis/kubeflow.org/v1/namespaces/{namespace}/mxjobs"
+    manifest = submitted(make_mxjob(SHORT_ENOUGH).worker(4).run_policy(suspend=True))
+    manifest["metadata"]["namespace"] = namespace
+    stored = (await api.post(path, manifest)).ok()
+    spec = stored["spec"]
+    worker = spec["mxReplicaSpecs"]["Worker"]
+    changed = spec["mxReplicaSpecs"] | {name: worker | {"replicas": count} for name, count in added.items()}
+    new = stored | {"spec": spec | {"mxReplicaSpecs": changed}}
+    answer = await api.ask("PUT", f"{path}/{SHORT_ENOUGH}", new)
+    assert answer.code == 422
+    (cause,) = answer.body["details"]["causes"]
+    assert (cause["field"], cause["message"]) == ("spec.mxReplicaSpecs", f"Invalid value: {TOO_LONG}")
+    (await api.ask("PUT", f"{path}/{SHORT_ENOUGH}", resized(copy.deepcopy(stored), 10))).ok()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_job_whose_pods_names_never_fitted_may_be_changed(form):
+    old, new = (older_job(form, "a" * 60) for _ in range(2))
+    new["metadata"]["labels"] = {"a": "b"}
+    assert validate_update(old, new) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_twin_says_of_every_form_that_names_get_too_long(form):
+    old, new = older_job(form, "a" * 60), resized(older_job(form, "a" * 60), 3)
+    assert [error.message for error in validate_update(old, new) if error.message.endswith(TOO_LONG)]

@@ -38,10 +38,11 @@ class Rule(Sentence, frozen=True):
     required: bool = False
     """Whether it says that a field is missing, which the API server words differently."""
     at_creation: bool = False
-    """Whether it is for new objects only, as what it is about can't be mended.
+    """Whether it is for new objects only, as what it is about may not be mendable.
 
     Kubernetes doesn't check again what an update leaves as it is, but for rules at the root, which each write of the
-    status changes: a job from before such a rule could never be given a status.
+    status changes: a job from before such a rule could never be given a status. What an update can break anew needs
+    `kept_by_updates` besides.
     """
 
     @property
@@ -59,6 +60,21 @@ class TransitionRule(Sentence, frozen=True):
 
     allows: Callable[[Any, Any], bool]
     """Function that returns whether the second value may replace the first."""
+
+
+def kept_by_updates(rule: Rule, field: str) -> TransitionRule:
+    """Return the rule that an update which changes `spec.<field>` keeps a rule `at_creation`.
+
+    It is a rule of its own since the server can't bound the cost of what a rule for new objects walks in the stored one
+    (`docs/facts/kubernetes.md`).
+    """
+    return TransitionRule(
+        at=rule.at,
+        field=f".spec.{field}",
+        cel=f"{rule.cel} || (has(oldSelf.spec.{field}) && self.spec.{field} == oldSelf.spec.{field})",
+        message=rule.message,
+        allows=lambda old, new: rule.holds(new) or new["spec"].get(field) == old["spec"].get(field),
+    )
 
 
 def _replicas(specs: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -126,19 +142,26 @@ NAME_IS_DNS_LABEL = Rule(
     holds=name_is_dns_label,
     at_creation=True,
 )
-TOO_LONG = f"too long: <name>-<type>-<index> must have at most {names.MAX_NAME} characters"
+TOO_LONG = f"too long: NAME-TYPE-INDEX must have at most {names.MAX_NAME} characters"
+
+
+def last_index_in_cel(entry: str) -> str:
+    """Return the CEL expression for the length of the last index of an entry, which is 0 where it has no replica.
+
+    It is short, since the CRD has it in each rule of each version, and has to fit into an annotation.
+    """
+    return f"size(string(has({entry}.replicas) && {entry}.replicas > 0 ? {entry}.replicas - 1 : 0))"
 
 
 def names_of_map_fit(field: str) -> Rule:
     """Return the rule that the pods' names fit, where the replicas are a map at `spec.<field>`."""
     specs = f"self.spec.{field}"
-    count = f"(has({specs}[t].replicas) ? {specs}[t].replicas : 1)"
     return Rule(
         at=(),
         field=".metadata.name",
         cel=(
-            f"!has({specs}) || {specs}.all(t, size(self.metadata.name) + size(t) + "
-            f"size(string({count} > 0 ? {count} - 1 : 0)) + 2 <= {names.MAX_NAME})"
+            f"!has({specs}) || {specs}.all(t, "
+            f"size(self.metadata.name + t) + {last_index_in_cel(f'{specs}[t]')} < {names.MAX_NAME - 1})"
         ),
         message=TOO_LONG,
         holds=lambda job: names_fit(job, _replicas(job["spec"].get(field, {}))),

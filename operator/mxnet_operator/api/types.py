@@ -295,8 +295,9 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     first_attempt: Annotated[
         Int32,
         Meta(
-            description="firstAttempt is the number of the first attempt since the job was started or last resumed: a"
-            " suspension sets it to restarts, and pods of earlier attempts are deleted. Not in training-operator 1.8.1."
+            description="firstAttempt is the number of the first attempt since the job was started or last resumed, or"
+            " gave up all pods that waited for nodes: that sets it to restarts, and pods of earlier attempts are"
+            " deleted. Not in training-operator 1.8.1."
         ),
     ] = 0
     result: Annotated[

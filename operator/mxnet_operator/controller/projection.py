@@ -103,6 +103,7 @@ class _Workload(Wire, frozen=True):
 class _PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
+    priority_class_name: str = ""
     active_deadline_seconds: int | None = None
 
 
@@ -240,7 +241,9 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         scheduler_name=sys.intern(pod.spec.scheduler_name),
         gang_member=sys.intern(meta.annotations.gang_member) if meta.annotations and not pod.spec.node_name else "",
         gang_priority=sys.intern(meta.annotations.gang_priority) if meta.annotations else "",
+        priority_class=sys.intern(pod.spec.priority_class_name),
         created_at=meta.creation_timestamp,
+        reported=bool(status.start_time or status.container_statuses or status.init_container_statuses),
         waiting_reason=waiting.reason,
         waiting_message=shortened(waiting.message, _LARGEST_TEXT),
         waiting_container=waiter,

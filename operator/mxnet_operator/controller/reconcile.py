@@ -98,7 +98,9 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._ended: dict[str, str] = {}  # By job, the uid of the one whose pods were asked for by name at its end.
+        # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
+        self._ending: dict[str, str] = {}
+        self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
@@ -123,6 +125,8 @@ class Reconciler:
         if record is None:
             self._writes.forget(key)
             self._ended.pop(key, None)
+            self._ending.pop(key, None)
+            self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
             self._workflows.forget(key)
             self._leases.forget(key)
@@ -135,13 +139,15 @@ class Reconciler:
         if raw is None:
             return REQUEUE_AFTER  # It is gone, and the watch will say so.
         try:
-            return await self._look(key, raw, on_long)
+            again = await self._look(key, raw, on_long)
         except WriteFencedError:
             raise
         except Exception as error:
             if not is_stale(error):
                 await self._errors.report(key, raw, error)
             raise
+        self._statuses.forget_job(self._resource, self._status_path(key))
+        return again
 
     async def _large(self, key: str) -> bytes | None:
         """Return a job that is too large for the cache, read from the server: at least as new as the cache's version.
@@ -156,12 +162,21 @@ class Reconciler:
         read = self._reader.read(key, raw)
         if read.job is None:
             running = await self._has_running_pods(read)
-            decided = reject(read.metadata.name, read.status, read.mistakes, self._now(), has_running_pods=running)
+            decided = reject(
+                read.metadata.name,
+                read.status,
+                read.mistakes,
+                self._now(),
+                has_running_pods=running,
+                is_deleting=read.metadata.deletion_timestamp is not None,
+            )
             await self._conclude(read, decided)
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
         again = await self._carry_out(read, read.job, decided, on_long)
+        if uid := self._ending.pop(key, ""):
+            self._ended[key] = uid
         at_pollers = await self._pollers.look(read.job)
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
@@ -183,7 +198,9 @@ class Reconciler:
             observed = msgspec.structs.replace(observed, pods=await list_pods(self._client, job))
             decided = await self._plan(job, observed)
         key = job.metadata.key
-        is_new_end = self._ended.get(key) != job.metadata.uid and has_just_ended(job, self._now())
+        uid = job.metadata.uid
+        is_ending = self._ending.get(key) == uid or has_just_ended(job, self._now())
+        is_new_end = is_ending and self._ended.get(key) != uid
         relies = relies_on_absence(job, decided) or is_new_end
         if decided.job is not None and (relies or may_have_unwatched_pods(job)):
             unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
@@ -197,7 +214,7 @@ class Reconciler:
                 observed = msgspec.structs.replace(observed, children=(*observed.children, *children))
                 decided = await self._plan(job, observed)
         if is_new_end:
-            self._ended[key] = job.metadata.uid
+            self._ending[key] = uid
         if relies_on_record(decided) and await self._is_outdated(job):
             return Plan(requeue_after=REQUEUE_AFTER)  # Its event is on the way.
         return decided
@@ -236,7 +253,7 @@ class Reconciler:
         for event in outcome.events:
             await self._recorder.record(job.metadata, event)
         is_over = decided.status is not None and conditions.is_terminal(decided.status)
-        if outcome.error is not None and not is_over:
+        if outcome.error is not None and (not is_over or conditions.is_terminal(job.status)):
             raise outcome.error
         return decided.requeue_after
 
@@ -257,9 +274,12 @@ class Reconciler:
 
     async def _write(self, job: ObjectMeta, change: dict[str, Any]) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": change}
-        path = self._resource.path(job.namespace, job.name, "status")
-        stored = await self._statuses.patch(self._client, self._resource, path, body)
+        stored = await self._statuses.patch(self._client, self._resource, self._status_path(job.key), body)
         self._writes.record(job.key, self._resource, stored)
+
+    def _status_path(self, key: str) -> str:
+        namespace, _, name = key.partition("/")
+        return self._resource.path(namespace, name, "status")
 
 
 def ends_job(decided: Plan) -> bool:

@@ -31,10 +31,10 @@ class StatusWriter:
 
     def __init__(self) -> None:
         """Create a writer that knows of no old CRD."""
-        self._unknown: dict[Resource, tuple[str, ...]] = {}
+        self._unknown: dict[Resource, dict[str, tuple[str, ...]]] = {}  # By kind and path, the fields that it lacks.
 
     async def patch(self, client: Client, resource: Resource, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Patch a status and return the job as it is stored; fields that only inform may be dropped.
+        """Patch the status at a path and return the job as it is stored; fields that only inform may be dropped.
 
         Raises:
             OutdatedCRDError: the CRD lacks fields on which decisions rest.
@@ -47,11 +47,16 @@ class StatusWriter:
             if not is_strict:
                 raise
             if unknown := tuple(sorted(DECISIVE.intersection(_UNKNOWN.findall(fields)))):
-                self._unknown[resource] = unknown
+                self._unknown.setdefault(resource, {})[path] = unknown
                 raise OutdatedCRDError(_words(resource, unknown)) from error
             return await client.patch(path, body)
         self._unknown.pop(resource, None)
         return stored
+
+    def forget_job(self, resource: Resource, path: str) -> None:
+        """Drop what was met at the path of a status: the job is gone, or has nothing to write any more."""
+        if met := self._unknown.get(resource):
+            met.pop(path, None)
 
     def forget(self) -> None:
         """Drop the record: another process leads, and writes."""
@@ -59,7 +64,11 @@ class StatusWriter:
 
     def trouble(self) -> str:
         """Return which CRDs are too old, and the remedy; empty where none is known to be."""
-        return "; ".join(_words(resource, unknown) for resource, unknown in self._unknown.items())
+        lacks = {
+            resource: sorted({each for unknown in met.values() for each in unknown})
+            for resource, met in self._unknown.items()
+        }
+        return "; ".join(_words(resource, tuple(unknown)) for resource, unknown in lacks.items() if unknown)
 
 
 def _words(resource: Resource, unknown: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import CreateChild, CreatePod, Plan, SetQueueConditions
+from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.joining import last_created
 from mxnet_operator.plan.ready import replicas_in
 
@@ -31,8 +32,8 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
 def may_have_unwatched_pods(job: MXJob) -> bool:
     """Return whether the job was begun by an operator before this one, whose pods may lack our labels."""
     status = job.status
-    is_begun = bool(status.conditions) and status.state != conditions.SUSPENDED and not conditions.is_terminal(status)
-    return is_begun and not status.started_replicas
+    has_begun = is_begun(status) and status.state != conditions.SUSPENDED and not conditions.is_terminal(status)
+    return has_begun and not status.started_replicas
 
 
 def may_have_unwatched_children(job: MXJob, decided: Plan) -> bool:
@@ -40,8 +41,8 @@ def may_have_unwatched_children(job: MXJob, decided: Plan) -> bool:
 
     None do once it says Suspended, since they are deleted with that.
     """
-    is_begun = bool(job.status.conditions) and job.status.state != conditions.SUSPENDED
-    return is_begun and any(isinstance(action, CreateChild) for action in decided.actions)
+    has_begun = is_begun(job.status) and job.status.state != conditions.SUSPENDED
+    return has_begun and any(isinstance(action, CreateChild) for action in decided.actions)
 
 
 def relies_on_record(decided: Plan) -> bool:

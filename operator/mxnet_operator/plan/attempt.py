@@ -55,7 +55,7 @@ def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failure
 
 
 def given_up(job: MXJob) -> MXJobStatus:
-    """Return the status with the attempt raised where all pods that a job has are given up, none for a failure.
+    """Return the status with the attempt raised where all pods of a job are given up, none for a failure.
 
     The number of the attempt says so of any number of pods, and of pods that nobody has observed yet.
     """

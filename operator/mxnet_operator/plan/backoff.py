@@ -18,8 +18,9 @@ JITTER: Final = 0.1
 def next_attempt(job: MXJob, now: datetime, policy: Policy = DEFAULT) -> datetime | None:
     """Return when the pods of the next attempt may be created; None where no back-off applies.
 
-    No back-off applies to a resumed job, to the first disruption since the job was started or resumed, and where the
-    last attempt ended in the future: a clock was set back since, and how long ago that was is unknown.
+    It goes by the failures that count, and in a job without any by the disruptions since it was started or resumed.
+    No back-off applies to a resumed job, to the first of those disruptions, and where the last attempt ended in the
+    future: a clock was set back since, and how long ago that was is unknown.
     """
     status = job.status
     since = next(

@@ -11,6 +11,7 @@ from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
+from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted, time_until_replaced
 from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
@@ -119,7 +120,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         waits = suspend(job, observed, now, policy, turn)
         noticed = (
             notices(read.asked, has_gangs=has_gangs(observed), policy=policy)
-            if queue_of(job) and not job.status.conditions
+            if queue_of(job) and not is_begun(job.status)
             else ()
         )
         return msgspec.structs.replace(waits, events=(*noticed, *waits.events))
@@ -164,7 +165,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         ),
         status=status if record_in == _AT_ONCE else None,
         events=(
-            *(() if job.status.conditions else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
+            *(() if is_begun(job.status) else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
             *left.events,
             *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),

@@ -12,6 +12,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import CreatePod
 from mxnet_operator.plan.ignored_changes import followed, ignored
+from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.policy import Policy
 from mxnet_operator.plan.replicas import Replica
 from mxnet_operator.plan.restart import Teardown, counted_restart
@@ -42,6 +43,7 @@ def replaced_for_priority(job: MXJob, replicas: tuple[Replica, ...], policy: Pol
         0,
         f"mxjob {job.metadata.name} gets other pods for its schedulingPolicy.priorityClass, {_change(job, outdated)}"
         f" {counted_restart(job)}.",
+        of_all=True,
     )
 
 
@@ -68,8 +70,20 @@ def _outdated(job: MXJob, replicas: tuple[Replica, ...], policy: Policy) -> tupl
         for replica in replicas
         if replica.pod is not None
         and not replica.pod.deleting
-        and replica.pod.gang_priority != gang_priority(job, replica.type)
+        and _differs(replica.pod, gang_priority(job, replica.type))
     )
+
+
+def _differs(pod: PodView, wanted: str) -> bool:
+    """Return whether a pod has another class from its gang than is wanted.
+
+    Pods of earlier versions don't say that theirs is from their gang; without one they may have the server's default.
+    """
+    return _class_of(pod) != wanted if wanted else bool(pod.gang_priority)
+
+
+def _class_of(pod: PodView) -> str:
+    return pod.gang_priority or pod.priority_class
 
 
 def _is_placed(replicas: tuple[Replica, ...]) -> bool:
@@ -78,5 +92,5 @@ def _is_placed(replicas: tuple[Replica, ...]) -> bool:
 
 def _change(job: MXJob, outdated: tuple[Replica, ...]) -> str:
     first = outdated[0]
-    before = first.pod.gang_priority if first.pod is not None else ""
+    before = _class_of(first.pod) if first.pod is not None else ""
     return f"from {before or 'none'} to {gang_priority(job, first.type) or 'none'}"

@@ -26,6 +26,7 @@ from mxnet_operator.plan.actions import (
     DeleteQueueWorkload,
     Event,
 )
+from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.fixed_replicas import as_started
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
@@ -142,7 +143,7 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     if not is_queued or observed.queues.state != "Served":
         return None
     workload = observed.workload
-    if workload is not None and (workload.has_quota or workload.asks_for == asks_for(_effective(job))):
+    if workload is not None and (workload.has_quota or _is_what_was_asked(workload, _effective(job))):
         return None
     return _class_of(job)
 
@@ -212,13 +213,27 @@ def finish(job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
 
 def asks_for(job: MXJob) -> str:
     """Digest what a job with defaults asks its queue for: not its program, which may change while it waits."""
+    return _digest(job, "" if (job.metadata.labels or {}).get(names.QUEUE_PRIORITY_LABEL) else _scheduling_class(job))
+
+
+def _is_what_was_asked(workload: QueueWorkload, job: MXJob) -> bool:
+    """Return whether a Workload asks for what a job with defaults asks for now.
+
+    Digests of earlier versions leave out the class of schedulingPolicy: by such a one no quota is given back.
+    """
+    if workload.has_quota and workload.asks_for == _digest(job, ""):
+        return True
+    return workload.asks_for == asks_for(job)
+
+
+def _digest(job: MXJob, scheduling_class: str) -> str:
     types = {
         replica_type: [spec.replicas or 0, *_sizes(spec.template["spec"])]
         for replica_type, spec in job.spec.specs_in_use.items()
     }
     labels = job.metadata.labels or {}
     asked = [labels.get(each, "") for each in (names.QUEUE_LABEL, names.QUEUE_PRIORITY_LABEL, names.QUEUE_TIME_LABEL)]
-    if scheduling_class := _scheduling_class(job):
+    if scheduling_class:
         asked.append(scheduling_class)
     return hashlib.sha256(msgspec.json.encode([asked, types], order="deterministic")).hexdigest()[:16]
 
@@ -229,7 +244,7 @@ def workload_name(job: MXJob) -> str:
 
 
 def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> Turn:
-    if not observed.pods and workload.asks_for != asks_for(job):
+    if not observed.pods and not _is_what_was_asked(workload, job):
         message = f"Queue {queue_of(job)}: the job asks for something else than it was admitted for, and queues anew."
         return Turn(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=_deleted(workload))
     used = list(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
@@ -265,7 +280,7 @@ def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload
         return turn
     if workload.is_true(FINISHED):
         return msgspec.structs.replace(turn, actions=_deleted(workload))
-    if workload.asks_for == asks_for(job):
+    if _is_what_was_asked(workload, job):
         return turn
     if workload.has_quota:
         return turn if workload.is_evicted else msgspec.structs.replace(turn, actions=_deleted(workload))
@@ -387,7 +402,8 @@ def _lacks_pods(job: MXJob, observed: Observed) -> bool:
 
 def _without_news(job: MXJob, observed: Observed) -> Standing:
     """Decide for a job of whose queue nothing is known: if it has begun it goes on, else it waits."""
-    waits = conditions.state_of(job.status.conditions) in ("", conditions.SUSPENDED) and not observed.pods
+    has_begun = is_begun(job.status) and conditions.state_of(job.status.conditions) != conditions.SUSPENDED
+    waits = not has_begun and not observed.pods
     return Standing.WAITS if waits else Standing.HOLDS
 
 

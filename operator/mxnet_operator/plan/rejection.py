@@ -61,13 +61,21 @@ def is_by_admission(message: str) -> bool:
 
 
 def reject(
-    name: str, status: MXJobStatus, errors: tuple[str, ...], now: datetime, *, has_running_pods: bool = False
+    name: str,
+    status: MXJobStatus,
+    errors: tuple[str, ...],
+    now: datetime,
+    *,
+    has_running_pods: bool = False,
+    is_deleting: bool = False,
 ) -> Plan:
-    """Return the plan for an invalid job: ReconcileError while pods of it run, then Failed; nothing for a finished one.
+    """Return the plan for an invalid job: ReconcileError while pods of it run, then Failed.
+
+    Nothing is done for one that is finished or is being deleted.
 
     No pod is touched: `docs/decisions/0088-an-invalid-job-keeps-its-running-pods.md`.
     """
-    if conditions.is_terminal(status):
+    if is_deleting or conditions.is_terminal(status):
         return Plan()
     now = now.replace(microsecond=0)
     message = f"{names.KIND} {name} is not valid: {'; '.join(errors)}"

@@ -27,6 +27,8 @@ class Teardown(msgspec.Struct, frozen=True):
     failures: int
     """Number of failures that count against backoffLimit; one at most where the whole gang restarts."""
     message: str
+    of_all: bool = False
+    """Whether all pods of the job are given up, however many, also where replicas restart one by one."""
 
 
 def judge(job: MXJob, replicas: tuple[Replica, ...], terminating: int = 0) -> Failure | Teardown | None:

@@ -7,7 +7,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, labels
-from mxnet_operator.plan.waits import left_of
+from mxnet_operator.plan.waits import left_of, time_until_said_again
 
 CANNOT_START: Final = frozenset(
     {
@@ -37,28 +37,29 @@ def with_starting(
 ) -> tuple[Condition, ...]:
     """Return the conditions with PodsStarted: False while containers can't start, True again once every replica runs.
 
-    A kubelet that tries again alternates between two reasons; the message stays until other replicas wait. That a node
-    is silent is taken back once it reports.
+    A kubelet that tries again alternates between two reasons; the message stays until other replicas wait, and then for
+    `waits.SAY_AGAIN`, since the pods of a large job come to it one after the other. That a node is silent is taken back
+    once it reports.
     """
-    old = next((c for c in current if c.type == conditions.PODS_STARTED), None)
-    waiting = [(replica, replica.pod) for replica in replicas if replica.pod is not None and not replica.started]
-    stuck = [each for each in waiting if each[1].waiting_reason in CANNOT_START]
-    silent = [each for each in waiting if _is_unheard_of(each[1]) and not left_of(SILENT_AFTER, each[1].placed_at, now)]
-    if not stuck and not silent:
+    old, found = _said(current), _found(replicas, now)
+    if found is None:
         return _without_trouble(current, old, replicas, now)
-    who = f"{labels([replica for replica, _ in stuck or silent])} can't start: "
-    first = (stuck or silent)[0][1]
-    reason, hint = (first.waiting_reason, "") if stuck else (conditions.REASON_NODE_SILENT, _IS_IT_THERE)
-    if stuck and old is not None and old.status == "False" and old.message.startswith(who):
+    reason, beginning, words = found
+    was_said = old is not None and _is_said(old, reason)
+    if old is not None and was_said and (old.message.startswith(beginning) or time_until_said_again(old, now)):
         return current
-    message = f"{who}{reason_to_wait(first)}{hint}"
+    message = f"{beginning}{words}"
     return conditions.set_condition(current, conditions.PODS_STARTED, reason, message, now, status="False")
 
 
-def time_until_silent(replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
-    """Return when to requeue the job to report a pod whose node says nothing; None where nothing is due."""
+def time_until_told(current: tuple[Condition, ...], replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
+    """Return when to requeue the job to report a silent node, or other replicas; None where nothing is due."""
     pods = (replica.pod for replica in replicas if replica.pod is not None and _is_unheard_of(replica.pod))
-    return min(filter(None, (left_of(SILENT_AFTER, pod.placed_at, now) for pod in pods)), default=None)
+    unheard_of = (left_of(SILENT_AFTER, pod.placed_at, now) for pod in pods)
+    old, found = _said(current), _found(replicas, now)
+    is_old = old is not None and found is not None and not old.message.startswith(found[1])
+    again = time_until_said_again(old, now) if old is not None and is_old else None
+    return min(filter(None, (*unheard_of, again)), default=None)
 
 
 def reason_to_wait(pod: PodView) -> str:
@@ -67,6 +68,30 @@ def reason_to_wait(pod: PodView) -> str:
         return f"node {pod.node_name} has not reported on it"
     words = ": ".join(part for part in (pod.waiting_reason, pod.waiting_message) if part)
     return f"container {pod.waiting_container}: {words}" if pod.waiting_container else words
+
+
+def _said(current: tuple[Condition, ...]) -> Condition | None:
+    return next((c for c in current if c.type == conditions.PODS_STARTED), None)
+
+
+def _is_said(old: Condition, reason: str) -> bool:
+    """Return whether the condition is False already, for a reason of the same kind: silence, or a kubelet's words."""
+    silent = conditions.REASON_NODE_SILENT
+    return old.status == "False" and (old.reason == silent) == (reason == silent)
+
+
+def _found(replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:
+    """Return what to report: reason, the part that counts, and the rest; None where nothing is wrong."""
+    waiting = [(replica, replica.pod) for replica in replicas if replica.pod is not None and not replica.started]
+    stuck = [each for each in waiting if each[1].waiting_reason in CANNOT_START]
+    silent = [each for each in waiting if _is_unheard_of(each[1]) and not left_of(SILENT_AFTER, each[1].placed_at, now)]
+    if not stuck and not silent:
+        return None
+    who = f"{labels([replica for replica, _ in stuck or silent])} can't start: "
+    first = (stuck or silent)[0][1]
+    if stuck:
+        return first.waiting_reason, who, reason_to_wait(first)
+    return conditions.REASON_NODE_SILENT, f"{who}{reason_to_wait(first)}{_IS_IT_THERE}", ""
 
 
 def _without_trouble(
@@ -84,5 +109,5 @@ def _without_trouble(
 
 def _is_unheard_of(pod: PodView) -> bool:
     """Return whether the kubelet of the pod's node, if there is one, has not reported on it."""
-    was_heard_of = pod.waiting_reason or pod.phase != "Pending" or pod.exit_code is not None
+    was_heard_of = pod.reported or pod.waiting_reason or pod.phase != "Pending" or pod.exit_code is not None
     return bool(pod.node_name) and pod.placed_at is not None and not was_heard_of and not pod.deleting

@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
-from mxnet_operator.plan.attempt import restart_scope, torn_down
+from mxnet_operator.plan.attempt import given_up, restart_scope, torn_down
 from mxnet_operator.plan.deadlines import start_time
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.fixed_replicas import with_started_replicas
@@ -57,7 +57,8 @@ def running_status(
 def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> MXJobStatus:
     """Return the status with the attempt raised and the reason; the failures no longer count once it is stored."""
     failed = tuple(replica.pod for replica in teardown.replicas if replica.pod is not None)
-    raised = torn_down(job, observed, failed, teardown.failures)
+    gives_up = teardown.of_all and restart_scope(job) == "Replica"
+    raised = given_up(job) if gives_up else torn_down(job, observed, failed, teardown.failures)
     current = conditions.set_condition(
         _resumed(conditions.created(raised.conditions, job.metadata.name, now), job, now),
         conditions.RESTARTING,
@@ -69,7 +70,7 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
         raised = msgspec.structs.replace(
             raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
         )
-    stays = () if restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
+    stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
     return msgspec.structs.replace(
         raised,
         conditions=current,

@@ -64,7 +64,8 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
     current = all_followed(current, now)
     again = soonest(turn.look_again, time_until_said(current, turn, now))
-    if current == job.status.conditions and status.state and status.start_time is None and not status.started_replicas:
+    is_told = bool(status.state) and status.start_time is None and not status.started_replicas
+    if current == job.status.conditions and is_told and status.first_attempt == status.restarts:
         return Plan(actions=actions, requeue_after=again)
     suspended = msgspec.structs.replace(
         status,
@@ -72,6 +73,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
         state=conditions.state_of(current),
         ready=ready(0, replicas_in(job)),
         replica_statuses={},
+        first_attempt=status.restarts,
         restarting_pods=(),
         started_replicas={},
         started_scope="",

@@ -9,7 +9,7 @@ from mxnet_operator.plan import early_exit, placement, scheduler_grace
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.plan.gang import GangState
 from mxnet_operator.plan.replicas import Replica
-from mxnet_operator.plan.starting import time_until_silent, with_starting
+from mxnet_operator.plan.starting import time_until_told, with_starting
 from mxnet_operator.plan.unknown_ends import with_unknown_ends
 
 _TOLD: Final = (
@@ -53,7 +53,7 @@ def time_until_trouble(
     """Return when to requeue the job though nothing changes; None where time alone changes nothing."""
     waits = (
         placement.time_until_unplaced(current, job, replicas, now, gang),
-        time_until_silent(replicas, now),
+        time_until_told(current, replicas, now),
         early_exit.time_until_said(replicas, now),
         scheduler_grace.time_until_next(job, replicas, now),
     )

@@ -81,6 +81,7 @@ class PodStatus(Wire, frozen=True):
     phase: Phase = "Pending"
     reason: str = ""
     message: str = ""
+    start_time: Time | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     conditions: list[Condition] | None = None

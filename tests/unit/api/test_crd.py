@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import ALL, Kind
+from mxnet_operator.api.rules import NAME_IS_DNS_LABEL
 from mxnet_operator.cli.mxnet_operator import app
 
 MANIFESTS = Path(__file__).resolve().parents[3] / "operator" / "manifests"
@@ -36,11 +37,19 @@ def test_no_rule_about_a_name_is_checked_anew_where_a_status_is_written(kind: Ki
     about_names = {rule.message for rule in definition_of(kind).rules if rule.field == ".metadata.name"}
     for version in custom_resource_definition(kind)["spec"]["versions"]:
         at_root = version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
-        found = [rule for rule in at_root if rule["message"] in about_names]
+        found = [rule for rule in at_root if rule["fieldPath"] == ".metadata.name"]
         assert {rule["message"] for rule in found} == about_names
         for rule in found:
             assert rule["optionalOldSelf"]
             assert rule["rule"].startswith("oldSelf.hasValue() || ")
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
+def test_what_a_new_job_is_refused_for_and_an_update_can_change_has_a_rule_for_updates_too(kind: Kind) -> None:
+    """A name never changes; what its length allows does, with the replicas."""
+    at_creation = {rule.message for rule in definition_of(kind).rules if rule.at_creation} - {NAME_IS_DNS_LABEL.message}
+    assert at_creation
+    assert at_creation <= {rule.message for rule in definition_of(kind).transitions}
 
 
 def test_the_versions_of_mxjob_differ_in_nothing_but_descriptions_and_the_default_by_which_v1beta1_is_known() -> None:

@@ -127,3 +127,24 @@ def test_a_pods_age_and_scheduler_are_known():
     raw = {"metadata": metadata | {"creationTimestamp": written(3)}, "spec": {"schedulerName": "volcano"}}
     pod = project_pod(msgspec.Raw(json.dumps(raw).encode())).view
     assert (pod.created_at, pod.scheduler_name) == (at(3), "volcano")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"startTime": written(1)},
+        {"containerStatuses": [{"name": "mxnet", "state": {"running": {}}}, waiting("proxy", "ContainerCreating")]},
+        {"initContainerStatuses": [{"name": "fetch", "state": {"running": {}}}]},
+    ],
+)
+def test_what_its_kubelet_has_reported_on_is_known(status):
+    """A virtual kubelet may have a start time alone; a pod is Pending while a neighbour of mxnet is created."""
+    assert view(phase="Pending", **status).reported
+    assert not view(phase="Pending", conditions=[{"type": "PodScheduled", "status": "True"}]).reported
+
+
+def test_the_priority_class_of_a_pod_is_known():
+    spec = {"priorityClassName": "high"}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "labels": LABELS, "ownerReferences": [OWNER]}
+    pod = project_pod(msgspec.Raw(json.dumps({"metadata": metadata, "spec": spec}).encode())).view
+    assert (pod.priority_class, pod.gang_priority) == ("high", "")

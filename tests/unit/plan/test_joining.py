@@ -6,14 +6,24 @@ import msgspec
 import pytest
 from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
 
+from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Plan, may_have_unwatched_pods, plan, reconcile_failed
 from mxnet_operator.plan.actions import CreatePod
 
 SHAPES: dict[str, dict[str, int]] = {
     "ps-lite": {"Scheduler": 1, "Server": 1, "Worker": 2},
     "workers only": {"Worker": 3},
     "tuning as a gang": {"TunerTracker": 1, "TunerServer": 2, "Tuner": 1},
+}
+
+NOTHING_SAID: dict[str, Any] = {
+    "conditions": (),
+    "state": "",
+    "start_time": None,
+    "started_replicas": {},
+    "replica_statuses": {},
+    "ready": "",
 }
 
 
@@ -146,3 +156,46 @@ def test_a_job_is_suspended_as_one_that_has_run_once_all_its_pods_have_existed()
     job = begun("ps-lite", created_attempts=1)
     spec = msgspec.structs.replace(job.spec, run_policy=msgspec.structs.replace(job.spec.run_policy, suspend=True))
     assert restarts(plan(msgspec.structs.replace(job, spec=spec), observe(job), NOW)) == 1
+
+
+def reported(job: MXJob, *, state: bool = True) -> MXJob:
+    """A new job of which nothing has been said but that it can't be reconciled; an older CRD drops the `state`."""
+    told = reconcile_failed(job.metadata.name, (), "Forbidden", "The API server answers 403", NOW)
+    said = msgspec.structs.replace(job.status, conditions=told, state=conditions.state_of(told) if state else "")
+    return msgspec.structs.replace(job, status=said)
+
+
+@pytest.mark.parametrize("state", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_new_job_that_could_not_be_reconciled_at_first_is_begun_as_any_new_one(shape: str, state: bool) -> None:
+    new = begun(shape)
+    new = msgspec.structs.replace(new, status=msgspec.structs.replace(new.status, **NOTHING_SAID))
+    new = msgspec.structs.replace(
+        new,
+        spec=msgspec.structs.replace(
+            new.spec,
+            run_policy=make_mxjob()
+            .worker(1)
+            .run_policy(restartScope="Job", schedulingPolicy={"queue": "a"})
+            .obj()
+            .spec.run_policy,
+        ),
+    )
+    job = reported(new, state=state)
+    root, *others = all_pods(job, shape)
+    answer, of_new = plan(job, observe(job), NOW), plan(new, observe(new), NOW)
+    assert (answer.actions, answer.events) == (of_new.actions, of_new.events)
+    assert not may_have_unwatched_pods(job)
+    quota = plan(job, observe(job, others[0].running()), NOW)
+    assert restarts(quota) == 0
+    last = [action for action in quota.actions if isinstance(action, CreatePod)][-1]
+    assert (last.type, last.index, last.is_last) == (root.obj().type, root.obj().index, True)
+
+
+def test_what_another_operator_began_is_that_also_where_it_could_not_be_reconciled_since() -> None:
+    job = begun("ps-lite", started_replicas={})
+    told = reconcile_failed(job.metadata.name, job.status.conditions, "Forbidden", "The API server answers 403", NOW)
+    job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told))
+    assert may_have_unwatched_pods(job)
+    answer = plan(job, observe(job, *(pod.running() for pod in all_pods(job, "ps-lite")[:-1])), NOW)
+    assert answer.actions == (CreatePod("Worker", 1, 0),)

@@ -69,7 +69,13 @@ def test_a_bound_pod_is_waited_for_from_its_binding_on() -> None:
 
 @pytest.mark.parametrize(
     "heard",
-    [{"waiting_reason": "ContainerCreating"}, {"phase": "Running"}, {"deleting": True}, {"unschedulable": "no"}],
+    [
+        {"waiting_reason": "ContainerCreating"},
+        {"phase": "Running"},
+        {"deleting": True},
+        {"unschedulable": "no"},
+        {"reported": True},
+    ],
 )
 def test_a_node_that_has_spoken_of_a_pod_is_not_silent_and_what_was_said_is_taken_back(heard: dict[str, Any]) -> None:
     job = make_mxjob().worker(2).run_policy(restartScope="Replica").condition("Created").obj()

@@ -20,6 +20,7 @@ from mxnet_operator.plan import (
     flavors_wanted,
     plan,
     priority_wanted,
+    reconcile_failed,
 )
 from mxnet_operator.plan.actions import (
     ChangeQueueWorkload,
@@ -459,6 +460,13 @@ class TestWithoutKueue:
         assert (status, reason) == ("False", "KueueUnreadable")
         assert message == "The queue a can't be asked, and the job gets no pods before it can: forbidden"
 
+    def test_so_does_one_that_could_not_be_reconciled_before(self) -> None:
+        job = queued()
+        told = reconcile_failed(job.metadata.name, (), "Forbidden", "The API server answers 403", NOW)
+        job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told, state="Created"))
+        answer = plan(job, seen(queues=QueueSystem("Unknown", "forbidden")), NOW)
+        assert after(job, answer).status.state == "Suspended"
+
     def test_a_job_that_runs_goes_on_where_workloads_may_no_longer_be_read(self) -> None:
         job, pods = running(waiting(queued()))
         answer = plan(job, seen(None, *pods, queues=QueueSystem("Unknown", "forbidden")), NOW)
@@ -483,3 +491,36 @@ def test_a_template_with_kueues_labels_is_warned_of(template: Template) -> None:
     job = make_mxjob().worker(1).template_metadata("Worker", labels=template.labels).obj()
     told = [each.reason for each in plan(job, Observed(), NOW).events]
     assert ("KueuePodGroup" in told) == template.warned
+
+
+class TestAWorkloadOfAnOlderController:
+    """Its digest doesn't know the priority class of schedulingPolicy."""
+
+    def classed(self, **labels: str) -> MXJob:
+        builder = (
+            make_mxjob().scheduler().worker(2, resources=GPU).run_policy(schedulingPolicy={"priorityClass": "high"})
+        )
+        return queued(builder, **labels)
+
+    def of_older(self, job: MXJob) -> str:
+        policy = msgspec.structs.replace(job.spec.run_policy, scheduling_policy=None)
+        older = msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, run_policy=policy))
+        return asks_for(with_defaults(older))
+
+    def test_a_job_that_has_quota_keeps_it_also_between_two_attempts(self) -> None:
+        job = self.classed()
+        had = workload(job, QUOTA, ADMITTED, asks_for=self.of_older(job))
+        answer = plan(job, seen(had), NOW)
+        assert [type(each) for each in answer.actions if not isinstance(each, SetQueueConditions)] == [CreatePod] * 3
+        checked = workload(job, QUOTA, asks_for=self.of_older(job))
+        assert plan(job, seen(checked), NOW).actions == ()
+
+    def test_one_that_waits_is_given_its_class(self) -> None:
+        job = self.classed()
+        (change,) = plan(job, seen(workload(job, PENDING, asks_for=self.of_older(job))), NOW).actions
+        assert isinstance(change, ChangeQueueWorkload)
+        assert change.asks_for == asks_for(with_defaults(job)) != self.of_older(job)
+
+    def test_where_a_label_decides_the_class_says_nothing(self) -> None:
+        job = self.classed(priority_class="low")
+        assert asks_for(with_defaults(job)) == self.of_older(job)

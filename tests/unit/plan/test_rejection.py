@@ -4,7 +4,7 @@ import pytest
 from builders import NOW, make_mxjob, make_pod, observe
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.plan import Plan, RejectedCreation, creation_rejected, plan
+from mxnet_operator.plan import Plan, RejectedCreation, creation_rejected, plan, reject
 from mxnet_operator.plan.actions import DeletePod, StopPod
 
 DECODING = (
@@ -92,3 +92,9 @@ def test_a_job_that_is_over_stays_what_it_is() -> None:
     job = with_defaults(make_mxjob().worker(1).condition("Succeeded").obj())
     refused = RejectedCreation(kind="Pod", name="digits-worker-0", code=400, reason="BadRequest", message=DECODING)
     assert creation_rejected(job, Plan(), refused, NOW) == Plan()
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_job_that_is_being_deleted_is_left_alone_though_it_is_not_valid(running: bool) -> None:
+    status = make_mxjob().worker(1).condition("Created").condition("Running").obj().status
+    assert reject("digits", status, ("wrong",), NOW, has_running_pods=running, is_deleting=True) == Plan()

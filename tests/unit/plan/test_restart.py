@@ -240,6 +240,18 @@ class TestBackOff:
         assert self.waits(job) == 0
         assert len(plan(job, Observed((), make_services(job)), NOW).actions) == 4
 
+    @pytest.mark.parametrize(("failures", "least"), [(1, 10), (2, 20)])
+    def test_once_failures_count_it_goes_by_their_number_alone(self, failures: int, least: int) -> None:
+        job = running(backoffLimit=100).obj()
+        for attempt in range(failures):
+            failed = make_pod(job, "Worker").failed(137).set(attempt=attempt)
+            job = after(job, plan(job, gang(job, failed, attempt=attempt), NOW))
+        for attempt in (failures, failures + 1):
+            job = after(job, plan(job, gang(job, attempt=attempt), NOW))
+            drained = make_pod(job, "Worker").deleting().set(attempt=attempt)
+            job = after(job, plan(job, gang(job, drained, attempt=attempt), NOW))
+            assert least <= self.waits(job) <= least * 1.1
+
     @pytest.mark.parametrize("scope", ["Job", "Replica"])
     @pytest.mark.parametrize("suspensions", [0, 1, 3, 7])
     @pytest.mark.parametrize(("disruptions", "least"), [(1, 0), (2, 10), (3, 20)])

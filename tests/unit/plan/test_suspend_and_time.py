@@ -9,6 +9,7 @@ from builders import NOW, make_mxjob, make_pod, make_services
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan import Observed, Plan, plan
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, DeleteService
+from mxnet_operator.plan.backoff import next_attempt
 
 SECOND = timedelta(seconds=1)
 
@@ -49,6 +50,20 @@ class TestSuspend:
         job = after(job, plan(job, Observed((), services), NOW))
         assert (job.status.state, job.status.start_time, job.status.replica_statuses) == ("Suspended", None, {})
         assert job.status.restarts_count_towards_max == 0
+
+    def test_one_suspended_between_two_attempts_begins_to_count_disruptions_anew(self) -> None:
+        job = make_mxjob().worker(2).restart("OnFailure").condition("Created").condition("Restarting").obj()
+        job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, restarts=3, created_attempts=3))
+        job = with_suspend(job, True)
+        job = after(job, plan(job, Observed(), NOW))
+        assert (job.status.state, job.status.restarts, job.status.first_attempt) == ("Suspended", 3, 3)
+        assert plan(job, Observed(), NOW + SECOND) == Plan()
+        job = with_suspend(job, False)
+        job = after(job, plan(job, Observed(), NOW))
+        lost = make_pod(job, "Worker", 0).deleting().set(attempt=3).obj()
+        job = after(job, plan(job, Observed((lost, make_pod(job, "Worker", 1).running().set(attempt=3).obj())), NOW))
+        assert (job.status.state, job.status.restarts) == ("Restarting", 4)
+        assert next_attempt(job, NOW) is None
 
     def test_a_resumed_job_starts_all_again_at_once_and_anew(self) -> None:
         job = make_mxjob().worker(2).run_policy(suspend=True).condition("Created").obj()

@@ -18,7 +18,15 @@ from mxnet_operator.api.formats.lists import (
     type_of,
 )
 from mxnet_operator.api.formats.refusals import ENTRY, LIST, ONLY_V1, SPEC, no_field
-from mxnet_operator.api.rules import NO_REPLICA, NO_SCHEDULER, TOO_LONG, Rule, main_container, names_fit
+from mxnet_operator.api.rules import (
+    NO_REPLICA,
+    NO_SCHEDULER,
+    TOO_LONG,
+    Rule,
+    last_index_in_cel,
+    main_container,
+    names_fit,
+)
 
 _COUNT: Final = "(has(r.replicas) ? r.replicas : 1)"
 _CHIEF: Final = "self.terminationPolicy.chief"
@@ -36,17 +44,7 @@ def list_rules(default: str) -> tuple[Rule, ...]:
         return count_of(entries, SERVER, default) == 0 or count_of(entries, SCHEDULER, default) > 0
 
     return (
-        Rule(
-            at=(),
-            field=".metadata.name",
-            cel=(
-                f"!has(self.spec.replicaSpecs) || self.spec.replicaSpecs.all(r, size(self.metadata.name) + size({kind})"
-                f" + size(string({_COUNT} > 0 ? {_COUNT} - 1 : 0)) + 2 <= {names.MAX_NAME})"
-            ),
-            message=TOO_LONG,
-            holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
-            at_creation=True,
-        ),
+        names_of_list_fit(default),
         Rule(
             at=LIST,
             field="",
@@ -83,6 +81,21 @@ def list_rules(default: str) -> tuple[Rule, ...]:
         no_field(
             "label", f"is v1beta1's; the key is template.metadata.annotations[{names.TUNER_KEY_ANNOTATION}]", at=ENTRY
         ),
+    )
+
+
+def names_of_list_fit(default: str) -> Rule:
+    """Return the rule that the pods' names fit, where the replicas are a list."""
+    return Rule(
+        at=(),
+        field=".metadata.name",
+        cel=(
+            "!has(self.spec.replicaSpecs) || self.spec.replicaSpecs.all(r, "
+            f"size(self.metadata.name + {type_in_cel('r', default)}) + {last_index_in_cel('r')} < {names.MAX_NAME - 1})"
+        ),
+        message=TOO_LONG,
+        holds=lambda job: names_fit(job, counts(job["spec"].get("replicaSpecs", ()), default)),
+        at_creation=True,
     )
 
 

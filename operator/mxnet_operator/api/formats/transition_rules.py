@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import TERMINAL
+from mxnet_operator.api.formats.list_rules import names_of_list_fit
 from mxnet_operator.api.formats.lists import counts, type_in_cel
 from mxnet_operator.api.formats.refusals import SPEC
-from mxnet_operator.api.rules import TransitionRule
+from mxnet_operator.api.rules import TransitionRule, kept_by_updates, names_of_map_fit
 
 _WHY: Final = "processes of MXNet can't join or leave a running job"
 
@@ -80,6 +81,16 @@ def counts_of_list_stay(default: str) -> TransitionRule:
         return f"{one}.replicaSpecs.all(r, {_count('r')} == 0 || {other}.replicaSpecs.exists(u, {equal}))"
 
     return _stay("replicaSpecs", same, lambda entries: counts(entries, default))
+
+
+def names_of_map_stay(field: str) -> TransitionRule:
+    """Return the rule that the pods' names go on fitting, where the replicas are a map at `spec.<field>`."""
+    return kept_by_updates(names_of_map_fit(field), field)
+
+
+def names_of_list_stay(default: str) -> TransitionRule:
+    """Return the rule that the pods' names go on fitting, where the replicas are a list."""
+    return kept_by_updates(names_of_list_fit(default), "replicaSpecs")
 
 
 def _finished_stays(old: Any, new: Any) -> bool:
