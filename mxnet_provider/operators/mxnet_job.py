@@ -172,7 +172,9 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         result_from: Where the result comes from; None for no result.
         lease: For how long (seconds, or a timedelta) the job goes on when nobody waits for it any more: a dead worker
             or triggerer, a deletion that could not be delivered. Then the controller deletes or suspends it, as
-            `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for.
+            `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for:
+            for as long as `retry_delay` and the rules of an ExceptionRetryPolicy say. Beside a `retry_policy` of your
+            own, choose it longer than that ever delays.
             None, `wait_for_completion=False` and `on_kill_action="keep"` leave the job without: it may run on for ever.
         allow_unknown_fields: Whether the manifest may have fields that this release does not know, of a newer
             Kubernetes say. If not, the task fails and names them before anything is created.
@@ -399,6 +401,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             self.retry_delay,
             factor=self.retry_exponential_backoff,
             longest=longest,
+            instead=airflow_versions.delays_by_policy(self),
         )
 
     # What the attributes say: a cluster policy may have changed them since the DAG's author set them
