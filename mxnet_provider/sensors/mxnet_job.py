@@ -207,7 +207,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
 
     @property
     def _outage_tolerance(self) -> float:
-        """What the attribute says: a cluster policy may have changed it since the DAG's author set it."""
+        """The attribute, checked: a cluster policy may have changed it since the DAG's author set it."""
         return WaitOptions(api_outage_tolerance=self.api_outage_tolerance).api_outage_tolerance
 
     def _require_a_name(self) -> None:
