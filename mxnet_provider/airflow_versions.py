@@ -3,6 +3,7 @@
 What only moved is imported from `airflow.providers.common.compat.sdk`, here and everywhere else in the provider.
 """
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -25,6 +26,13 @@ else:
                 """Never raised: Airflow 2 has a text for it."""
 
 
+try:
+    from airflow.sdk.definitions.retry_policy import ExceptionRetryPolicy, RetryAction
+except ImportError:  # before 3.3
+    HAS_RETRY_POLICIES = False
+else:
+    HAS_RETRY_POLICIES = True
+
 IS_AIRFLOW_2: Final = Version(airflow.__version__).major == 2
 
 TIMEOUT_SPANS_DEFERRALS: Final = IS_AIRFLOW_2
@@ -39,6 +47,17 @@ _TIMEOUT_OF_AIRFLOW_2: Final = "Trigger/execution timeout"
 def is_deferral_timeout(error: Exception) -> bool:
     """Whether Airflow resumed a task because its trigger took too long."""
     return isinstance(error, TaskDeferralTimeout) or (IS_AIRFLOW_2 and str(error) == _TIMEOUT_OF_AIRFLOW_2)
+
+
+def delays_by_policy(task: Any) -> list[timedelta]:
+    """Return the delays before a retry that a task's `retry_policy` may choose, as far as rules say them.
+
+    What a policy of an author's own makes of a failure can't be known before.
+    """
+    policy = getattr(task, "retry_policy", None)
+    if not HAS_RETRY_POLICIES or not isinstance(policy, ExceptionRetryPolicy):
+        return []
+    return [each.retry_delay for each in policy.rules if each.action is RetryAction.RETRY and each.retry_delay]
 
 
 def id_of_try(ti: Any) -> UUID | str:

@@ -20,6 +20,12 @@ DEFAULT_LEASE: Final = 3600.0
 STATES: Final = (CREATED, RUNNING, RESTARTING, SUSPENDED, SUCCEEDED, FAILED)
 """What a job's `status.state` may be."""
 
+_WITHOUT_END: Final = {
+    "api_outage_tolerance": "timedelta(days=365), which is as good as for ever",
+    "lease": "None for a job without a lease",
+}
+"""What to write for a time without end, by option: no JSON of Airflow's says infinity."""
+
 FinishAction = Literal["keep", "delete", "delete_succeeded"]
 Propagation = Literal["Foreground", "Background"]
 
@@ -33,7 +39,8 @@ class WaitOptions:
     api_outage_tolerance: float = 600.0
 
     def __post_init__(self) -> None:
-        _normalise(self, in_seconds, "poll_interval", "startup_timeout", "api_outage_tolerance")
+        _normalise(self, in_seconds, "poll_interval", "api_outage_tolerance")
+        _normalise(self, limit_in_seconds, "startup_timeout")
         interval = self.poll_interval
         _require("poll_interval", interval, interval is not None and interval > 0, "a number above 0")
         timeout = self.startup_timeout
@@ -87,9 +94,18 @@ def in_seconds(name: str, value: Any) -> Any:
     """
     if isinstance(value, timedelta):
         return value.total_seconds()
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and not math.isfinite(value):
+        instead = _WITHOUT_END.get(name)
+        hint = f": write {instead}" if instead else ""
+        raise ValueError(f"{name} must be a finite number of seconds, or a timedelta, not {value!r}{hint}")
     _require(name, value, value is None or is_number, "a number of seconds, or a timedelta")
     return value
+
+
+def limit_in_seconds(name: str, value: Any) -> Any:
+    """Convert to seconds as `in_seconds` does; infinity is None, which stands for no limit."""
+    return None if value == math.inf else in_seconds(name, value)
 
 
 def whole_seconds(name: str, value: Any) -> Any:

@@ -108,10 +108,15 @@ class MXNetJobHook(KubernetesHook):
         return connection
 
     @_through_short_outages
+    def stated_namespace(self) -> str | None:
+        """Return the connection's namespace; None where it has none."""
+        return str(self.get_namespace() or "") or None
+
+    @_through_short_outages
     def default_namespace(self) -> str:
         """Return the connection's namespace, else the one that Airflow's own pod runs in, else `default`."""
-        if namespace := self.get_namespace():
-            return str(namespace)
+        if namespace := self.stated_namespace():
+            return namespace
         if self.is_in_cluster and _SERVICE_ACCOUNT_NAMESPACE.exists():
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from mxnet_operator.api.conditions import FAILED, SUCCEEDED, job_state
+from mxnet_operator.api.conditions import FAILED, SUCCEEDED, TERMINAL, job_state
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import identity
 from mxnet_provider.job.job_ref import JobRef
@@ -111,6 +111,8 @@ class ByLabels(msgspec.Struct, frozen=True):
     """The job to wait for; None to create one."""
     replaced: tuple[Mapping[str, Any], ...] = ()
     """Jobs from before the task was cleared, which are to go first."""
+    finished: tuple[Mapping[str, Any], ...] = ()
+    """Jobs of earlier tries that have finished, and that are of no use to this one."""
 
 
 def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_succeeded: bool) -> ByLabels:
@@ -122,14 +124,16 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_su
         reuse_succeeded: Whether a job that has succeeded does for a retry.
     """
     older = tuple(job for job in jobs if _is_from_before_a_clear(job, begins))
-    usable = []
+    usable, finished = [], []
     for job in jobs:
         is_retry = _is_retry(begins, after=identity.try_that_made(job) or 1, retries=identity.retries_of(job))
         is_same = identity.generation_of(job) == begins.generation
         if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
             usable.append(job)
+        elif is_same and job_state(job) in TERMINAL:
+            finished.append(job)
     found = max(usable, key=_age, default=None)
-    return ByLabels("create", replaced=older) if found is None else ByLabels(_wait_for(found), found, older)
+    return ByLabels("create" if found is None else _wait_for(found), found, older, tuple(finished))
 
 
 def is_ours(job: Mapping[str, Any], record: Record) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mxnet_operator.job import DescriptionError, MXJobDescription, Role, to_manifest
 from mxnet_operator.job.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
@@ -11,6 +11,10 @@ from mxnet_operator.job.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from jinja2 import Environment
 
 _OF_THE_TASK: Final = frozenset({"name", "namespace"})
 """Fields from which the operator makes its own name and place for each try's job."""
@@ -176,10 +180,14 @@ class DescribesJob(ReadsManifestFile):
         self.annotations = annotations
         self.queue_name = queue_name
         self.allow_unknown_fields = allow_unknown_fields
-        for field in FIELDS:  # models and roles as mappings, so that texts within them are rendered
-            setattr(self, field, _as_mapping(getattr(self, field)))
+        self._map_models()
         if found := problems(self._given_fields(), later=is_rendered_later):
             raise DescriptionError(found)
+
+    def render_template_fields(self, context: "Context", jinja_env: "Environment | None" = None) -> None:
+        """Render as every operator does, also within what a cluster policy has set."""
+        self._map_models()
+        super().render_template_fields(context, jinja_env)
 
     def given_manifest(self) -> dict[str, Any]:
         """Build the MXJob that the DAG's author gave, by manifest, description or both, as a dict of the caller's own.
@@ -217,6 +225,11 @@ class DescribesJob(ReadsManifestFile):
     def _given_fields(self) -> dict[str, Any]:
         given = {field: getattr(self, field) for field in FIELDS if field not in _OF_THE_TASK}
         return {field: value for field, value in given.items() if value is not None}
+
+    def _map_models(self) -> None:
+        """Make mappings of models and roles, so that texts within them are rendered."""
+        for field in FIELDS:
+            setattr(self, field, _as_mapping(getattr(self, field)))
 
     def _tell(self, remark: str) -> None:
         self.log.info("The manifest as v1: %s", remark)

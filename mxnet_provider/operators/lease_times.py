@@ -1,6 +1,7 @@
 """Lease and deadline of a job that goes on without its task, by the task's own retries and timeout. Pure."""
 
 import math
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -23,7 +24,13 @@ def lease_seconds(lease: float, poll_interval: float, delay_before_retry: float)
 
 
 def delay_before_retry(
-    try_number: int, max_tries: int, delay: timedelta, *, factor: float = 0.0, longest: timedelta | None = None
+    try_number: int,
+    max_tries: int,
+    delay: timedelta,
+    *,
+    factor: float = 0.0,
+    longest: timedelta | None = None,
+    instead: Iterable[timedelta] = (),
 ) -> float:
     """Seconds until another try begins after this one; 0 where none is left.
 
@@ -33,13 +40,15 @@ def delay_before_retry(
         delay: Its `retry_delay`.
         factor: Its `retry_exponential_backoff`; 0 or False for none, True for 2.
         longest: Its `max_retry_delay`.
+        instead: What its `retry_policy` may choose in place of all that.
     """
     if try_number > max_tries:
         return 0.0
     seconds = delay.total_seconds()
     if factor:
         seconds *= max(2.0, float(factor)) ** min(try_number, 64)  # Airflow's jitter at most doubles a delay
-    return min(seconds, longest.total_seconds() if longest is not None else _A_DAY)
+    seconds = min(seconds, longest.total_seconds() if longest is not None else _A_DAY)
+    return max(seconds, *(each.total_seconds() for each in instead), 0.0)
 
 
 def deadline_seconds(timeout: timedelta, tries_left: int, between_tries: float) -> int:

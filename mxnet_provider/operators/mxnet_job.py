@@ -48,6 +48,7 @@ from mxnet_provider.options import (
     Propagation,
     WaitOptions,
     in_seconds,
+    limit_in_seconds,
     whole_seconds,
 )
 
@@ -150,8 +151,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             it does not, or waits for something, it is polled every five seconds at least, so that the task's log
             says for what.
         startup_timeout: Seconds (or a timedelta) that the job may wait for its pods to run before the task fails and
-            ends it; None for no limit. The time in which the job is suspended does not count, nor what tries before
-            this one have waited.
+            ends it; None, or infinity, for no limit. The time in which the job is suspended does not count, nor what
+            tries before this one have waited.
         api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before the task fails; the job is
             left running, for a retry to go on with.
         get_logs: Whether the job's log appears in the task's log. Without it there is no XCom `metrics`.
@@ -171,7 +172,9 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         result_from: Where the result comes from; None for no result.
         lease: For how long (seconds, or a timedelta) the job goes on when nobody waits for it any more: a dead worker
             or triggerer, a deletion that could not be delivered. Then the controller deletes or suspends it, as
-            `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for.
+            `on_kill_action` says. It lasts four times `poll_interval` at least, and a retry that is due is waited for:
+            for as long as `retry_delay` and the rules of an ExceptionRetryPolicy say. Beside a `retry_policy` of your
+            own, choose it longer than that ever delays.
             None, `wait_for_completion=False` and `on_kill_action="keep"` leave the job without: it may run on for ever.
         allow_unknown_fields: Whether the manifest may have fields that this release does not know, of a newer
             Kubernetes say. If not, the task fails and names them before anything is created.
@@ -235,7 +238,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         self.result_from = result_from
         self.lease = in_seconds("lease", lease)
         self.poll_interval = in_seconds("poll_interval", poll_interval)
-        self.startup_timeout = in_seconds("startup_timeout", startup_timeout)
+        self.startup_timeout = limit_in_seconds("startup_timeout", startup_timeout)
         self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
         self.get_logs = get_logs
         self.log_replicas = self.default_log_replicas if log_replicas is None else log_replicas
@@ -398,6 +401,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             self.retry_delay,
             factor=self.retry_exponential_backoff,
             longest=longest,
+            instead=airflow_versions.delays_by_policy(self),
         )
 
     # What the attributes say: a cluster policy may have changed them since the DAG's author set them

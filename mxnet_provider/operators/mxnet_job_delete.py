@@ -19,15 +19,16 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
     """Delete one MXJob, with its pods and Services; returns whether there was something to delete.
 
     A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs,
-    and the namespace: give all three. Without a namespace a job that isn't found may run in another, and the task
-    fails.
+    and the namespace: give all three. Without a namespace, of the task or of the connection, a job that isn't found
+    may run in another, and the task fails.
 
     Args:
         job_name: The job's name, such as `{{ ti.xcom_pull("train", key="job_name") }}`. (templated)
         job_uid: The job's uid, such as `{{ ti.xcom_pull("train", key="job_uid") }}`. (templated)
         namespace: The job's namespace, such as `{{ ti.xcom_pull("train", key="job_namespace") }}`; if not given, the
             connection's, else `default`. (templated)
-        missing_ok: Whether a job that is gone from the given `namespace` is fine; if False, the task fails then.
+        missing_ok: Whether a job that is gone from the given `namespace`, or the connection's, is fine; if False, the
+            task fails then.
         propagation_policy: `Foreground` keeps the job visible until its pods are gone, `Background` does not.
         kubernetes_conn_id: Connection of type `kubernetes`. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
@@ -82,7 +83,7 @@ class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
         """
         if not is_given(self.job_name) or not is_given(self.job_uid):
             raise MXNetJobError(f"job_name ({self.job_name!r}) and job_uid ({self.job_uid!r}) must both say which job.")
-        stated = self.namespace if is_given(self.namespace) else None
+        stated = self.namespace if is_given(self.namespace) else self.hook.stated_namespace()
         ref = JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace(), uid=self.job_uid)
         try:
             deleted = self.hook.delete_job(ref, propagation_policy=self.propagation_policy)

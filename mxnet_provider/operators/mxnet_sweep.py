@@ -68,10 +68,12 @@ class MXNetSweep(TaskGroup):
             ranking.check_direction(direction)
         super().__init__(group_id=group_id)
         defaults = {**self.dag.default_args, **self.default_args, **(job.get("default_args") or {})}
-        if found := list(_without_result("", {**defaults, **job})):
+        shared = {name: value for name, value in {**defaults, **job}.items() if not _is_given_by_all(trials, name)}
+        if found := list(_without_result("", shared)):
             raise ValueError("\n".join(f"{group_id}: {each}" for each in found))
+        checked = trials.map(_returning) if isinstance(trials, XComArg) else trials
         with self:
-            trial = operator_class.partial(task_id="trial", **job).expand_kwargs(trials)
+            trial = operator_class.partial(task_id="trial", **job).expand_kwargs(checked)
             best = MXNetBestTrialOperator(
                 task_id="best",
                 trial_task_id=trial.task_id,
@@ -182,6 +184,22 @@ def _without_result(where: str, given: Mapping[str, Any]) -> Iterator[str]:
     for name in _FOR_A_RESULT:
         if name in given and not is_rendered_later(given[name]) and not given[name]:
             yield f"{where}{name}: must not be {given[name]!r}: trials are compared by what they return"
+
+
+def _is_given_by_all(trials: Any, name: str) -> bool:
+    """Whether each trial that is known where the DAG is parsed has an argument of its own: no default reaches it."""
+    return not isinstance(trials, XComArg) and bool(trials) and all(name in trial for trial in trials)
+
+
+def _returning(trial: Any) -> Any:
+    """Return a trial that came from a task, in the worker that is about to run it.
+
+    Raises:
+        MXNetSweepError: it would return nothing to compare.
+    """
+    if isinstance(trial, Mapping) and (found := list(_without_result("", trial))):
+        raise MXNetSweepError("\n".join(f"The trial {each}" for each in found))
+    return trial
 
 
 def _arguments(operator_class: type) -> tuple[list[str], frozenset[str]]:

@@ -279,8 +279,7 @@ class TaskJob:
         decision = reattach.decide(record, self._begins, found, reuse_succeeded=reuse_succeeded)
         if record is None or decision == "create":
             if record is not None and found is not None and reattach.is_ours(found, record):
-                old = holder.held_exactly_by(holder.standing_in(found))
-                self._remove_finished(JobRef.of(found, record.ref.plural), job_state(found), old)
+                self._remove_old(found, record.ref.plural)
             return self._create_new(make, deadline)
         if decision == "replace" and found is not None:
             self._replace(found, JobRef.of(found, record.ref.plural))
@@ -300,6 +299,7 @@ class TaskJob:
         self.known = JobRef.of(found, record.ref.plural)  # an intent has no uid yet
         self._remember(ref=self.known, phase="submitted", reattached_at=time.time())
         self._log.info("%s, which try %d created, is waited for again.", self.ref.title, record.try_number)
+        self._warn_of_other_retries(record.retries)
         return self._take_over(found, resume=decision == "resume")
 
     def _recall(self) -> None:
@@ -326,6 +326,8 @@ class TaskJob:
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
         for job in decided.replaced:
             self._replace(job, JobRef.of(job, self._plural))
+        for job in decided.finished:
+            self._remove_old(job, self._plural)
         found = decided.job
         if found is None:
             return self._create_new(make, deadline)
@@ -334,7 +336,19 @@ class TaskJob:
         self._remember(phase="submitted", reattached_at=time.time())
         by = identity.try_that_made(found) or "?"
         self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
+        self._warn_of_other_retries(identity.retries_of(found))
         return self._take_over(found, resume=decided.decision == "resume")
+
+    def _warn_of_other_retries(self, before: int | None) -> None:
+        """Say that the job may be that of a task which was cleared: after an edit of `retries` nothing tells that."""
+        if before not in (None, self._begins.retries):
+            self._log.warning(
+                "The task's retries were %d when %s was waited for before, and are %d now. If the task was cleared to "
+                "run with other arguments, clear it once more: this job has the old ones.",
+                before,
+                self.ref.title,
+                self._begins.retries,
+            )
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
         token = identity.new_token()
@@ -441,6 +455,10 @@ class TaskJob:
             self._log.info("Deleted %s, because the task was cleared.", ref.title)
         elif ended.why:
             self._log.warning("%s, which the task had before it was cleared, is left alone: %s.", ref.title, ended.why)
+
+    def _remove_old(self, job: Mapping[str, Any], plural: str) -> None:
+        """Do with the finished job of an earlier try what that died before, as far as nobody has taken it since."""
+        self._remove_finished(JobRef.of(job, plural), job_state(job), holder.held_exactly_by(holder.standing_in(job)))
 
     def _remove_finished(self, ref: JobRef, state: str | None, holds: holder.Holds) -> None:
         if state in TERMINAL and self._ends.on_finish_action in ("delete", f"delete_{state.lower()}"):

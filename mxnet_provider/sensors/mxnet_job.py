@@ -5,9 +5,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
-from airflow.providers.common.compat.sdk import AirflowSkipException, BaseSensorOperator, conf
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    BaseSensorOperator,
+    conf,
+)
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
+from mxnet_provider import airflow_versions
 from mxnet_provider.cluster import ReachesCluster
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
@@ -21,7 +28,7 @@ from mxnet_provider.job.job_ref import JobRef, is_given
 from mxnet_provider.job.sensor_state import Sight, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
-from mxnet_provider.options import DEFAULT_CONNECTION, in_seconds, require_states
+from mxnet_provider.options import DEFAULT_CONNECTION, WaitOptions, in_seconds, require_states
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -51,7 +58,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         cluster_context: A context of the kubeconfig. (templated)
         kwargs: As for every sensor: `poke_interval` (seconds), `timeout` (seconds) and so on. With `soft_fail` or
             `never_fail` the task is skipped, deferred or not, wherever it would fail; with `silent_fail` it goes on
-            waiting, deferred or not, until `timeout`.
+            waiting, deferred or not, until `timeout`, unless `job_name` is empty: no waiting fills that in.
     """
 
     template_fields: Sequence[str] = ("job_name", "namespace", "kubernetes_conn_id", "config_file", "cluster_context")
@@ -86,6 +93,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
         self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
+        _ = self._outage_tolerance  # a mistake is told where the DAG is parsed
         self.kubernetes_conn_id = kubernetes_conn_id
         self.in_cluster = in_cluster
         self.config_file = config_file
@@ -102,9 +110,15 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             MXNetPermissionError: the API server rejects it for want of a right, which it names.
             MXNetJobUnreachableError: the API server was away for too long.
             MXNetJobError: the job's name is empty: what it was to come from has not run.
+            AirflowSensorTimeout: `timeout` is over.
         """
+        tolerance = self._outage_tolerance
+        self._require_a_name()
         if not self.deferrable:
-            return super().execute(context)
+            try:
+                return super().execute(context)
+            except AirflowSensorTimeout as e:  # of itself, Airflow asks for soft_fail alone
+                self._fail(e)
         sight = self._look()
         if sight is not None and sight.status == "error":
             self.log.warning("The API server can't be reached, and it is waited for: %s", sight.message)
@@ -113,7 +127,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             return None
         from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
 
-        ref, tolerance = self._ref(), in_seconds("api_outage_tolerance", self.api_outage_tolerance)
+        ref = self._ref()
         trigger = MXNetJobStateTrigger(
             name=ref.name,
             namespace=ref.namespace,
@@ -155,8 +169,23 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         try:
             sight = msgspec.convert(event, Sight)
         except msgspec.ValidationError as e:
-            raise MXNetJobError(f"The trigger sent an event that this release does not know: {event!r}") from e
+            unknown = MXNetJobError(f"The trigger sent an event that this release does not know: {event!r}")
+            unknown.__cause__ = e
+            self._fail(unknown)
         self._conclude(sight)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context") -> Any:
+        """Resume as every sensor does, but fail or skip alike in every release of Airflow.
+
+        Before 3.1 none asks for `never_fail` here, 3.0 asks for neither option where the time is over, and 2 has no
+        error of its own for that.
+        """
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except AirflowSkipException:
+            raise
+        except (AirflowException, *airflow_versions.DEFERRAL_ERRORS) as e:
+            self._fail(AirflowSensorTimeout(*e.args) if airflow_versions.is_deferral_timeout(e) else e)
 
     def _conclude(self, sight: Sight) -> bool:
         ref = self._ref()
@@ -176,9 +205,16 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
                 raise AirflowSkipException(f"{error} (skipped, as {option} says)") from error
         raise error
 
-    def _ref(self) -> JobRef:
+    @property
+    def _outage_tolerance(self) -> float:
+        """The attribute, checked: a cluster policy may have changed it since the DAG's author set it."""
+        return WaitOptions(api_outage_tolerance=self.api_outage_tolerance).api_outage_tolerance
+
+    def _require_a_name(self) -> None:
         if not is_given(self.job_name):
             self._fail(MXNetJobError(f"job_name ({self.job_name!r}) must say which job."))
+
+    def _ref(self) -> JobRef:
         stated = self.namespace if is_given(self.namespace) else None
         return JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace())
 

@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -25,6 +26,7 @@ from mxnet_provider.job.polling import Polling
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.outage import Outage
+from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import JobEnd, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
@@ -53,7 +55,7 @@ class MXNetJobTrigger(BaseTrigger):
     It may be run again from its start at any time, by another triggerer too: all that it changes is who holds the job,
     and the job's lease. Only when a user ends the deferred task (`on_kill`) is the job deleted or suspended, if it
     still is the one with this uid and nobody else holds it by now. Its arguments are references, never credentials.
-    Arguments that a later release adds have defaults, and none is ever taken away.
+    Arguments that a later release adds have defaults, none is ever taken away, and no default ever changes.
 
     Args:
         name: The job's name.
@@ -103,11 +105,11 @@ class MXNetJobTrigger(BaseTrigger):
         api_outage_tolerance: float = 600.0,
         get_logs: bool = True,
         log_replicas: Sequence[str] = ("worker-0",),
-        log_cursors: Mapping[str, Sequence[Any]] | None = None,
+        log_cursors: Mapping[str, Sequence[Any]] = MappingProxyType({}),
         result_of: str | None = replicas.RESULT_OF,
         on_kill_action: kill.Action = "delete",
         propagation_policy: str = "Foreground",
-        stats_tags: Mapping[str, str] | None = None,
+        stats_tags: Mapping[str, str] = MappingProxyType({}),
         deferred_at: float | None = None,
         holder: str | None = None,
         lease: int | None = None,
@@ -125,11 +127,11 @@ class MXNetJobTrigger(BaseTrigger):
         self.api_outage_tolerance = api_outage_tolerance
         self.get_logs = get_logs
         self.log_replicas = list(log_replicas)
-        self.log_cursors = {label: list(state) for label, state in (log_cursors or {}).items()}
+        self.log_cursors = {label: list(state) for label, state in log_cursors.items()}
         self.result_of = result_of
         self.on_kill_action = on_kill_action
         self.propagation_policy = propagation_policy
-        self.stats_tags = dict(stats_tags or {})
+        self.stats_tags = dict(stats_tags)
         self.deferred_at = deferred_at
         self.holder = holder
         self.lease = lease
@@ -141,7 +143,8 @@ class MXNetJobTrigger(BaseTrigger):
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
         own = {field: getattr(self, field) for field in _ARGUMENTS} | ClusterConnection.of(self).arguments()
-        return f"{type(self).__module__}.{type(self).__name__}", {**msgspec.structs.asdict(self.ref), **own}
+        arguments = differing(MXNetJobTrigger.__init__, {**msgspec.structs.asdict(self.ref), **own})
+        return f"{type(self).__module__}.{type(self).__name__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait for the job, and send how it ended."""

@@ -15,6 +15,7 @@ from mxnet_provider.job.polling import Polling
 from mxnet_provider.job.sensor_state import Sight, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
+from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _OWN: Final = ("target_states", "fail_states", "missing_ok", "poll_interval", "a
 
 class MXNetJobStateTrigger(BaseTrigger):
     """Wait until the MXJob of a name is in one of some states.
+
+    Arguments that a later release adds have defaults, none is ever taken away, and no default ever changes.
 
     Args:
         name: The job's name.
@@ -78,7 +81,8 @@ class MXNetJobStateTrigger(BaseTrigger):
         """Return the class and the arguments from which Airflow makes the trigger again."""
         own = {field: getattr(self, field) for field in _OWN} | ClusterConnection.of(self).arguments()
         ref = {key: value for key, value in msgspec.structs.asdict(self.ref).items() if key != "uid"}
-        return f"{type(self).__module__}.{type(self).__name__}", {**ref, **own}
+        arguments = differing(MXNetJobStateTrigger.__init__, {**ref, **own})
+        return f"{type(self).__module__}.{type(self).__name__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait, and send what was seen."""

@@ -1,6 +1,6 @@
 """Conversion of Kubernetes client models and mappings to plain JSON values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -9,8 +9,9 @@ _DEEPEST: Final = 100
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Convert every client model in a value to JSON as the API server takes it; other values are kept.
+    """Convert every client model in a value to JSON as the API server takes it, and every sequence to a list.
 
+    Sequences are also what frameworks make of many results, such as Airflow's of a mapped task. Other values are kept.
     Models are those of `kubernetes.client` and `kubernetes_asyncio.client`, which name their fields in
     `attribute_map` as `ApiClient.sanitize_for_serialization` reads them, and those of pydantic, as Hera's are.
     """
@@ -19,7 +20,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     below = depth + 1
     if isinstance(value, Mapping):
         return {key: plain(each, below) for key, each in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return [plain(each, below) for each in value]
     kind = type(value)
     if isinstance(getattr(kind, "attribute_map", None), Mapping) and hasattr(kind, "openapi_types"):

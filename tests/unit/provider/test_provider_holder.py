@@ -2,16 +2,26 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.definitions.retry_policy import (
+    ExceptionRetryPolicy,
+    RetryAction,
+    RetryDecision,
+    RetryPolicy,
+    RetryRule,
+)
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
+from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.holder import Lease, Tenure
 from mxnet_provider.job.task_state import ABSENT, UNANSWERED
 from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.triggers.ending import who_may_end
 
 NOW = datetime(2026, 11, 22, 6, 0, tzinfo=UTC)
@@ -254,6 +264,10 @@ def _asked(it, token):
         (3, 5, {"factor": True}, 2400),
         (3, 5, {"factor": 3, "longest": timedelta(minutes=10)}, 600),
         (500, 900, {"factor": 5}, 24 * 3600),
+        (1, 2, {"instead": [timedelta(hours=6), timedelta(seconds=1)]}, 6 * 3600),
+        (1, 2, {"instead": [timedelta(seconds=1)]}, 300),
+        (1, 2, {"instead": [timedelta(hours=6)], "longest": timedelta(minutes=1)}, 6 * 3600),
+        (3, 2, {"instead": [timedelta(hours=6)]}, 0),
     ],
 )
 def test_a_lease_lasts_until_the_next_try_begins(number, retries, options, seconds):
@@ -261,6 +275,42 @@ def test_a_lease_lasts_until_the_next_try_begins(number, retries, options, secon
     assert delay == seconds
     assert lease_seconds(3600, 10, delay) == 3600 + seconds
     assert lease_seconds(30, 60, delay) == 240 + seconds
+
+
+class OwnPolicy(RetryPolicy):
+    """A policy whose delays can't be known before a failure."""
+
+    def evaluate(self, exception: BaseException, try_number: int, max_tries: int, context: Any = None) -> RetryDecision:
+        return RetryDecision.retry(timedelta(hours=9))
+
+
+def waiting_for(**delay: float) -> ExceptionRetryPolicy:
+    """A policy of Airflow 3.3 with such a delay among others, and a longer one that no retry takes."""
+    return ExceptionRetryPolicy(
+        rules=[
+            RetryRule(exception=ValueError),
+            RetryRule(exception=MXNetJobUnreachableError, retry_delay=timedelta(**delay)),
+            RetryRule(exception=OSError, retry_delay=timedelta(seconds=1)),
+            RetryRule(exception=KeyError, action=RetryAction.FAIL, retry_delay=timedelta(days=2)),
+        ]
+    )
+
+
+def test_a_job_s_lease_and_deadline_outlast_the_task_s_retry_policy():
+    at = {"task_id": "t", "image": "a", "namespace": "default", "retries": 1, "retry_delay": timedelta(minutes=5)}
+    ti = SimpleNamespace(dag_id="d", task_id="t", run_id="r", map_index=-1, try_number=1, max_tries=1, id="i")
+    plain, patient = (
+        MXNetJobOperator(**at, execution_timeout=timedelta(hours=1), retry_policy=policy)
+        for policy in (None, waiting_for(hours=6))
+    )
+    assert MXNetJobOperator(**at, retry_policy=OwnPolicy())._lease({"ti": ti}) == plain._lease({"ti": ti})
+    seconds = [each._lease({"ti": ti}).seconds for each in (plain, patient)]
+    assert seconds == [3600 + 300, 3600 + 6 * 3600]
+    deadlines = [
+        each.manifest_to_create({"ti": ti}, "0" * 32)["spec"]["runPolicy"]["activeDeadlineSeconds"]
+        for each in (plain, patient)
+    ]
+    assert deadlines[1] - deadlines[0] == 6 * 3600 - 300
 
 
 def test_the_deadline_lets_each_try_that_goes_on_with_the_job_have_its_time():

@@ -130,8 +130,13 @@ def test_a_cluster_policy_may_set_what_a_dag_s_author_may(option, value):
     assert meant(by_policy) == meant(MXNetJobOperator(**given, **{option: value}))
 
 
-@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-@pytest.mark.parametrize("option", sorted({name for name, value in GIVEN if isinstance(value, timedelta)}))
+TIMES = sorted({name for name, value in GIVEN if isinstance(value, timedelta)})
+WITHOUT_END = [(name, float(value)) for name in TIMES for value in ("inf", "-inf", "nan")]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [each for each in WITHOUT_END if each != ("startup_timeout", float("inf"))]
+)
 def test_a_time_without_end_is_refused_wherever_it_is_set(option, value):
     with pytest.raises(ValueError, match=f"{option} must be a"):
         MXNetJobOperator(task_id="t", image="a", **{option: value})
@@ -139,6 +144,23 @@ def test_a_time_without_end_is_refused_wherever_it_is_set(option, value):
     setattr(by_policy, option, value)
     with pytest.raises(ValueError, match=f"{option} must be a"):
         _ = by_policy._wait_options, by_policy._end_options
+
+
+def test_an_infinite_startup_timeout_is_none_as_it_was():
+    operator = MXNetJobOperator(task_id="t", image="a", startup_timeout=float("inf"))
+    assert (operator.startup_timeout, operator._wait_options.startup_timeout) == (None, None)
+    by_policy = MXNetJobOperator(task_id="t", image="a")
+    by_policy.startup_timeout = float("inf")
+    assert by_policy._wait_options.startup_timeout is None
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [("api_outage_tolerance", r"write timedelta\(days=365\)"), ("lease", "write None for a job without a lease")],
+)
+def test_a_time_without_end_is_refused_with_what_to_write(option, instead):
+    with pytest.raises(ValueError, match=f"{option} must be a finite number of seconds.*: {instead}"):
+        MXNetJobOperator(task_id="t", image="a", **{option: float("inf")})
 
 
 @pytest.mark.parametrize("option", ["poll_interval", "api_outage_tolerance"])

@@ -1,9 +1,11 @@
 """What templates make of an operator's options, in Airflow's ordinary rendering and in its native one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG
+from kubernetes import client
 
 from mxnet_operator.job import Role
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
@@ -86,3 +88,72 @@ def test_what_a_task_returned_is_not_taken_for_a_template(native: bool) -> None:
     seen = {id(values), id(operator.image)}
     operator._do_render_template_fields(operator, ("args", "image"), CONTEXT, operator.get_template_env(), seen)
     assert (operator.args, operator.image) == (values, "{{ params.team }}")
+
+
+class Output(Sequence[Any]):
+    """What the output of a mapped task is to a task downstream: neither a list nor a tuple, as Airflow's own."""
+
+    def __init__(self, *values: Any) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._values[index]
+
+
+LISTS: dict[str, list[Any]] = {
+    "command": ["python", "train.py"],
+    "args": ["--epochs", "20"],
+    "env": [{"name": "A", "value": "1"}],
+    "env_from": [{"secretRef": {"name": "s"}}],
+    "secrets": ["s"],
+    "config_maps": ["c"],
+    "volumes": [{"name": "v", "emptyDir": {}}],
+    "volume_mounts": [{"name": "v", "mountPath": "/v"}],
+    "image_pull_secrets": ["s"],
+    "init_containers": [{"name": "i", "image": "i"}],
+    "tolerations": [{"key": "k", "operator": "Exists"}],
+}
+
+
+@pytest.mark.parametrize("field", LISTS)
+def test_what_the_tasks_of_a_mapped_task_return_is_a_list(field: str) -> None:
+    shared: Any = {"image": "i", "namespace": "default"}
+    if field == "volume_mounts":
+        shared["volumes"] = LISTS["volumes"]
+    expected = MXNetJobOperator(task_id="t", **shared, **{field: LISTS[field]}).given_manifest()
+    operator = MXNetJobOperator(task_id="t", **shared)
+    setattr(operator, field, Output(*LISTS[field]))
+    assert operator.given_manifest() == expected
+    of_role = MXNetJobOperator(task_id="t", **shared)
+    of_role.workers = {"replicas": 1, field: Output(*LISTS[field])}
+    whole = MXNetJobOperator(task_id="t", **shared, workers={"replicas": 1, field: LISTS[field]})
+    assert of_role.given_manifest() == whole.given_manifest()
+
+
+def test_so_it_is_within_a_manifest() -> None:
+    operator = MXNetJobOperator(task_id="t", manifest=MANIFEST)
+    expected = operator.given_manifest()
+    container = {**CONTAINER, "args": Output(*CONTAINER["args"])}
+    workers = {"Worker": {"template": {"spec": {"containers": Output(container)}}}}
+    operator.manifest = {**MANIFEST, "spec": {"jobMode": "MXTrain", "mxReplicaSpecs": workers}}
+    assert operator.given_manifest() == expected
+
+
+@NATIVE
+def test_templates_in_what_a_cluster_policy_sets_are_rendered_as_an_author_s(native: bool) -> None:
+    arguments: Any = {
+        "workers": Role(replicas="{{ params.workers }}", args=["{{ params.epochs }}"]),
+        "volumes": [client.V1Volume(name="v-{{ params.team }}", empty_dir=client.V1EmptyDirVolumeSource())],
+    }
+    with DAG("d", schedule=None, render_template_as_native_obj=native):
+        by_policy = MXNetJobOperator(task_id="t", image="i")
+    for field, value in arguments.items():
+        setattr(by_policy, field, value)
+    by_policy.render_template_fields(CONTEXT)
+    spec = worker_of(by_policy)
+    assert spec == worker_of(rendered(native, image="i", **arguments))
+    assert spec["replicas"] == 2
+    assert spec["template"]["spec"]["volumes"][0]["name"] == "v-7"

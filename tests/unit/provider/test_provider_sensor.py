@@ -1,12 +1,23 @@
 """What a sensor does with each look at its job, in a worker and deferred: the same, whatever its options."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferred
+from airflow.sdk import BaseSensorOperator
+from airflow.sdk.bases.operator import BaseOperator
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    TaskDeferralError,
+    TaskDeferralTimeout,
+    TaskDeferred,
+)
 from kubernetes.client.exceptions import ApiException
 
+from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
@@ -60,8 +71,7 @@ def look(monkeypatch: pytest.MonkeyPatch, found: Any, *, job_name: Any = "j", **
 def _look_is_the_triggers(waits: Exception, sensor: MXNetJobSensor) -> None:
     """A deferred sensor with silent_fail has a trigger that bears what the sensor does."""
     if isinstance(waits, TaskDeferred) and sensor.silent_fail:
-        _, arguments = waits.trigger.serialize()
-        assert (arguments["fail_states"], arguments["missing_ok"]) == ([], True)
+        assert (waits.trigger.fail_states, waits.trigger.missing_ok) == ([], True)
 
 
 @pytest.mark.parametrize("deferrable", [False, True], ids=["waiting", "deferred"])
@@ -107,6 +117,89 @@ def test_a_deferred_sensor_with_silent_fail_bears_an_outage_until_its_timeout(mo
 def test_a_name_that_a_template_left_empty_is_neither_looked_up_nor_waited_for(
     monkeypatch: pytest.MonkeyPatch, job_name: Any, deferrable: bool
 ) -> None:
-    for options, expected in (({}, "MXNetJobError"), ({"never_fail": True}, "AirflowSkipException")):
+    of_options = (
+        ({}, "MXNetJobError"),
+        ({"never_fail": True}, "AirflowSkipException"),
+        ({"silent_fail": True}, "MXNetJobError"),
+    )
+    for options, expected in of_options:
         given = {"missing_ok": True, "deferrable": deferrable, **options}
         assert look(monkeypatch, None, job_name=job_name, **given) == expected
+
+
+def resumed_by_2_11(sensor: Any, *resumption: Any) -> Any:
+    """Resume a sensor as Airflow 2.11.2 does: `BaseSensorOperator.resume_execution` of that release."""
+    try:
+        return BaseOperator.resume_execution(sensor, *resumption)
+    except TaskDeferralTimeout as e:  # there is no such error yet
+        if sensor.soft_fail:
+            raise AirflowSkipException("Trigger/execution timeout") from e
+        raise TaskDeferralError("Trigger/execution timeout") from e
+    except (AirflowException, TaskDeferralError) as e:
+        if sensor.soft_fail:
+            raise AirflowSkipException(str(e)) from e
+        raise
+
+
+def resumed_by_3_0(sensor: Any, *resumption: Any) -> Any:
+    """Resume a sensor as Airflow 3.0.6 does, whose timeouts are no case for `soft_fail`."""
+    try:
+        return BaseOperator.resume_execution(sensor, *resumption)
+    except TaskDeferralTimeout as e:
+        raise AirflowSensorTimeout(*e.args) from e
+    except (AirflowException, TaskDeferralError) as e:
+        if sensor.soft_fail:
+            raise AirflowSkipException(str(e)) from e
+        raise
+
+
+@pytest.mark.parametrize("release", [None, resumed_by_3_0, resumed_by_2_11], ids=["this", "3.0.6", "2.11.2"])
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [("Trigger timeout", AirflowSensorTimeout), ("Trigger failure", TaskDeferralError)],
+    ids=["out of time", "a trigger that failed"],
+)
+def test_a_deferral_that_ended_without_an_event_fails_or_skips_alike_in_every_airflow(
+    monkeypatch: pytest.MonkeyPatch, release: Callable[..., Any] | None, error: str, failure: type[Exception]
+) -> None:
+    if release is not None:
+        monkeypatch.setattr(BaseSensorOperator, "resume_execution", release)
+    monkeypatch.setattr(airflow_versions, "IS_AIRFLOW_2", release is resumed_by_2_11)
+
+    def resume(**options: Any) -> None:
+        sensor = MXNetJobSensor(task_id="s", job_name="j", namespace="default", deferrable=True, **options)
+        sensor.resume_execution("__fail__", {"error": error}, {})  # type: ignore[arg-type]
+
+    with pytest.raises(failure):
+        resume()
+    for option in ("soft_fail", "never_fail"):
+        with pytest.raises(AirflowSkipException):
+            resume(**{option: True})
+
+
+@pytest.mark.parametrize("option", ["soft_fail", "never_fail"])
+def test_a_sensor_that_times_out_in_a_worker_is_skipped_by_either_option(
+    monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    running = {"metadata": {"name": "j", "namespace": "default", "uid": "u"}, "status": {"state": "Running"}}
+    assert look(monkeypatch, running, deferrable=False) == "waits"
+    assert look(monkeypatch, running, deferrable=False, **{option: True}) == "AirflowSkipException"
+
+
+@pytest.mark.parametrize("option", ["soft_fail", "never_fail"])
+def test_an_event_that_this_release_does_not_know_is_a_failure_like_others(option: str) -> None:
+    with pytest.raises(MXNetJobError, match="does not know"):
+        MXNetJobSensor(task_id="s", job_name="j").execute_complete({}, {"status": "new"})  # type: ignore[arg-type]
+    lenient = MXNetJobSensor(task_id="s", job_name="j", **{option: True})
+    with pytest.raises(AirflowSkipException, match="does not know"):
+        lenient.execute_complete({}, {"status": "new"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tolerance", [None, -5, float("inf"), "600"])
+def test_a_tolerance_that_is_none_is_told_where_the_dag_is_parsed_and_where_a_policy_sets_it(tolerance: Any) -> None:
+    with pytest.raises(ValueError, match="api_outage_tolerance must be"):
+        MXNetJobSensor(task_id="s", job_name="j", api_outage_tolerance=tolerance)
+    by_policy = MXNetJobSensor(task_id="s", job_name="j", namespace="default", deferrable=True)
+    by_policy.api_outage_tolerance = tolerance
+    with pytest.raises(ValueError, match="api_outage_tolerance must be"):
+        by_policy.execute.__wrapped__(by_policy, {})  # type: ignore[attr-defined]

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
+from msgspec import to_builtins
 from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import holder
+from mxnet_provider.job import holder, identity, kill
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.reattach import Record
@@ -144,3 +145,132 @@ def test_a_creation_that_met_a_quota_being_counted_is_tried_again(
         with pytest.raises(ApiException):
             hook.create_job(manifest)
     assert len(did) == asked
+
+
+class Cluster(Hook):
+    """A cluster with a task's jobs, and its task state store, unless the Airflow is one before 3.3."""
+
+    def __init__(self, *jobs: dict[str, Any], record: Record | None = None) -> None:
+        super().__init__()
+        self.jobs = {job["metadata"]["name"]: job for job in jobs}
+        self.record = None if record is None else to_builtins(record)
+
+    def get(self, _key: str) -> Any:
+        return self.record
+
+    def list_jobs(self, _like: JobRef, _selector: str) -> list[dict[str, Any]]:
+        return list(self.jobs.values())
+
+    def get_job(self, ref: JobRef) -> dict[str, Any] | None:
+        return self.jobs.get(ref.name)
+
+    def may_patch(self, _ref: JobRef) -> bool:
+        return True
+
+    def patch_job(self, _ref: JobRef, _patch: Any) -> bool:
+        return True
+
+    def create_job(self, manifest: dict[str, Any], _plural: str) -> dict[str, Any]:
+        self.did.append("create")
+        return {**manifest, "metadata": {**manifest["metadata"], "uid": "new"}}
+
+    def end_job(self, ref: JobRef, decide: Any, **_options: Any) -> Any:
+        job = self.jobs[ref.name]
+        done = isinstance(decide(job), kill.Deletion)
+        if done:
+            self.did.append(f"delete {ref.name}")
+        return SimpleNamespace(done=done, why="")
+
+
+def left(name: str, state: str, *, retries: int = 2, generation: int = 2, try_number: int = 1) -> dict[str, Any]:
+    """A job of an earlier try."""
+    labels = {
+        identity.TOKEN_LABEL: "k",
+        identity.GENERATION_LABEL: str(generation),
+        identity.RETRIES_LABEL: str(retries),
+        "try_number": str(try_number),
+    }
+    own = {"name": name, "namespace": "default", "uid": f"u-{name}", "resourceVersion": "7", "labels": labels}
+    stamp = f"2026-11-2{try_number}T12:00:00Z"
+    conditions = [{"type": state, "status": "True"}]
+    return {
+        "metadata": {**own, "creationTimestamp": stamp, "annotations": {names.HOLDER_ANNOTATION: BEFORE}},
+        "status": {"state": state, "conditions": conditions},
+    }
+
+
+def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, **ends: Any) -> Any:
+    """The job with which a try of a task begins whose `max_tries` is 2."""
+    ti = SimpleNamespace(
+        dag_id="d",
+        task_id="t",
+        run_id="r",
+        map_index=-1,
+        id="0192-2",
+        try_number=try_number,
+        max_tries=2,
+        xcom_push=lambda **_: None,
+    )
+    context: Any = {"ti": ti, **({"task_state_store": cluster} if stores else {})}
+    made = TaskJob(
+        context,
+        cluster,  # type: ignore[arg-type]
+        log=logging.getLogger("task"),  # type: ignore[arg-type]
+        plural=names.PLURAL,
+        durable=True,
+        ends=EndOptions(**ends),
+        waits=True,
+        api_outage_tolerance=0,
+        retries=retries,
+        lease=None,
+    )
+    manifest = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "metadata": {"name": "new", "namespace": "default"},
+    }
+    return made.begin(lambda _: manifest, None, namespace=lambda: "default", reuse_succeeded=True)
+
+
+def record_of(job: dict[str, Any], retries: int) -> Record:
+    return Record(ref=JobRef.of(job), token="k", generation=2, retries=retries, last_try=1, phase="submitted")
+
+
+@pytest.mark.parametrize("stores", [True, False], ids=["3.3", "before 3.3"])
+@pytest.mark.parametrize(("now", "warns"), [(1, True), (2, False)])
+def test_who_goes_on_with_a_job_under_other_retries_is_warned_of_its_arguments(
+    caplog: pytest.LogCaptureFixture, now: int, warns: bool, stores: bool
+) -> None:
+    job = left("old", "Running", retries=2)
+    cluster = Cluster(job, record=record_of(job, 2) if stores else None)
+    assert begin(cluster, stores=stores, retries=now)["metadata"]["name"] == "old"
+    assert ("clear it once more" in caplog.text) is warns
+    assert "create" not in cluster.did
+
+
+@pytest.mark.parametrize(
+    ("on_finish_action", "deleted"),
+    [
+        ("keep", []),
+        ("delete", ["delete failed", "delete succeeded"]),
+        ("delete_succeeded", ["delete succeeded"]),
+    ],
+)
+def test_before_3_3_jobs_that_earlier_tries_left_finished_are_treated_as_on_finish_action_says(
+    on_finish_action: Any, deleted: list[str]
+) -> None:
+    """Of the retries of this run of the task: a worker had died before it came to it."""
+    cluster = Cluster(
+        left("failed", "Failed"),
+        left("succeeded", "Succeeded", retries=3),
+        left("before a clear", "Failed", generation=1),
+    )
+    begin(cluster, stores=False, retries=2, try_number=3, on_finish_action=on_finish_action)
+    assert [each for each in cluster.did if each != "create"] == deleted
+    assert cluster.did[-1] == "create"
+
+
+def test_before_3_3_a_result_that_is_returned_is_not_deleted_first() -> None:
+    cluster = Cluster(left("failed", "Failed"), left("succeeded", "Succeeded", try_number=2))
+    job = begin(cluster, stores=False, retries=2, try_number=3, on_finish_action="delete")
+    assert (job["metadata"]["name"], cluster.did) == ("succeeded", ["delete failed"])
