@@ -21,7 +21,8 @@ from mxnet_argo.values import Value
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
     "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
-    "|[(]exit code 64[)]: (error: output |unexpected token |unterminated string |[a-z]+ not defined: )"
+    "|[(]exit code 64[)]: (error: output |(error: )?error executing jsonpath |unexpected token |unterminated string "
+    "|invalid (token|escape sequence) |input[(]s[)]/0 is not |halt error|[a-z]+ not defined: )"
 )
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
 deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name. The last line is

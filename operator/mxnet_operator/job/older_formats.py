@@ -15,7 +15,9 @@ Object = dict[str, Any]
 
 
 def in_v1(manifest: Object) -> Object:
-    """Return the v1 job that a manifest means, which may lack a name; one of v1 is returned as it is, right or wrong.
+    """Return the v1 job that a manifest means, which may lack a name and images.
+
+    A manifest of v1 is returned as it is, right or wrong.
 
     Raises:
         DescriptionError: a manifest of an older format has mistakes, in the words of that format, or values that a
@@ -33,11 +35,27 @@ def in_v1(manifest: Object) -> Object:
         raise DescriptionError([FieldError("", "FieldValueInvalid", detail)])
     metadata = {} if manifest.get("metadata") is None else manifest["metadata"]
     named = {**header, **manifest, "metadata": {"name": "job", **metadata} if isinstance(metadata, dict) else metadata}
-    if found := errors(named):
+    if found := errors(_with_images(named)):
         raise DescriptionError(found)
     conversion = convert(named)
     meant = manifest if conversion is None else conversion.manifest
     return {**meant, "metadata": {name: each for name, each in meant["metadata"].items() if name in metadata}}
+
+
+def _with_images(node: Any) -> Any:
+    """Return a manifest in which each container names an image: the description may have those that are missing."""
+    if isinstance(node, list):
+        return [_with_images(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    copied = {name: _with_images(each) for name, each in node.items()}
+    if isinstance(containers := copied.get("containers"), list):
+        copied["containers"] = [_with_image(each) if isinstance(each, dict) else each for each in containers]
+    return copied
+
+
+def _with_image(container: Object) -> Object:
+    return {**container, "image": names.CONTAINER} if container.get("image") is None else container
 
 
 def _has_placeholder(node: Any) -> bool:

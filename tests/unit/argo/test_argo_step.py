@@ -876,6 +876,15 @@ def test_a_number_is_written_as_one() -> None:
         ("main: Error (exit code 64): error: output accuracy: fromjson cannot be applied to: null", True),
         ('main: Error (exit code 64): unexpected token ")"', True),
         ("main: Error (exit code 64): function not defined: fromjsn/0", True),
+        ('main: Error (exit code 64): invalid escape sequence "\\d" in string literal', True),
+        ('main: Error (exit code 64): invalid token "\'"', True),
+        ("main: Error (exit code 64): input(s)/0 is not allowed", True),
+        ("main: Error (exit code 64): halt error: 5", True),
+        (
+            'main: Error (exit code 64): error executing jsonpath "{.status.conditions[5].type}": Error executing'
+            " template: array index out of bounds: index 5, length 3",
+            True,
+        ),
         ("main: Error (exit code 64): unexpected EOF", False),
         ("pod deleted", False),
         ("OOMKilled (exit code 137)", False),

@@ -1,5 +1,6 @@
 """Descriptions over manifests, models of Kubernetes' client, and values that are filled in later."""
 
+import copy
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -326,6 +327,19 @@ class TestOverAnOlderFormat:
     def test_it_needs_no_name(self) -> None:
         assert over({**flat(), "metadata": {"generateName": "a-"}}, workers=1)["metadata"] == {"generateName": "a-"}
         assert over({**flat(), "metadata": None}, workers=1)["metadata"] == {}
+
+    def test_its_images_may_come_from_the_description(self) -> None:
+        def imageless(**fields: Any) -> dict[str, Any]:
+            given = copy.deepcopy(flat(**fields))
+            for spec in given["spec"]["mxReplicaSpecs"].values():
+                for container in spec["template"]["spec"]["containers"]:
+                    container.pop("image", None)
+            return given
+
+        assert worker(over(imageless(), image="mine:1"), "template.spec.containers")[0]["image"] == "mine:1"
+        with pytest.raises(DescriptionError) as refusal:
+            over(imageless(schedulerName="x"), image="mine:1")
+        assert [each.path for each in refusal.value.problems] == ["spec.schedulerName"]
 
     def test_its_mistakes_are_told_in_its_own_words(self) -> None:
         with pytest.raises(DescriptionError) as refusal:
