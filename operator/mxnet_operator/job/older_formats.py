@@ -43,7 +43,7 @@ def in_v1(manifest: Object) -> Object:
 
 
 def _with_images(node: Any) -> Any:
-    """Return a manifest in which each container names an image: the description may have those that are missing."""
+    """Return a manifest in which each container names an image: the description may have a missing image."""
     if isinstance(node, list):
         return [_with_images(each) for each in node]
     if not isinstance(node, dict):
