@@ -16,6 +16,9 @@ CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
 BOTH = ("secret", "persistentVolumeClaim")
 
 
+MOUNTED = {"volumes": [{"name": "v", "emptyDir": {}}]}
+
+
 def one(**fields):
     """The containers of a pod with one, which has these fields."""
     return {"containers": [{"name": "a", "image": "a", **fields}]}
@@ -79,6 +82,37 @@ def causes(answer):
         (
             one(volumeMounts=[{"name": "v", "mountPath": "/v"}]),
             ['spec.containers[0].volumeMounts[0].name: Not found: "v"'],
+        ),
+        (
+            {**MOUNTED, **one(volumeMounts=[{"name": "v", "mountPath": "/v"}, {"name": "v", "mountPath": "/v"}])},
+            ['spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/v": must be unique'],
+        ),
+        (
+            {**MOUNTED, **one(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "b", "subPathExpr": "a"}])},
+            [
+                'spec.containers[0].volumeMounts[0].subPathExpr: Invalid value: "a": subPathExpr and subPath are'
+                " mutually exclusive"
+            ],
+        ),
+        (
+            {**MOUNTED, **one(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "/b/.."}])},
+            [
+                f'spec.containers[0].volumeMounts.subPath: Invalid value: "/b/..": {why}'
+                for why in ("must be a relative path", "must not contain '..'")
+            ],
+        ),
+        (
+            {**MOUNTED, **one(volumeMounts=[{"name": "v", "mountPath": "/v", "subPathExpr": "../$(A)"}])},
+            ["spec.containers[0].volumeMounts.subPathExpr: Invalid value: \"../$(A)\": must not contain '..'"],
+        ),
+        (
+            {"schedulingGates": [{"name": "a/b"}, {"name": "a/b"}]},
+            ['spec.schedulingGates[1]: Duplicate value: "a/b"'],
+        ),
+        ({"schedulingGates": [{"name": "a b"}]}, ['spec.schedulingGates[0]: Invalid value: "a b": name part must']),
+        (
+            {"schedulingGates": [{"name": "a/b"}], "nodeName": "local"},
+            ["spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"],
         ),
         (
             {"restartPolicy": "Sometimes"},

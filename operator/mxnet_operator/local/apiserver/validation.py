@@ -1,12 +1,12 @@
 """Validation of objects: custom resources by schema and rules, built-in ones by the rules that clients notice."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.api.metadata_rules import label_errors
+from mxnet_operator.api.metadata_rules import key_errors, label_errors
 from mxnet_operator.api.pod_sources import variable_errors, volume_errors
 from mxnet_operator.api.quantities import quantity
 from mxnet_operator.api.structural import (
@@ -186,6 +186,7 @@ def _pod_errors(pod: Object) -> Iterator[FieldError]:
         if spec.get(field) and not is_dns_label(spec[field]):
             yield dns_label_error(f"spec.{field}", spec[field])
     yield from label_errors(spec.get("nodeSelector") or {}, "spec.nodeSelector")
+    yield from _gate_errors(spec)
 
 
 def _list_name_errors(path: str, name: str, taken: list[str]) -> Iterator[FieldError]:
@@ -210,13 +211,46 @@ def _container_errors(path: str, container: Object, volumes: list[str]) -> Itera
             detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
             yield invalid(f"{path}.env[{position}].name", variable["name"], detail)
         yield from variable_errors(variable, f"{path}.env[{position}]")
-    for position, mount in enumerate(container.get("volumeMounts") or ()):
-        where = f"{path}.volumeMounts[{position}]"
-        if not mount.get("mountPath"):
-            yield required(f"{where}.mountPath")
+    yield from _mount_errors(f"{path}.volumeMounts", container.get("volumeMounts") or (), volumes)
+    yield from _resource_errors(f"{path}.resources", container.get("resources") or {})
+
+
+def _mount_errors(path: str, mounts: Sequence[Object], volumes: list[str]) -> Iterator[FieldError]:
+    taken: set[str] = set()
+    for position, mount in enumerate(mounts):
+        where, mount_path = f"{path}[{position}]", mount.get("mountPath") or ""
         if mount.get("name") not in volumes:
             yield FieldError(f"{where}.name", "FieldValueNotFound", f'Not found: "{mount.get("name", "")}"')
-    yield from _resource_errors(f"{path}.resources", container.get("resources") or {})
+        if not mount_path:
+            yield required(f"{where}.mountPath")
+        if mount_path in taken:
+            yield invalid(f"{where}.mountPath", mount_path, "must be unique")
+        taken.add(mount_path)
+        yield from _relative_path_errors(f"{path}.subPath", mount.get("subPath") or "")
+        if mount.get("subPath") and mount.get("subPathExpr"):
+            detail = "subPathExpr and subPath are mutually exclusive"
+            yield invalid(f"{where}.subPathExpr", mount["subPathExpr"], detail)
+        yield from _relative_path_errors(f"{path}.subPathExpr", mount.get("subPathExpr") or "")
+
+
+def _relative_path_errors(path: str, value: str) -> Iterator[FieldError]:
+    if value.startswith("/"):
+        yield invalid(path, value, "must be a relative path")
+    if ".." in value.split("/"):
+        yield invalid(path, value, "must not contain '..'")
+
+
+def _gate_errors(spec: Object) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for position, gate in enumerate(spec.get("schedulingGates") or ()):
+        path, name = f"spec.schedulingGates[{position}]", gate.get("name") or ""
+        yield from key_errors(name, path, name)
+        if name in seen:
+            yield FieldError(path, "FieldValueDuplicate", f'Duplicate value: "{name}"')
+        seen.add(name)
+    if spec.get("nodeName") and seen:
+        detail = "Forbidden: cannot be set until all schedulingGates have been cleared"
+        yield FieldError("spec.nodeName", "FieldValueForbidden", detail)
 
 
 def _resource_errors(path: str, resources: Object) -> Iterator[FieldError]:
