@@ -73,7 +73,8 @@ def kept_by_updates(rule: Rule, field: str) -> TransitionRule:
         field=f".spec.{field}",
         cel=f"{rule.cel} || (has(oldSelf.spec.{field}) && self.spec.{field} == oldSelf.spec.{field})",
         message=rule.message,
-        allows=lambda old, new: rule.holds(new) or new["spec"].get(field) == old["spec"].get(field),
+        # The comparison first: a status may be written to a job that an older CRD took malformed.
+        allows=lambda old, new: new["spec"].get(field) == old["spec"].get(field) or rule.holds(new),
     )
 
 

@@ -62,6 +62,7 @@ def test_a_pod_is_projected_to_what_plans_read():
         message="boom",
         pod_reason="Evicted",
         pod_message="m",
+        reported=True,
         started_at=datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC),
         finished_at=datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC),
     )
