@@ -91,8 +91,8 @@ async def installed(server, ask):
 
     yield install
     for overlay in done:
-        await ask("delete", "-k", MANIFESTS / "overlays" / overlay, "--timeout=240s")
-    await ask("delete", "--ignore-not-found", "--timeout=240s", *FOR_ALL_NAMESPACES)
+        await ask.remove("-k", MANIFESTS / "overlays" / overlay)
+    await ask.remove(*FOR_ALL_NAMESPACES)
 
 
 @pytest.fixture
@@ -345,7 +345,7 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
         }
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
     assert asked - {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
-    await ask("delete", "-f", rights, "-f", crds, "--timeout=240s")
+    await ask.remove("-f", rights, "-f", crds)
 
 
 async def goes_with_a_workflow(world, name, spec):
@@ -449,7 +449,7 @@ async def test_the_files_of_the_base_work_one_by_one(ask):
             await ask("get", each["kind"].lower(), metadata["name"], *where)
     finally:
         for file in reversed(files):
-            await ask("delete", "--timeout=240s", "-f", file)
+            await ask.remove("-f", file)
 
 
 async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(installed, world, ask):
