@@ -7,19 +7,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from argo_files import ARGO, GENERATED, name_of
 from locked_python import locked_python
-
-from mxnet_argo.__main__ import files
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
 def made_by_hera_6(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hera") / "argo"
-    shutil.copytree(ROOT / "argo", folder)
+    shutil.copytree(ARGO, folder)
     python = locked_python("hera-6")
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'argo'}:{ROOT / 'operator'}"}
+    environment = {**os.environ, "PYTHONPATH": f"{ARGO}:{ARGO.parent / 'operator'}"}
     script = "import hera._version as v, sys; assert v.version.startswith('6.'), v.version"
     subprocess.run([str(python), "-c", script], check=True)
     for file in folder.rglob("*.yaml"):
@@ -29,7 +26,7 @@ def made_by_hera_6(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("path", files(ROOT / "argo"), ids=lambda path: str(path.relative_to(ROOT / "argo")))
+@pytest.mark.parametrize("path", GENERATED, ids=name_of)
 def test_hera_6_makes_the_same_objects(made_by_hera_6: Path, path: Path) -> None:
-    made = (made_by_hera_6 / path.relative_to(ROOT / "argo")).read_text()
+    made = (made_by_hera_6 / path.relative_to(ARGO)).read_text()
     assert yaml.safe_load(made) == yaml.safe_load(path.read_text())

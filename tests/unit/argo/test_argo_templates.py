@@ -4,18 +4,26 @@ from pathlib import Path
 
 import pytest
 import yaml
+from argo_files import ARGO, GENERATED, name_of
 from deployment import rendered
 
 from mxnet_argo.__main__ import files
 
-ARGO = Path(__file__).parents[3] / "argo"
 TEMPLATES = ARGO / "templates"
-FILES = files(ARGO)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ARGO)))
-def test_what_is_checked_in_is_what_the_code_generates(path: Path) -> None:
-    assert path.read_text() == FILES[path], "it is stale: make generate"
+@pytest.fixture(scope="module")
+def generated() -> dict[Path, str]:
+    return files(ARGO)
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=name_of)
+def test_what_is_checked_in_is_what_the_code_generates(generated: dict[Path, str], path: Path) -> None:
+    assert path.read_text() == generated.get(path), "it is stale: make generate"
+
+
+def test_all_that_the_code_generates_is_checked_in(generated: dict[Path, str]) -> None:
+    assert set(generated) == set(GENERATED)
 
 
 @pytest.mark.parametrize("folder", [TEMPLATES, TEMPLATES / "cluster"])
@@ -25,9 +33,9 @@ def test_every_file_is_part_of_what_kubectl_applies(folder: Path) -> None:
     assert templates == {file.stem for file in folder.glob("mxjob-*.yaml")}
 
 
-def test_every_template_runs_as_an_account_that_is_shipped() -> None:
+def test_every_template_runs_as_an_account_that_is_shipped(generated: dict[Path, str]) -> None:
     accounts = {each["metadata"]["name"] for each in rendered(TEMPLATES) if each["kind"] == "ServiceAccount"}
-    specs = [yaml.safe_load(text)["spec"] for path, text in FILES.items() if path.is_relative_to(TEMPLATES)]
+    specs = [yaml.safe_load(text)["spec"] for path, text in generated.items() if path.is_relative_to(TEMPLATES)]
     named = [each.get("serviceAccountName") for spec in specs for each in (spec, *spec["templates"])]
     assert accounts == set(filter(None, named))
     assert all("serviceAccountName" in spec for spec in specs)
