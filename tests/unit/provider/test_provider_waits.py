@@ -227,7 +227,7 @@ def test_a_sensor_defers_with_the_type_of_timeout_that_every_airflow_takes(
 ) -> None:
     """That of 2.11 raises where it is no timedelta."""
     sensor = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", deferrable=True, timeout=timeout)
-    monkeypatch.setattr(MXNetJobSensor, "_look", lambda _: None)
+    monkeypatch.setattr(MXNetJobSensor, "_read", lambda _: None)
     with pytest.raises(TaskDeferred) as deferred:
         sensor.execute({})
     assert deferred.value.timeout == timedelta(seconds=90)
