@@ -890,7 +890,7 @@ def test_a_tuning_task_refuses_a_training_job(waiting_stage):
 
 
 @pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST])
-def test_a_manifest_of_an_older_form_is_created_as_the_v1_job_that_it_means(waiting_stage, written):
+def test_a_manifest_of_an_older_format_is_created_as_the_v1_job_that_it_means(waiting_stage, written):
     task = waiting_stage.start(waiting_stage.operator(manifest=written))
     job = waiting_stage.job_of(task)
     assert job["apiVersion"] == "kubeflow.org/v1"

@@ -52,7 +52,7 @@ BELIEVED = {
     ("lease", "200 items null"),
     ("elect", "200 a Status"),
 }
-"""What has the form of an answer: an object without a name is one to a client that doesn't know the resource."""
+"""What looks like an answer: an object without a name is one to a client that doesn't know the resource."""
 
 
 @pytest.fixture

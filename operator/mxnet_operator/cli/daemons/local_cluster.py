@@ -152,9 +152,9 @@ class PrintableFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
-def _log_to_stderr(form: str, date_form: str | None) -> None:
+def _log_to_stderr(log_format: str, date_format: str | None) -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(PrintableFormatter(form, date_form))
+    handler.setFormatter(PrintableFormatter(log_format, date_format))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("mxnet_operator").setLevel(logging.INFO)
 
