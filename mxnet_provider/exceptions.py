@@ -43,7 +43,7 @@ class MXNetPermissionError(AirflowFailException):
 
 
 class MXNetSweepError(AirflowFailException):
-    """No trial of a sweep reported the number that they are compared by; another try would only look again."""
+    """No trial of a sweep reported the number that they are compared by; another try would read the same results."""
 
 
 def failure(answer: "ApiException", title: str) -> Exception:

@@ -9,10 +9,10 @@ from mxnet_operator.views.waiting import waiting_reasons
 
 _JITTER: Final = 0.2
 _SOON: Final = 4.0
-"""With the jitter, and the time that a look takes, within five seconds."""
+"""With the jitter, and the time that a poll takes, within five seconds."""
 
 
-def until_next_look(job: Mapping[str, Any] | None, poll_interval: float) -> float:
+def until_next_poll(job: Mapping[str, Any] | None, poll_interval: float) -> float:
     """Seconds until the next poll: sooner than `poll_interval` where a user may wonder what the job waits for.
 
     Args:

@@ -10,7 +10,7 @@ from uuid import UUID
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job import abandoned, holder, identity, kill
+from mxnet_provider.job import abandoned, holder, kill, task_labels
 from mxnet_provider.job.abandoned import Fate
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_state import ABSENT
@@ -73,7 +73,7 @@ def _hook(args: Namespace) -> "MXNetJobHook":
 
 def _jobs(hook: "MXNetJobHook", namespace: str | None) -> Iterator[Mapping[str, Any]]:
     """Yield the jobs that tasks created, by pages."""
-    options: dict[str, Any] = {"label_selector": identity.TOKEN_LABEL, "limit": _PAGE}
+    options: dict[str, Any] = {"label_selector": task_labels.TOKEN_LABEL, "limit": _PAGE}
     api = hook.custom_object_client
     while True:
         of_kind = (names.GROUP, names.VERSION)

@@ -21,7 +21,7 @@ from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_errors import is_transient, reason
 from mxnet_provider.hooks.defined_connection import require_undefined
 from mxnet_provider.job import kill
-from mxnet_provider.job.completion import Verdict, verdict
+from mxnet_provider.job.completion import Completion, completion_of
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import Polling
 
@@ -316,7 +316,7 @@ class MXNetJobHook(KubernetesHook):
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
         stop: threading.Event | None = None,
         clock: Callable[[], float] | None = None,
-    ) -> tuple[Verdict, dict[str, Any] | None] | None:
+    ) -> tuple[Completion, dict[str, Any] | None] | None:
         """Wait until the job need not be waited for any more.
 
         Args:
@@ -332,7 +332,7 @@ class MXNetJobHook(KubernetesHook):
             clock: Seconds, monotonic, for outages.
 
         Returns:
-            The verdict and the job as it was then.
+            The completion, and the job as it was then.
 
         Raises:
             MXNetJobUnreachableError: The API server was away for too long.
@@ -353,7 +353,7 @@ class MXNetJobHook(KubernetesHook):
                 polling.answered(current)
                 if current is not None and current["metadata"]["uid"] == ref.uid:
                     observe(current)
-                found = verdict(
+                found = completion_of(
                     current,
                     ref.uid,
                     now=time.time(),

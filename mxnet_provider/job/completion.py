@@ -1,4 +1,4 @@
-"""Whether a task may stop waiting for its job, and why: pure, and the same for workers and triggers."""
+"""Completion of a task's wait for its job, and the reason: pure, and the same for workers and triggers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,12 +17,12 @@ from mxnet_operator.api.conditions import (
 from mxnet_operator.views.waiting import waiting_reasons
 
 Status = Literal["succeeded", "failed", "deleted", "timeout", "startup_timeout", "error", "refused"]
-"""`error`: the API server did not answer for too long; `refused`: it answered that this account may not look."""
+"""`error`: the API server did not answer for too long; `refused`: it answered that this account may not read it."""
 
 _NOT_STARTED: Final = frozenset({"", CREATED})
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Completion(msgspec.Struct, frozen=True):
     """Reason why the waiting is over."""
 
     status: Status
@@ -35,7 +35,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.status in ("succeeded", "failed")
 
 
-def verdict(
+def completion_of(
     job: Mapping[str, Any] | None,
     uid: str,
     *,
@@ -43,10 +43,10 @@ def verdict(
     deadline: float | None = None,
     startup_timeout: float | None = None,
     reattached_at: float | None = None,
-) -> Verdict | None:
-    """Return the verdict on a job as it was just read; None while it has to be waited for.
+) -> Completion | None:
+    """Return why the wait for a job, as it was just read, is over; None while it has to go on.
 
-    The end of the job comes before every deadline: one that finished while nobody looked has finished.
+    The end of the job comes before every deadline: one that finished while nobody polled has finished.
 
     Args:
         job: The job, None where there is none of its name.
@@ -58,23 +58,23 @@ def verdict(
             seconds since the epoch; None for a job that it created.
     """
     if job is None:
-        return Verdict("deleted", "was deleted before it had finished", "NotFound")
+        return Completion("deleted", "was deleted before it had finished", "NotFound")
     if job["metadata"]["uid"] != uid:
-        return Verdict("deleted", "was deleted, and another has its name, before it had finished", "Replaced")
+        return Completion("deleted", "was deleted, and another has its name, before it had finished", "Replaced")
     state = job_state(job)
     if state == SUCCEEDED:
-        return Verdict("succeeded", terminal_message(job), _reason(job, SUCCEEDED))
+        return Completion("succeeded", terminal_message(job), _reason(job, SUCCEEDED))
     if state == FAILED:
-        return Verdict("failed", terminal_message(job), _reason(job, FAILED))
+        return Completion("failed", terminal_message(job), _reason(job, FAILED))
     if job["metadata"].get("deletionTimestamp"):
-        return Verdict("deleted", "is being deleted and had not finished", "Deleting")
+        return Completion("deleted", "is being deleted and had not finished", "Deleting")
     if deadline is not None and now >= deadline:
-        return Verdict("timeout", "took longer than the task's execution_timeout", "ExecutionTimeout")
+        return Completion("timeout", "took longer than the task's execution_timeout", "ExecutionTimeout")
     if startup_timeout is not None and state in _NOT_STARTED:
         waited = now - max(waiting_since(job), reattached_at or 0.0)
         if waited >= startup_timeout:
             why = "".join(f": {reason}" for reason in waiting_reasons(job))
-            return Verdict("startup_timeout", f"had not started after {waited:.0f} s{why}", "StartupTimeout")
+            return Completion("startup_timeout", f"had not started after {waited:.0f} s{why}", "StartupTimeout")
     return None
 
 

@@ -8,7 +8,7 @@ import msgspec
 from mxnet_operator.api.storable import storable
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import replicas
-from mxnet_provider.job.completion import Status, Verdict
+from mxnet_provider.job.completion import Completion, Status
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import History
 from mxnet_provider.job.summary import summary
@@ -51,7 +51,7 @@ class Event(Stored, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls,
-        found: Verdict,
+        found: Completion,
         ref: JobRef,
         job: Mapping[str, Any] | None,
         pods: Iterable[replicas.Pod],
@@ -59,10 +59,10 @@ class Event(Stored, frozen=True, kw_only=True):
         result_of: str | None,
         **seen: Any,
     ) -> "Event":
-        """Return the event of a verdict, with what the job and its pods say where the job is over.
+        """Return the event of a completion, with what the job and its pods say where the job is over.
 
         Args:
-            found: The verdict.
+            found: The completion.
             ref: The job that was waited for.
             job: It as it was read last.
             pods: Its pods; none where it is not over.

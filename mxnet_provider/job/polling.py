@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.outage import Outage
-from mxnet_provider.pace import until_next_look, with_jitter
+from mxnet_provider.pace import until_next_poll, with_jitter
 
 _LONGEST_PAUSE: Final = 60.0
 _DOUBLINGS: Final = 16
@@ -44,7 +44,7 @@ class Polling:
     def answered(self, job: Mapping[str, Any] | None) -> None:
         """Take the job as it was just read; None where there is none."""
         self.outage.answered()
-        self.pause = until_next_look(job, self._poll_interval)
+        self.pause = until_next_poll(job, self._poll_interval)
 
     def failed(self, error: Exception) -> Literal["refused", "error"] | None:
         """Take what a poll failed with, and return why to give up; None to poll again.

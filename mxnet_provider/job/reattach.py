@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED, TERMINAL, job_state
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job import identity
+from mxnet_provider.job import task_labels
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import is_suspended_by_airflow
 
@@ -126,8 +126,8 @@ def decide_by_labels(jobs: Sequence[Mapping[str, Any]], begins: Try, *, reuse_su
     older = tuple(job for job in jobs if _is_from_before_a_clear(job, begins))
     usable, finished = [], []
     for job in jobs:
-        is_retry = _is_retry(begins, after=identity.try_that_made(job) or 1, retries=identity.retries_of(job))
-        is_same = identity.generation_of(job) == begins.generation
+        is_retry = _is_retry(begins, after=task_labels.try_that_made(job) or 1, retries=task_labels.retries_of(job))
+        is_same = task_labels.generation_of(job) == begins.generation
         if is_same and _is_usable(job, reuse_succeeded=reuse_succeeded and is_retry):
             usable.append(job)
         elif is_same and job_state(job) in TERMINAL:
@@ -140,15 +140,15 @@ def is_ours(job: Mapping[str, Any], record: Record) -> bool:
     """Whether the job is the one that the record is about."""
     if record.ref.uid and (job.get("metadata") or {}).get("uid") != record.ref.uid:
         return False
-    return identity.token_of(job) == record.token
+    return task_labels.token_of(job) == record.token
 
 
 def _is_from_before_a_clear(job: Mapping[str, Any], begins: Try) -> bool:
     """Whether a job is of a generation before this one; of two, the later may be the lower, where `retries` fell."""
-    made_in = identity.generation_of(job)
+    made_in = task_labels.generation_of(job)
     if made_in is None or made_in == begins.generation:
         return False
-    return made_in < begins.generation or (identity.try_that_made(job) or begins.number) < begins.number
+    return made_in < begins.generation or (task_labels.try_that_made(job) or begins.number) < begins.number
 
 
 def _is_retry(begins: Try, *, after: int, retries: int | None) -> bool:

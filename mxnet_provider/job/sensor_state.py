@@ -1,4 +1,4 @@
-"""State of a sensor after it has read its job: pure, the same for workers and triggers."""
+"""Decision of a sensor on the job that it has read: pure, the same for workers and triggers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
@@ -9,8 +9,8 @@ from mxnet_provider.job.event import Stored
 VERSION: Final = 1
 
 
-class Sight(Stored, frozen=True, kw_only=True):
-    """Decision of a sensor on the job as it was read."""
+class SensorEvent(Stored, frozen=True, kw_only=True):
+    """Reason why a sensor need not wait any more, and the job's state as it was read."""
 
     status: Literal["reached", "failed", "missing", "refused", "error"]
     state: str = ""
@@ -21,13 +21,13 @@ class Sight(Stored, frozen=True, kw_only=True):
 
 def settled(
     job: Mapping[str, Any] | None, *, target_states: Sequence[str], fail_states: Sequence[str], missing_ok: bool
-) -> Sight | None:
-    """Whether a sensor need not wait any more: pure, the same for workers and triggers. None to wait."""
+) -> SensorEvent | None:
+    """Return why a sensor need not wait any more; None to wait."""
     if job is None:
-        return None if missing_ok else Sight(status="missing")
+        return None if missing_ok else SensorEvent(status="missing")
     state, uid = job_state(job), job["metadata"]["uid"]
     if state in target_states:
-        return Sight(status="reached", state=state, uid=uid)
+        return SensorEvent(status="reached", state=state, uid=uid)
     if state in fail_states:
-        return Sight(status="failed", state=state, uid=uid, message=terminal_message(job))
+        return SensorEvent(status="failed", state=state, uid=uid, message=terminal_message(job))
     return None

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class StateLog:
-    """Tells of a job look by look."""
+    """Log of a job's states and of its reasons to wait, written as the job is polled."""
 
     def __init__(self, ref: JobRef) -> None:
         self._ref = ref
         self._state = ""
         self._reasons: tuple[str, ...] = ()
 
-    def look(self, job: Mapping[str, Any], log: "Logger") -> None:
-        """Log the state where it has changed, and each reason to wait that was not there at the last look."""
+    def report(self, job: Mapping[str, Any], log: "Logger") -> None:
+        """Log the state where it has changed, and each reason to wait that was not there at the last poll."""
         if (state := job_state(job)) != self._state:
             self._state = state
             said = terminal_message(job) if state == SUCCEEDED else ""

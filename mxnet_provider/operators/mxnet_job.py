@@ -27,9 +27,9 @@ from mxnet_provider.exceptions import (
 )
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
-from mxnet_provider.job import identity, kill, replicas
+from mxnet_provider.job import kill, replicas, task_labels
 from mxnet_provider.job import manifest as manifests
-from mxnet_provider.job.completion import verdict
+from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import Lease
 from mxnet_provider.job.summary import summary
@@ -249,7 +249,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         self.propagation_policy = propagation_policy
         self.termination_grace_period = whole_seconds("termination_grace_period", termination_grace_period)
         self.callbacks = callbacks_of(callbacks)
-        _ = self._wait_options, self._log_options, self._end_options  # mistakes are told where the DAG is parsed
+        _ = self._wait_options, self._log_options, self._end_options  # mistakes are raised where the DAG is parsed
         self._job: TaskJob | None = None
         self._killed = False
         self._cursors: dict[str, list[Any]] = {}
@@ -317,7 +317,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             if received.status in ("error", "refused"):
                 self._cursors = received.log_cursors
                 self.log.warning("The trigger gave up on the API server: %s", received.message)
-                return self._look_again(context, ours)
+                return self._check_again(context, ours)
             return self._complete(context, ours, received)
 
     def resume_execution(
@@ -333,7 +333,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             ours.recall()
             self.log.warning("The trigger ended without an event: %s", failure)
             self._deferred_at = 0.0  # how far the log was shown is lost: go on from now
-            return self._look_again(context, ours, out_of_time=airflow_versions.is_deferral_timeout(failure))
+            return self._check_again(context, ours, out_of_time=airflow_versions.is_deferral_timeout(failure))
 
     def on_kill(self) -> None:
         """Delete, suspend or keep the unfinished job of this try; another that has its name by now is left alone."""
@@ -343,7 +343,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
 
     def dry_run(self) -> None:
         """Print the MXJob that would be created; nothing is sent."""
-        manifest = self._final_manifest({}, identity.new_token())
+        manifest = self._final_manifest({}, task_labels.new_token())
         self.log.info("%s", yaml.safe_dump(manifest, sort_keys=False))
 
     def manifest_to_create(self, context: "Context", token: str) -> dict[str, Any]:
@@ -352,7 +352,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         Raises:
             MXNetManifestError: with every mistake that was found, one to a line.
         """
-        manifest = self._final_manifest(identity.labels(context["ti"], token, self.retries or 0), token)
+        manifest = self._final_manifest(task_labels.labels(context["ti"], token, self.retries or 0), token)
         for callback in callbacks_of(self.callbacks):  # one that fails here fails the task: there is no job yet
             callback.on_manifest_created(manifest=manifest, operator=self, context=context)
         ends_with_task = self.wait_for_completion and self._end_options.on_kill_action != "keep"
@@ -367,8 +367,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         manifest = self.given_manifest()
         metadata = manifests.metadata_of(manifest)
         base = self.name or metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
-        metadata["name"] = identity.job_name(
-            str(base or identity.base_name(self.task_id)), manifests.replica_counts(manifest), token
+        metadata["name"] = task_labels.job_name(
+            str(base or task_labels.base_name(self.task_id)), manifests.replica_counts(manifest), token
         )
         metadata["namespace"] = self._namespace_by(metadata)
         manifests.add_labels(metadata, labels)
@@ -492,8 +492,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         ours.is_let_go = True
         self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
-    def _look_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
-        """Read the job here after a trigger without a verdict, and defer again if it just runs."""
+    def _check_again(self, context: "Context", ours: TaskJob, *, out_of_time: bool = False) -> dict[str, Any]:
+        """Read the job here after a trigger that ended without an event, and defer again if it just runs."""
         ref = ours.ref
         try:
             job = self.hook.get_job(ref)
@@ -503,7 +503,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
             raise MXNetJobUnreachableError(
                 f"The API server can't be reached, and {ref.title} may be running; another try will look for it: {e}"
             ) from e
-        found = verdict(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else ours.deadline)
+        found = completion_of(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else ours.deadline)
         if found is not None:
             ended = end_of_waiting(self.hook, ref, found, job, result_of=self._result_of, log=self.log)
             return self._complete(context, ours, ended)

@@ -120,13 +120,13 @@ class MXNetBestTrialOperator(BaseOperator):
         ranking.check_direction(self.direction)
         ti: Any = context["ti"]
         trials = _trials_by_index(self.trials or [])
-        told, indexes = [], {}
+        results, indexes = [], {}
         for index in range(len(trials)):
             returned = ti.xcom_pull(task_ids=self.trial_task_id, map_indexes=index)
             if isinstance(returned, Mapping):
-                told.append((str(returned.get("name")), returned.get("result")))
-                indexes[told[-1][0]] = index
-        rows = ranking.ranked(told, self.metric, "minimize" if self.direction == "minimize" else "maximize")
+                results.append((str(returned.get("name")), returned.get("result")))
+                indexes[results[-1][0]] = index
+        rows = ranking.ranked(results, self.metric, "minimize" if self.direction == "minimize" else "maximize")
         table = [
             storable({"index": indexes[row["job"]], "trial": plain(trials[indexes[row["job"]]]), **row}) for row in rows
         ]

@@ -103,7 +103,7 @@ class MXNetTuneOperator(MXNetJobOperator):
                 raise MXNetManifestError(
                     f"{field}: a tuning has none: leave it out, and say with servers=... how many measure"
                 )
-        self._description()  # Mistakes are told of `servers`, by this name.
+        self._description()  # Mistakes are raised about `servers`, by this name.
         servers = with_numbers("servers", 1 if self.servers is None else self.servers)
         if (servers.get("replicas") if isinstance(servers, Mapping) else servers) == 0:
             raise MXNetManifestError("servers: a tuning needs at least 1 to measure; leave it out for 1")

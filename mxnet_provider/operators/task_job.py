@@ -15,7 +15,7 @@ from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job import event, holder, identity, kill, reattach
+from mxnet_provider.job import event, holder, kill, reattach, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import Decide, Ending
@@ -93,7 +93,7 @@ class TaskJob:
     ) -> None:
         self._ti = context["ti"]
         self._begins = reattach.Try(
-            number=self._ti.try_number, generation=identity.generation(self._ti), retries=retries
+            number=self._ti.try_number, generation=task_labels.generation(self._ti), retries=retries
         )
         self.token = holder.token_of_try(self._ti.try_number, airflow_versions.id_of_try(self._ti))
         self.lease = lease
@@ -171,11 +171,11 @@ class TaskJob:
         self._stop_if_killed()
 
     def redefer(self) -> None:
-        """Count another deferral of this try, after a trigger that ended without a verdict; three are allowed."""
+        """Count another deferral of this try, after a trigger that ended without an event; three are allowed."""
         before = self._record.redeferrals if self._record else _REDEFERRALS
         if before >= _REDEFERRALS:
             raise MXNetJobUnreachableError(
-                f"The trigger ended without a verdict {before + 1} times. {self.ref.title} is left running; "
+                f"The trigger ended without an event {before + 1} times. {self.ref.title} is left running; "
                 "another try will go on waiting for it."
             )
         self._remember(redeferrals=before + 1)
@@ -322,7 +322,7 @@ class TaskJob:
     ) -> dict[str, Any]:
         """Begin as with a store that outlives tries, from what the jobs themselves say."""
         like = JobRef(name="", namespace=namespace, plural=self._plural)
-        jobs = self._hook.list_jobs(like, identity.selector(self._ti))
+        jobs = self._hook.list_jobs(like, task_labels.selector(self._ti))
         decided = reattach.decide_by_labels(jobs, self._begins, reuse_succeeded=reuse_succeeded)
         for job in decided.replaced:
             self._replace(job, JobRef.of(job, self._plural))
@@ -332,11 +332,11 @@ class TaskJob:
         if found is None:
             return self._create_new(make, deadline)
         self.known = JobRef.of(found, self._plural)
-        self._record = self._new_record(self.known, identity.token_of(found), deadline)
+        self._record = self._new_record(self.known, task_labels.token_of(found), deadline)
         self._remember(phase="submitted", reattached_at=time.time())
-        by = identity.try_that_made(found) or "?"
+        by = task_labels.try_that_made(found) or "?"
         self._log.info("%s, which try %s created, is waited for again.", self.ref.title, by)
-        self._warn_of_other_retries(identity.retries_of(found))
+        self._warn_of_other_retries(task_labels.retries_of(found))
         return self._take_over(found, resume=decided.decision == "resume")
 
     def _warn_of_other_retries(self, before: int | None) -> None:
@@ -351,7 +351,7 @@ class TaskJob:
             )
 
     def _create_new(self, make: Callable[[str], dict[str, Any]], deadline: float | None) -> dict[str, Any]:
-        token = identity.new_token()
+        token = task_labels.new_token()
         manifest = make(token)
         self._record = self._new_record(JobRef.of(manifest, self._plural), token, deadline)
         self._remember()

@@ -1,4 +1,4 @@
-"""Waiting for a job in the process of its task: the same verdicts and the same event as the trigger's."""
+"""Waiting for a job in the process of its task: the same completion and the same event as the trigger's."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mxnet_operator.views.log_lines import split_lines
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks import api_errors
-from mxnet_provider.job.completion import Verdict
+from mxnet_provider.job.completion import Completion
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import History, Metrics
@@ -37,20 +37,20 @@ def wait(
     lease: float | None,
     reattached_at: float | None = None,
 ) -> Event:
-    """Wait until there is a verdict on the job, its log and its states appearing in the task's log.
+    """Wait until the wait for the job is over, its log and its states appearing in the task's log.
 
     `keep` is called with the job after each poll, to renew what has to be: a lease of so many seconds, if any.
-    `reattached_at` is as for `verdict`.
+    `reattached_at` is as for `completion_of`.
 
     Raises:
         MXNetJobError: `stop` was set before.
     """
     metrics = Metrics(stats_tags, log.warning)
     shown = ReplicaLogs(hook, ref, logs.log_replicas if logs.get_logs else (), log, metrics)
-    told = StateLog(ref)
+    states = StateLog(ref)
 
     def observe(current: dict[str, Any]) -> None:
-        told.look(current, log)
+        states.report(current, log)
         keep(current)
         shown.follow()
 
@@ -76,7 +76,7 @@ def wait(
 def end_of_waiting(
     hook: "MXNetJobHook",
     ref: JobRef,
-    found: Verdict,
+    found: Completion,
     job: Mapping[str, Any] | None,
     *,
     result_of: str | None,
@@ -84,7 +84,7 @@ def end_of_waiting(
     logs_shown: Sequence[str] = (),
     metrics: History | None = None,
 ) -> Event:
-    """Make the event of a verdict on the job, with what its pods say where it is over."""
+    """Make the event of a completion, with what its pods say where it is over."""
     over = job if found.is_over else None
     pods = [] if over is None else _pods(hook, ref, log)
     there = None if over is None else result_in_log(over, pods, result_of)

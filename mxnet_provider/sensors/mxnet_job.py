@@ -25,7 +25,7 @@ from mxnet_provider.exceptions import (
 )
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job.job_ref import JobRef, is_given
-from mxnet_provider.job.sensor_state import Sight, settled
+from mxnet_provider.job.sensor_state import SensorEvent, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.options import DEFAULT_CONNECTION, WaitOptions, in_seconds, require_states
@@ -51,7 +51,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         missing_ok: Whether a job that is not there is waited for; if False, the sensor fails then.
         deferrable: Wait in the triggerer instead of a worker. Default: `[operators] default_deferrable`.
         api_outage_tolerance: Seconds (or a timedelta) that the API server may be away before a deferred sensor fails,
-            from its first look on.
+            from its first poll on.
         kubernetes_conn_id: Connection of type `kubernetes`. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
         config_file: Path of a kubeconfig, in place of the connection's; the triggerer needs it too. (templated)
@@ -93,13 +93,13 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
         self.api_outage_tolerance = in_seconds("api_outage_tolerance", api_outage_tolerance)
-        _ = self._outage_tolerance  # a mistake is told where the DAG is parsed
+        _ = self._outage_tolerance  # a mistake is raised where the DAG is parsed
         self.kubernetes_conn_id = kubernetes_conn_id
         self.in_cluster = in_cluster
         self.config_file = config_file
         self.cluster_context = cluster_context
         self.job_ref: JobRef | None = None
-        self._told: StateLog | None = None
+        self._state_log: StateLog | None = None
 
     def execute(self, context: "Context") -> Any:
         """Wait for the job.
@@ -119,11 +119,11 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
                 return super().execute(context)
             except AirflowSensorTimeout as e:  # of itself, Airflow asks for soft_fail alone
                 self._fail(e)
-        sight = self._look()
-        if sight is not None and sight.status == "error":
-            self.log.warning("The API server can't be reached, and it is waited for: %s", sight.message)
-        elif sight is not None and not (self.silent_fail and sight.status in _SILENT):
-            self._conclude(sight)
+        decision = self._read()
+        if decision is not None and decision.status == "error":
+            self.log.warning("The API server can't be reached, and it is waited for: %s", decision.message)
+        elif decision is not None and not (self.silent_fail and decision.status in _SILENT):
+            self._conclude(decision)
             return None
         from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger  # noqa: PLC0415 - as for the hook
 
@@ -144,35 +144,37 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         )
 
     def poke(self, context: "Context") -> bool:  # noqa: ARG002
-        """Look once."""
-        sight = self._look()
-        return sight is not None and self._conclude(sight)
+        """Read the job once."""
+        decision = self._read()
+        return decision is not None and self._conclude(decision)
 
-    def _look(self) -> Sight | None:
+    def _read(self) -> SensorEvent | None:
         """Read the job, and return what it means for the sensor; None to wait."""
         try:
             job = self.hook.get_job(self._ref())
         except Exception as e:
             if api_errors.is_transient(e):
-                return Sight(status="error", message=api_errors.message(e))
+                return SensorEvent(status="error", message=api_errors.message(e))
             if api_errors.refusal(e) is None:
                 raise
-            return Sight(status="refused", message=api_errors.message(e))
-        sight = settled(job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok)
-        if sight is None and job is not None:
-            self._told = self._told or StateLog(self._ref())
-            self._told.look(job, self.log)
-        return sight
+            return SensorEvent(status="refused", message=api_errors.message(e))
+        decision = settled(
+            job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
+        )
+        if decision is None and job is not None:
+            self._state_log = self._state_log or StateLog(self._ref())
+            self._state_log.report(job, self.log)
+        return decision
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Go on where the trigger ended; the arguments are Airflow's."""
         try:
-            sight = msgspec.convert(event, Sight)
+            decision = msgspec.convert(event, SensorEvent)
         except msgspec.ValidationError as e:
             unknown = MXNetJobError(f"The trigger sent an event that this release does not know: {event!r}")
             unknown.__cause__ = e
             self._fail(unknown)
-        self._conclude(sight)
+        self._conclude(decision)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: "Context") -> Any:
         """Resume as every sensor does, but fail or skip alike in every release of Airflow.
@@ -187,14 +189,14 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         except (AirflowException, *airflow_versions.DEFERRAL_ERRORS) as e:
             self._fail(AirflowSensorTimeout(*e.args) if airflow_versions.is_deferral_timeout(e) else e)
 
-    def _conclude(self, sight: Sight) -> bool:
+    def _conclude(self, decision: SensorEvent) -> bool:
         ref = self._ref()
-        self.job_ref = msgspec.structs.replace(ref, uid=sight.uid)
-        if sight.status == "reached":
-            self.log.info("%s is %s.", ref.title, sight.state)
+        self.job_ref = msgspec.structs.replace(ref, uid=decision.uid)
+        if decision.status == "reached":
+            self.log.info("%s is %s.", ref.title, decision.state)
             return True
-        error = _error(ref, sight)
-        if self.silent_fail and sight.status in _SILENT:
+        error = _error(ref, decision)
+        if self.silent_fail and decision.status in _SILENT:
             raise error  # Airflow logs it, and the sensor goes on
         return self._fail(error)
 
@@ -219,13 +221,13 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         return JobRef(name=self.job_name, namespace=stated or self.hook.default_namespace())
 
 
-def _error(ref: JobRef, sight: Sight) -> Exception:
+def _error(ref: JobRef, decision: SensorEvent) -> Exception:
     """Make the error of a sensor that need not wait any more."""
-    match sight.status:
+    match decision.status:
         case "failed":
-            return MXNetJobFailedError(f"{ref.title} is {sight.state}: {sight.message}")
+            return MXNetJobFailedError(f"{ref.title} is {decision.state}: {decision.message}")
         case "missing":
             return MXNetJobDeletedError(f"There is no {ref.title}; to wait for it to come, set missing_ok.")
         case "refused":
-            return MXNetPermissionError(f"The API server rejected the request to read {ref.title}: {sight.message}")
-    return MXNetJobUnreachableError(f"The API server was away for too long: {sight.message}")
+            return MXNetPermissionError(f"The API server rejected the request to read {ref.title}: {decision.message}")
+    return MXNetJobUnreachableError(f"The API server was away for too long: {decision.message}")

@@ -17,7 +17,7 @@ from mxnet_provider import airflow_versions
 from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import kill, replicas, result_in_log
-from mxnet_provider.job.completion import Verdict, verdict
+from mxnet_provider.job.completion import Completion, completion_of
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, Lease, Tenure, title_of, token_of_run
 from mxnet_provider.job.job_ref import JobRef
@@ -138,7 +138,7 @@ class MXNetJobTrigger(BaseTrigger):
         self.reattached_at = reattached_at
         self._was_cancelled = False
         self._tenure = self._begin_tenure()
-        self._told = StateLog(self.ref)
+        self._state_log = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
@@ -234,7 +234,7 @@ class MXNetJobTrigger(BaseTrigger):
         while True:
             try:
                 job = await hook.get_job(self.ref)
-                found = self._verdict(job)
+                found = self._completion(job)
                 if found is None and job is not None:
                     await self._keep(hook, job)
                 pods = await self._pods(hook) if found is not None and found.is_over else []
@@ -242,18 +242,18 @@ class MXNetJobTrigger(BaseTrigger):
                     job = await self._with_whole_result(hook, job, pods)
             except Exception as e:
                 if (status := polling.failed(e)) is not None:
-                    return self._event(Verdict(status, message(e), "Unreachable"), **seen)
+                    return self._event(Completion(status, message(e), "Unreachable"), **seen)
             else:
                 polling.answered(job)
                 if job is not None and job["metadata"]["uid"] == self.ref.uid:
-                    self._told.look(job, self.log)
-                    await (logs.drain(pods) if pods else logs.look(job))
+                    self._state_log.report(job, self.log)
+                    await (logs.drain(pods) if pods else logs.poll(job))
                 if found is not None:
                     return self._event(found, **seen, job=job, pods=pods)
             await asyncio.sleep(polling.pause)
 
-    def _verdict(self, job: Mapping[str, Any] | None) -> Verdict | None:
-        return verdict(
+    def _completion(self, job: Mapping[str, Any] | None) -> Completion | None:
+        return completion_of(
             job,
             self.ref.uid,
             now=time.time(),
@@ -308,7 +308,7 @@ class MXNetJobTrigger(BaseTrigger):
 
     def _event(
         self,
-        found: Verdict,
+        found: Completion,
         *,
         logs: ReplicaLogPoller,
         metrics: Metrics,

@@ -12,7 +12,7 @@ from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import Polling
-from mxnet_provider.job.sensor_state import Sight, settled
+from mxnet_provider.job.sensor_state import SensorEvent, settled
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.triggers.arguments import differing
@@ -75,7 +75,7 @@ class MXNetJobStateTrigger(BaseTrigger):
         self.in_cluster = in_cluster
         self.config_file = config_file
         self.cluster_context = cluster_context
-        self._told = StateLog(self.ref)
+        self._state_log = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
@@ -89,24 +89,24 @@ class MXNetJobStateTrigger(BaseTrigger):
         connection = ClusterConnection.of(self)
         with storable_errors(self.log):
             async with connected(connection, say=self.log.info, tolerance=self.api_outage_tolerance) as hook:
-                sight = await self._watch(hook)
-        yield TriggerEvent(sight.payload())  # type: ignore[no-untyped-call]
+                decision = await self._watch(hook)
+        yield TriggerEvent(decision.payload())  # type: ignore[no-untyped-call]
 
-    async def _watch(self, hook: "MXNetJobAsyncHook") -> Sight:
+    async def _watch(self, hook: "MXNetJobAsyncHook") -> SensorEvent:
         polling = Polling(self.poll_interval, self.api_outage_tolerance, warn=self.log.warning)
         while True:
             try:
                 job = await hook.get_job(self.ref)
             except Exception as e:
                 if (status := polling.failed(e)) is not None:
-                    return Sight(status=status, message=message(e))
+                    return SensorEvent(status=status, message=message(e))
             else:
                 polling.answered(job)
-                sight = settled(
+                decision = settled(
                     job, target_states=self.target_states, fail_states=self.fail_states, missing_ok=self.missing_ok
                 )
-                if sight is not None:
-                    return sight
+                if decision is not None:
+                    return decision
                 if job is not None:
-                    self._told.look(job, self.log)
+                    self._state_log.report(job, self.log)
             await asyncio.sleep(polling.pause)

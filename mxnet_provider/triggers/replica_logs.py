@@ -36,7 +36,7 @@ _TURN: Final = 1000
 
 
 class ReplicaLogPoller:
-    """Shows what is new in the logs of the chosen replicas whenever it is asked to look.
+    """Shows what is new in the logs of the chosen replicas whenever it is asked to poll.
 
     Nothing that goes wrong with a log is more than a warning.
 
@@ -83,8 +83,8 @@ class ReplicaLogPoller:
         """Positions up to which the logs have been read."""
         return {label: cursor.state() for label, cursor in self._cursors.items() if cursor.since}
 
-    async def look(self, job: Mapping[str, Any]) -> None:
-        """Show what has been written since the last look."""
+    async def poll(self, job: Mapping[str, Any]) -> None:
+        """Show what has been written since the last poll."""
         if not self._chosen or job_state(job) in ("", CREATED):
             return
         try:
@@ -112,7 +112,7 @@ class ReplicaLogPoller:
             await self._emit(self._budget(label, name).finish())
 
     async def _find_pods(self, job: Mapping[str, Any]) -> None:
-        """List the pods only when they may be others than at the last look: it is the dearest of the requests."""
+        """List the pods only when they may be others than at the last poll: it is the dearest of the requests."""
         restarts = (job.get("status") or {}).get("restarts") or 0
         if restarts == self._restarts and len(self._pods) == len(self._chosen):
             return

@@ -32,7 +32,7 @@ from mxnet_provider.exceptions import (
     MXNetManifestError,
 )
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import identity, metrics, reattach
+from mxnet_provider.job import metrics, reattach, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
@@ -259,7 +259,7 @@ def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(
     assert metadata["labels"] == {
         "team": "vision",
         "stage": "dev",
-        **identity.labels(task.ti, token_of(task), retries=0),
+        **task_labels.labels(task.ti, token_of(task), retries=0),
     }
 
 
@@ -439,7 +439,7 @@ def test_a_missing_namespace_is_said_so(stage):
 
 def intended(stage, operator, ti):
     """What a try leaves in the store that dies between its intent and its job; and the job that it meant."""
-    token = identity.new_token()
+    token = task_labels.new_token()
     manifest = operator.manifest_to_create({"ti": ti}, token)
     record = reattach.Record(ref=JobRef.of(manifest), token=token, generation=ti.max_tries)
     return Store({reattach.STORE_KEY: msgspec.to_builtins(record)}), manifest
@@ -660,7 +660,7 @@ def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_go
 @pytest.mark.parametrize(("number", "retries"), [(2, 1), (1, 2)], ids=["retries lowered and cleared", "tasks test"])
 def test_a_task_that_succeeded_trains_again_though_max_tries_is_what_it_was(stage, number, retries, has_store):
     """After one try of three a clear sets max_tries to 1 + retries; `airflow tasks test` leaves all as it is."""
-    context = {"ti": Try(run_id=identity.new_token(), max_tries=2)}
+    context = {"ti": Try(run_id=task_labels.new_token(), max_tries=2)}
     if has_store:
         context["task_state_store"] = Store()
 
@@ -683,14 +683,14 @@ def without_store(stage, ti, **arguments):
 
 
 def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(stage, task_log):
-    ti = Try(run_id=identity.new_token(), max_tries=1)
+    ti = Try(run_id=task_labels.new_token(), max_tries=1)
     uid = without_store(stage, ti)["uid"]
     assert without_store(stage, dataclasses.replace(ti, try_number=2))["uid"] == uid
     assert any("which try 1 created, is waited for again" in line for line in task_log())
 
 
 def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not_to_be_reused(stage):
-    ti = Try(run_id=identity.new_token(), max_tries=3)
+    ti = Try(run_id=task_labels.new_token(), max_tries=3)
     first = without_store(stage, ti)
     stage.write_status(stage.hook.get_job(ref(first["name"])), "Failed")
     retry = dataclasses.replace(ti, try_number=2)
@@ -703,14 +703,14 @@ def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not
 
 
 def test_without_a_store_the_first_try_of_a_run_takes_no_result_of_an_older_run_of_its_name(stage):
-    ti = Try(run_id=identity.new_token(), max_tries=3)
+    ti = Try(run_id=task_labels.new_token(), max_tries=3)
     old = without_store(stage, ti)
     stage.write_status(stage.hook.get_job(ref(old["name"])), "Succeeded")
     assert without_store(stage, ti)["uid"] != old["uid"]
 
 
 def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(stage):
-    ti = Try(run_id=identity.new_token(), max_tries=1)
+    ti = Try(run_id=task_labels.new_token(), max_tries=1)
     other = without_store(stage, dataclasses.replace(ti, task_id="other"))
     old = without_store(stage, ti)
     new = without_store(stage, dataclasses.replace(ti, max_tries=2, try_number=2))
@@ -734,7 +734,7 @@ class Once(MXNetJobCallback):
 @pytest.mark.parametrize("given", [{"namespace": "default"}, {"manifest": MANIFEST}], ids=["namespace", "manifest"])
 def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_others(stage, given):
     Once.given.clear()
-    ti = Try(run_id=identity.new_token(), max_tries=1)
+    ti = Try(run_id=task_labels.new_token(), max_tries=1)
     made = without_store(stage, ti, callbacks=Once, **given)
     assert Once.given == [made["name"]]
     assert without_store(stage, dataclasses.replace(ti, try_number=2), callbacks=Once, **given)["uid"] == made["uid"]
@@ -890,7 +890,7 @@ def test_a_tuning_task_refuses_a_training_job(waiting_stage):
 
 
 @pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST])
-def test_a_manifest_of_an_older_form_is_created_as_the_v1_job_that_it_means(waiting_stage, written):
+def test_a_manifest_of_an_older_format_is_created_as_the_v1_job_that_it_means(waiting_stage, written):
     task = waiting_stage.start(waiting_stage.operator(manifest=written))
     job = waiting_stage.job_of(task)
     assert job["apiVersion"] == "kubeflow.org/v1"

@@ -15,7 +15,7 @@ from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
 from mxnet_provider.get_provider_info import get_provider_info
-from mxnet_provider.job import identity
+from mxnet_provider.job import task_labels
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.options import DEFAULT_CONNECTION
 
@@ -85,8 +85,8 @@ def test_names_that_are_written_here_too_are_airflow_s_own():
 
     assert KubernetesHook.default_conn_name == DEFAULT_CONNECTION
     for value in ("train", "manual__2026-11-21T12:00:00+00:00", "d" * 200, "_x_", "é1", "", "a.b-c_d"):
-        assert identity.safe_label(value) == make_safe_label_value(value)
-    assert make_safe_label_value("é") == f"-{identity.safe_label('é')}"  # which Kubernetes rejects
+        assert task_labels.safe_label(value) == make_safe_label_value(value)
+    assert make_safe_label_value("é") == f"-{task_labels.safe_label('é')}"  # which Kubernetes rejects
 
 
 @pytest.fixture(scope="module")

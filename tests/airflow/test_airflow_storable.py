@@ -124,8 +124,8 @@ def test_what_a_replica_writes_is_stored_as_event_result_and_metrics(stored, sta
     lost = [name for name, course in sent["metrics"].items() if any(value is None for _, value in course)]
     assert len(warnings) == len(set(warnings))
     assert len(warnings) >= len(lost)
-    sight = settled(found, target_states=["Running"], fail_states=[state], missing_ok=False)
-    stored(sight.payload())
+    decision = settled(found, target_states=["Running"], fail_states=[state], missing_ok=False)
+    stored(decision.payload())
 
 
 @TRIES

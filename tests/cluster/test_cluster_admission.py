@@ -26,7 +26,7 @@ from deployment import (
 )
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
-from older_jobs import kind_of_form, older_job
+from older_jobs import kind_of_format, older_job
 from waiting import SECONDS
 
 from mxnet_operator.api import names
@@ -337,16 +337,16 @@ async def test_who_is_not_the_controller_is_not_bound_by_its_policies(admin, unt
         assert "ValidatingAdmissionPolicy" not in answer.text, deed
 
 
-@pytest.mark.parametrize("form", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
+@pytest.mark.parametrize("job_format", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
 async def test_the_controllers_token_can_start_stop_and_delete_the_children_of_each_kind_of_job(
-    form, admin, controller, scene
+    job_format, admin, controller, scene
 ):
-    if form == "v1":
+    if job_format == "v1":
         reference = scene.owner
     else:
-        kind = kind_of_form(form)
-        made = (await admin.post(resource_of(kind).path(scene.namespace), older_job(form, form))).ok()
-        reference = owner(form, made["metadata"]["uid"], api_version=kind.api_version, kind=kind.kind)
+        kind = kind_of_format(job_format)
+        made = (await admin.post(resource_of(kind).path(scene.namespace), older_job(job_format, job_format))).ok()
+        reference = owner(job_format, made["metadata"]["uid"], api_version=kind.api_version, kind=kind.kind)
     (await controller.post(scene.path("services"), service("new", reference))).ok()
     (await controller.post(scene.path("pods"), pod("new", reference))).ok()
     (await controller.merge(scene.path("pods", "new"), {"spec": {"activeDeadlineSeconds": 1}})).ok()

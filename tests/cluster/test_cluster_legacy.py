@@ -12,7 +12,7 @@ from deployment import MANIFESTS, Administrator, rendered, started, user_name
 from fake_nodes import EXIT_CODE, NODES, fake_node
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
-from older_jobs import FORMS, kind_of_form, older_job, pod_template
+from older_jobs import FORMATS, kind_of_format, older_job, pod_template
 from waiting import SECONDS
 
 from mxnet_operator.api.kinds import LEGACY
@@ -43,21 +43,21 @@ async def world(server):
         yield World(api, None, server.kubeconfig())
 
 
-def sent_to(form):
-    """Where a user's client sends a manifest of this form."""
-    api_version, kind, _ = FORMS[form]
+def sent_to(job_format):
+    """Where a user's client sends a manifest of this format."""
+    api_version, kind, _ = FORMATS[job_format]
     return f"/apis/{api_version}/namespaces/default/{kind.plural}"
 
 
-def ending(form, name):
-    """A job of the form whose pods succeed a moment after they started."""
-    return older_job(form, name, pod_template(annotations={EXIT_CODE: "0"}))
+def ending(job_format, name):
+    """A job of the format whose pods succeed a moment after they started."""
+    return older_job(job_format, name, pod_template(annotations={EXIT_CODE: "0"}))
 
 
-async def a_life(world, form):
+async def a_life(world, job_format):
     """A job from its creation to its deletion; returns its last status."""
-    kind, name = kind_of_form(form), f"of-{form}"
-    job = await world.submit(ending(form, name), sent_to(form))
+    kind, name = kind_of_format(job_format), f"of-{job_format}"
+    job = await world.submit(ending(job_format, name), sent_to(job_format))
     path = resource_of(kind).path("default")
 
     def own(pods):
@@ -116,13 +116,13 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
         # The controller was started before the CRD was there.
         await world.eventually(PODS, lambda pods: "older-worker-1" in pods)
 
-        for form in FORMS:
-            status = await a_life(world, form)
-            assert status.get("form", "v1") == form
-            if form in {"v1alpha1", "fioravanzo", "mlkube"}:
+        for job_format in FORMATS:
+            status = await a_life(world, job_format)
+            assert status.get("form", "v1") == job_format
+            if job_format in {"v1alpha1", "fioravanzo", "mlkube"}:
                 assert (status["phase"], status["state"]) == ("Done", "Succeeded")
                 assert all(entry["state"] == "Succeeded" for entry in status["replicaStatuses"][:1])
-            elif form == "v1beta1":
+            elif job_format == "v1beta1":
                 assert status["mxReplicaStatuses"] == status["replicaStatuses"]
         answers = [entry for entry in server.requests(user_name(objects)) if "objectRef" in entry]
         refused = {

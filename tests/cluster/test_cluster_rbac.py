@@ -26,7 +26,7 @@ from deployment import (
 from gangs import NATIVE_GATES, NATIVE_GROUPS, NATIVE_WORKLOADS
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
-from older_jobs import kind_of_form, older_job
+from older_jobs import kind_of_format, older_job
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of
@@ -239,19 +239,19 @@ def is_owned(groups):
     return "ownerReferences" in groups.get("grouped", {}).get("metadata", {})
 
 
-async def a_job_of_a_kind(world, form):
-    """An older form's: its kind has no more rights than its jobs take. It is larger than what is kept in memory."""
-    manifest = older_job(form, form)
+async def a_job_of_a_kind(world, job_format):
+    """A job of an older kind, which has no more rights than its jobs take; larger than what is kept in memory."""
+    manifest = older_job(job_format, job_format)
     manifest["metadata"]["annotations"] = {**manifest["metadata"].get("annotations", {}), **LARGE}
-    path = resource_of(kind_of_form(form)).path("default")
+    path = resource_of(kind_of_format(job_format)).path("default")
     await world.submit(manifest, path)
-    await world.eventually(PODS, lambda pods: f"{form}-worker-1" in pods)
-    await world.eventually(path, lambda jobs: jobs.get(form, {}).get("status", {}).get("state") == "Created")
-    (await world.api.delete(f"{path}/{form}")).ok()
-    await gone(world, PODS, f"{form}-worker-1")
+    await world.eventually(PODS, lambda pods: f"{job_format}-worker-1" in pods)
+    await world.eventually(path, lambda jobs: jobs.get(job_format, {}).get("status", {}).get("state") == "Created")
+    (await world.api.delete(f"{path}/{job_format}")).ok()
+    await gone(world, PODS, f"{job_format}-worker-1")
 
 
-OLDER_FORMS = {
+OLDER_FORMATS = {
     "standalone": ["mxnetjob"],
     "namespaced": ["mxnetjob"],
     "legacy": ["mxnetjob", "fioravanzo", "mlkube"],
@@ -259,7 +259,7 @@ OLDER_FORMS = {
 """One of each older kind that an overlay installs."""
 
 
-@pytest.mark.parametrize("overlay", OLDER_FORMS)
+@pytest.mark.parametrize("overlay", OLDER_FORMATS)
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
     server, installed, world, overlay, tmp_path
 ):
@@ -272,8 +272,8 @@ async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_m
         await a_large_job_whose_lease_runs_out(world)
         await a_job_of_a_workflow(world)
         await a_gang_whose_groups_name_is_taken_and_whose_size_changes(world)
-        for form in OLDER_FORMS[overlay]:
-            await a_job_of_a_kind(world, form)
+        for job_format in OLDER_FORMATS[overlay]:
+            await a_job_of_a_kind(world, job_format)
 
     requests = requests_of(server, user_name(objects))
     refused = [request for request in requests if request.code in {401, 403}]

@@ -200,7 +200,7 @@ async def test_000_a_pod_has_the_documents_labels_and_environment(seen):
 
 
 @pytest.mark.parametrize("job", [CIFAR, LINEAR, MNIST], ids=lambda job: job.file.name)
-async def test_a_running_job_of_a_list_form_has_phase_state_and_the_count_of_each_type(seen, job):
+async def test_a_running_job_of_a_list_format_has_phase_state_and_the_count_of_each_type(seen, job):
     status = seen.running[job]["status"]
     assert (status["phase"], status["state"], status["reason"]) == ("Running", "Running", "")
     type_of = "Mx_replica_type" if job is CIFAR else "mx_replica_type"

@@ -43,7 +43,7 @@ FOREIGN = {
     "RuntimeId": "aycw",
     "jobMode": "Dist",
 }
-"""Fields that some form has, and others refuse."""
+"""Fields that some format has, and others refuse."""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def manifest(rng):
 
 
 def mixed(rng, spec):
-    """The spec, now and then with a field of another form, or replicas in the way of another."""
+    """The spec, now and then with a field of another format, or replicas in the way of another."""
     if rng.random() < 0.06:
         field = rng.choice(list(FOREIGN))
         spec[field] = FOREIGN[field]
@@ -121,7 +121,7 @@ def entry(rng, replica_type):
 
 
 def older(rng):
-    """A job of an older form, or of a mixture."""
+    """A job of an older format, or of a mixture."""
     which = rng.random()
     metadata = {"name": rng.choice(NAMES) if rng.random() < 0.1 else "digits"}
     if which < 0.3:

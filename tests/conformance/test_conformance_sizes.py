@@ -1,16 +1,18 @@
-"""Numbers of replicas stay in every form, on both servers: by a rule, and by its twin."""
+"""Numbers of replicas stay in every format, on both servers: by a rule, and by its twin."""
 
 import copy
 
 import pytest
 from builders import make_mxjob
 from controller_fixtures import submitted
-from older_jobs import FORMS, kind_of_form, older_job
+from older_jobs import FORMATS, kind_of_format, older_job
 
 from mxnet_operator.api.rules import TOO_LONG
 from mxnet_operator.api.validation import validate_update
 
-OF_KUBEFLOW = [form for form, (api_version, _, _) in FORMS.items() if api_version.startswith("kubeflow.org/")]
+OF_KUBEFLOW = [
+    job_format for job_format, (api_version, _, _) in FORMATS.items() if api_version.startswith("kubeflow.org/")
+]
 SHORT_ENOUGH = "a" * 52
 """A name that fits with one digit of an index and not with three; with that of a Worker and not of a Scheduler."""
 WHY = "processes of MXNet can't join or leave a running job"
@@ -26,11 +28,11 @@ def resized(job, count):
     return job
 
 
-@pytest.mark.parametrize("form", OF_KUBEFLOW)
-async def test_a_job_of_any_form_keeps_its_size_and_changes_all_else(api, namespace, form):
-    kind = kind_of_form(form)
+@pytest.mark.parametrize("job_format", OF_KUBEFLOW)
+async def test_a_job_of_any_format_keeps_its_size_and_changes_all_else(api, namespace, job_format):
+    kind = kind_of_format(job_format)
     path = f"/apis/{kind.api_version}/namespaces/{namespace}/{kind.plural}"
-    manifest = older_job(form, "digits") | {"apiVersion": kind.api_version}
+    manifest = older_job(job_format, "digits") | {"apiVersion": kind.api_version}
     stored = (await api.post(path, manifest)).ok()
     answer = await api.ask("PUT", f"{path}/digits", resized(stored, 3))
     assert answer.code == 422
@@ -40,11 +42,11 @@ async def test_a_job_of_any_form_keeps_its_size_and_changes_all_else(api, namesp
     (await api.ask("PUT", f"{path}/digits", labelled)).ok()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_twin_says_the_same_of_every_form(form):
-    old = older_job(form, "digits")
-    assert validate_update(old, older_job(form, "digits")) == []
-    (error,) = validate_update(old, resized(older_job(form, "digits"), 3))
+@pytest.mark.parametrize("job_format", FORMATS)
+def test_the_twin_says_the_same_of_every_format(job_format):
+    old = older_job(job_format, "digits")
+    assert validate_update(old, older_job(job_format, "digits")) == []
+    (error,) = validate_update(old, resized(older_job(job_format, "digits"), 3))
     assert error.message.endswith(WHY)
 
 
@@ -55,7 +57,7 @@ def test_a_suspended_job_may_be_resized_in_either_spelling(suspended):
     assert validate_update(old, new) == []
 
 
-def test_a_job_that_is_rewritten_in_another_form_is_no_resized_one():
+def test_a_job_that_is_rewritten_in_another_format_is_no_resized_one():
     assert validate_update(older_job("v1alpha1", "digits"), older_job("v1", "digits")) == []
 
 
@@ -76,14 +78,14 @@ async def test_a_suspended_job_gets_no_replicas_whose_pods_names_are_too_long(ap
     (await api.ask("PUT", f"{path}/{SHORT_ENOUGH}", resized(copy.deepcopy(stored), 10))).ok()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_job_whose_pods_names_never_fitted_may_be_changed(form):
-    old, new = (older_job(form, "a" * 60) for _ in range(2))
+@pytest.mark.parametrize("job_format", FORMATS)
+def test_a_job_whose_pods_names_never_fitted_may_be_changed(job_format):
+    old, new = (older_job(job_format, "a" * 60) for _ in range(2))
     new["metadata"]["labels"] = {"a": "b"}
     assert validate_update(old, new) == []
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_twin_says_of_every_form_that_names_get_too_long(form):
-    old, new = older_job(form, "a" * 60), resized(older_job(form, "a" * 60), 3)
+@pytest.mark.parametrize("job_format", FORMATS)
+def test_the_twin_says_of_every_format_that_names_get_too_long(job_format):
+    old, new = older_job(job_format, "a" * 60), resized(older_job(job_format, "a" * 60), 3)
     assert [error.message for error in validate_update(old, new) if error.message.endswith(TOO_LONG)]

@@ -1,12 +1,14 @@
 """One resource in several versions, and several resources in one group: nothing is converted, and nothing is lost."""
 
 import pytest
-from older_jobs import FORMS, kind_of_form, older_job
+from older_jobs import FORMATS, kind_of_format, older_job
 
 from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
 from mxnet_operator.api.kinds import MXJOB
 
-OF_KUBEFLOW = [form for form, (api_version, _, _) in FORMS.items() if api_version.startswith("kubeflow.org/")]
+OF_KUBEFLOW = [
+    job_format for job_format, (api_version, _, _) in FORMATS.items() if api_version.startswith("kubeflow.org/")
+]
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
@@ -14,14 +16,14 @@ def path(kind, version, namespace, name=""):
     return f"/apis/{kind.group}/{version}/namespaces/{namespace}/{kind.plural}" + (f"/{name}" if name else "")
 
 
-def version_of(form):
-    return FORMS[form][0].rpartition("/")[2]
+def version_of(job_format):
+    return FORMATS[job_format][0].rpartition("/")[2]
 
 
-@pytest.mark.parametrize("form", OF_KUBEFLOW)
-async def test_an_object_of_any_version_is_read_whole_in_every_one(api, namespace, form):
-    kind, manifest = kind_of_form(form), older_job(form, "digits")
-    made = (await api.post(path(kind, version_of(form), namespace), manifest, fieldValidation="Strict")).ok()
+@pytest.mark.parametrize("job_format", OF_KUBEFLOW)
+async def test_an_object_of_any_version_is_read_whole_in_every_one(api, namespace, job_format):
+    kind, manifest = kind_of_format(job_format), older_job(job_format, "digits")
+    made = (await api.post(path(kind, version_of(job_format), namespace), manifest, fieldValidation="Strict")).ok()
     for version in kind.versions:
         found = (await api.get(path(kind, version, namespace, "digits"))).ok()
         assert found["apiVersion"] == f"kubeflow.org/{version}"
@@ -75,11 +77,11 @@ async def test_each_version_has_the_columns_of_its_definition(api, namespace, ki
         assert columns == [("Name", 0), *declared]
 
 
-@pytest.mark.parametrize("form", OF_KUBEFLOW)
-async def test_a_list_shows_state_replicas_restarts_and_duration_of_jobs_of_every_form(api, namespace, form):
-    kind = kind_of_form(form)
-    await api.post(path(kind, version_of(form), namespace), older_job(form, "digits"))
-    told = {"state": "Succeeded", "ready": "4/4", "restarts": 2, "duration": "1h5m", "form": form}
+@pytest.mark.parametrize("job_format", OF_KUBEFLOW)
+async def test_a_list_shows_state_replicas_restarts_and_duration_of_jobs_of_every_format(api, namespace, job_format):
+    kind = kind_of_format(job_format)
+    await api.post(path(kind, version_of(job_format), namespace), older_job(job_format, "digits"))
+    told = {"state": "Succeeded", "ready": "4/4", "restarts": 2, "duration": "1h5m", "form": job_format}
     (await api.merge(path(kind, kind.stored, namespace, "digits") + "/status", {"status": told})).ok()
     for version in kind.versions:
         table = (await api.get(path(kind, version, namespace), headers=TABLE)).ok()

@@ -180,12 +180,12 @@ def test_002_each_of_three_workers_has_a_log_of_its_own_and_its_checkpoint(clust
 
 
 def phase(job):
-    """The phase in the status of a job in a list form; empty while there is no job, or it has none."""
+    """The phase in the status of a job in a list format; empty while there is no job, or it has none."""
     return (job or {}).get("status", {}).get("phase", "")
 
 
 @pytest.mark.parametrize("job", [LOCAL, CIFAR, LINEAR, MNIST], ids=lambda job: f"{job.namespace}-{job.name}")
-def test_the_status_of_a_list_form_has_phase_state_and_the_replicas_of_each_type(cluster, runs, job):
+def test_the_status_of_a_list_format_has_phase_state_and_the_replicas_of_each_type(cluster, runs, job):
     found = cluster.wait_until(job.type, job.name, lambda each: phase(each) == "Done", job.namespace)
     status = found["status"]
     assert (status["state"], status["reason"]) == ("Succeeded", "")

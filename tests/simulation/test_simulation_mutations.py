@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from simulator.mutants import main
-from simulator.mutated import Verdict, judge, occurrences
+from simulator.mutated import Result, judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
 from simulator.mutations_outside import OUTSIDE
 
@@ -15,7 +15,7 @@ ALL = (*MUTATIONS, *OUTSIDE)
 SOME = {
     "restart a permanent exit code": {"what_is_final_is_not_retried", "success_is_earned"},
     "delete the running attempt": {"counted_before_it_is_deleted"},
-    "forget completionTime": {"there_is_one_verdict"},
+    "forget completionTime": {"conditions_do_not_contradict"},
 }
 
 
@@ -54,7 +54,7 @@ def test_a_test_that_does_not_fail_or_is_not_there_catches_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("test", "verdict", "code"),
+    ("test", "result", "code"),
     [
         ("", {"invariant": "each_failure_counts_once"}, 0),
         ("", {"unit_test": "test_some"}, 1),
@@ -64,12 +64,12 @@ def test_a_test_that_does_not_fail_or_is_not_there_catches_nothing(tmp_path: Pat
     ],
 )
 def test_make_mutants_ends_with_0_where_each_mistake_is_caught_by_what_is_declared(
-    test: str, verdict: dict[str, Any], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    test: str, result: dict[str, Any], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mutation = msgspec.structs.replace(MUTATIONS[0], test=test)
     monkeypatch.setattr("simulator.mutants.MUTATIONS", (mutation,))
     monkeypatch.setattr("simulator.mutants.OUTSIDE", ())
-    monkeypatch.setattr("simulator.mutants.judge", lambda *_: Verdict(mutation, **verdict))
+    monkeypatch.setattr("simulator.mutants.judge", lambda *_: Result(mutation, **result))
     monkeypatch.setattr("sys.argv", ["mutants"])
     assert main() == code
     assert (f"not caught by {test or 'the simulation'}" in capsys.readouterr().err) == bool(code)

@@ -360,7 +360,7 @@ def test_whatever_label_of_a_running_gang_is_changed_its_attempts_do_not_overlap
 
 
 def test_a_pod_that_loses_its_label_as_its_job_fails_is_stopped_as_well() -> None:
-    """Fresh seed 5000011474: the label was there when the verdict was reached, and no more at the clean-up."""
+    """Fresh seed 5000011474: the label was there when the job was ended, and no more at the clean-up."""
     schedule = Schedule(
         setup=Setup(replicas={"Worker": 2}, restart="ExitCode", policy={"backoffLimit": 0}),
         steps=(
@@ -421,7 +421,7 @@ def test_a_gang_that_gives_its_room_back_keeps_to_the_write_budget() -> None:
 
 
 def test_a_name_that_was_taken_is_no_error_any_more_once_the_job_has_failed() -> None:
-    """`ReconcileError` was true at the verdict, and turned false behind it (seed 349084826)."""
+    """`ReconcileError` was true at the end of the job, and turned false behind it (seed 349084826)."""
     schedule = Schedule(
         setup=Setup(
             replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode", policy={"backoffLimit": 0}

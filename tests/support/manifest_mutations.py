@@ -75,7 +75,7 @@ _POD: Object = {
 
 
 def seeds() -> list[Object]:
-    """Manifests to begin from: from the plainest to one with most of what people write, and older forms."""
+    """Manifests to begin from: from the plainest to one with most of what people write, and older formats."""
     plain = make_mxjob("job").worker(1)
     gang = make_mxjob("job").gang(1, 2)
     rich = make_mxjob("job").scheduler(**_RICH).server(1, **_RICH).worker(2, **_RICH)

@@ -1,4 +1,4 @@
-"""The same small gang, a scheduler, a server and two workers, in each form in which a job can be written."""
+"""The same small gang, a scheduler, a server and two workers, in each format in which a job can be written."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,9 +20,9 @@ def pod_template(image: str = "mxjob/mxnet:1.9.1", command: list[str] | None = N
     return {"metadata": metadata, "spec": {"containers": [container]}}
 
 
-def older_job(form: str, name: str, template: Template | None = None) -> Manifest:
-    """The gang in one of FORMS, all of whose pods are made from this template."""
-    api_version, kind, spec = FORMS[form]
+def older_job(job_format: str, name: str, template: Template | None = None) -> Manifest:
+    """The gang in one of FORMATS, all of whose pods are made from this template."""
+    api_version, kind, spec = FORMATS[job_format]
     return {
         "apiVersion": api_version,
         "kind": kind.kind,
@@ -31,9 +31,9 @@ def older_job(form: str, name: str, template: Template | None = None) -> Manifes
     }
 
 
-def kind_of_form(form: str) -> Kind:
-    """The kind that a form belongs to."""
-    api_version, kind, _ = FORMS[form]
+def kind_of_format(job_format: str) -> Kind:
+    """The kind that a format belongs to."""
+    api_version, kind, _ = FORMATS[job_format]
     assert kind_of(api_version, kind.kind) == kind
     return kind
 
@@ -56,7 +56,7 @@ def _proposal(template: Template) -> Manifest:
 
 _CHIEF = {"chief": {"replicaName": "SCHEDULER", "replicaIndex": 0}}
 
-FORMS: dict[str, tuple[str, Kind, Callable[[Template], Manifest]]] = {
+FORMATS: dict[str, tuple[str, Kind, Callable[[Template], Manifest]]] = {
     "v1": ("kubeflow.org/v1", MXJOB, _map),
     "flat-v1": ("kubeflow.org/v1", MXJOB, lambda template: _map(template, cleanPodPolicy="None", backoffLimit=3)),
     "v1beta1": ("kubeflow.org/v1beta1", MXJOB, lambda template: _map(template, cleanPodPolicy="None")),

@@ -26,7 +26,7 @@ from mxnet_operator.controller.turns import Place, Turns
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served, until_gone
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError, WriteFencedError
-from mxnet_operator.kube.lease import Elector
+from mxnet_operator.kube.lease import LeaderElector
 from mxnet_operator.kube.queue import WorkQueue
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import Resource
@@ -58,7 +58,7 @@ class Controller:
         namespaces: Sequence[str] = (),
         *,
         workers: int = DEFAULT_WORKERS,
-        elector: Elector | None = None,
+        elector: LeaderElector | None = None,
         observer: ControllerObserver | None = None,
         fail_fast_hook: bool = False,
         look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,

@@ -60,11 +60,11 @@ def guarded(pages: Mapping[str, Handler], reviewer: AccessReviewer) -> Mapping[s
 
     def page(handler: Handler) -> Handler:
         async def show(request: web.Request) -> web.StreamResponse:
-            verdict = await reviewer.review(request.headers.get("Authorization", ""), request.method, request.path)
-            if verdict.status is HTTPStatus.OK:
+            decision = await reviewer.review(request.headers.get("Authorization", ""), request.method, request.path)
+            if decision.status is HTTPStatus.OK:
                 return await handler(request)
-            challenge = {"WWW-Authenticate": "Bearer"} if verdict.status is HTTPStatus.UNAUTHORIZED else None
-            return web.Response(text=f"{verdict.message}\n", status=verdict.status, headers=challenge)
+            challenge = {"WWW-Authenticate": "Bearer"} if decision.status is HTTPStatus.UNAUTHORIZED else None
+            return web.Response(text=f"{decision.message}\n", status=decision.status, headers=challenge)
 
         return show
 

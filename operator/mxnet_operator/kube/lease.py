@@ -91,7 +91,7 @@ def own_identity(name: str | None = None) -> str:
     return f"{name or socket.gethostname()}_{uuid.uuid4()}"
 
 
-class Elector:
+class LeaderElector:
     """Candidate in the leader election by one Lease."""
 
     def __init__(

@@ -22,7 +22,7 @@ ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0
 """Seconds for which a denied token is cached."""
 KEPT: Final = 256
-"""Size of the cache of verdicts; the least recently used one is evicted first."""
+"""Size of the cache of decisions; the least recently used one is evicted first."""
 AT_ONCE: Final = 4
 """Concurrent reviews, at most, to protect the API server from a flood of tokens."""
 _TIMEOUT: Final = 5.0
@@ -31,17 +31,17 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Verdict on a request: the HTTP status (200 allows it), and the text of a denial."""
+class AccessDecision:
+    """Decision on a request: the HTTP status (200 allows it), and the text of a denial."""
 
     status: HTTPStatus
     message: str = ""
 
 
-_ALLOWED: Final = Verdict(HTTPStatus.OK)
-_NO_TOKEN: Final = Verdict(HTTPStatus.UNAUTHORIZED, "send a bearer token of the cluster")
-_BAD_TOKEN: Final = Verdict(HTTPStatus.UNAUTHORIZED, "the cluster does not know this token")
-_UNKNOWN: Final = Verdict(HTTPStatus.SERVICE_UNAVAILABLE, "the API server can't be asked about this token now")
+_ALLOWED: Final = AccessDecision(HTTPStatus.OK)
+_NO_TOKEN: Final = AccessDecision(HTTPStatus.UNAUTHORIZED, "send a bearer token of the cluster")
+_BAD_TOKEN: Final = AccessDecision(HTTPStatus.UNAUTHORIZED, "the cluster does not know this token")
+_UNKNOWN: Final = AccessDecision(HTTPStatus.SERVICE_UNAVAILABLE, "the API server can't be asked about this token now")
 
 
 class _User(msgspec.Struct):
@@ -64,21 +64,21 @@ class _AccessStatus(msgspec.Struct):
 class AccessReviewer:
     """Reviewer of bearer tokens by the API server: a TokenReview, then a SubjectAccessReview of a URL's path.
 
-    Verdicts are cached for a while, by the token's hash. A request that can't be reviewed is denied and not cached.
+    Decisions are cached for a while, by the token's hash. A request that can't be reviewed is denied and not cached.
     """
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         """Create a reviewer; the client's user needs `create` on tokenreviews and subjectaccessreviews."""
         self._client = client
         self._clock = clock
-        self._kept: OrderedDict[tuple[bytes, str, str], tuple[Verdict, float]] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, str, str], tuple[AccessDecision, float]] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def __len__(self) -> int:
-        """Return the number of cached verdicts."""
+        """Return the number of cached decisions."""
         return len(self._kept)
 
-    async def review(self, authorization: str, method: str, path: str) -> Verdict:
+    async def review(self, authorization: str, method: str, path: str) -> AccessDecision:
         """Review a request with this Authorization header, empty where it has none."""
         scheme, _, token = authorization.partition(" ")
         token = token.strip()
@@ -92,14 +92,14 @@ class AccessReviewer:
                 return known
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    verdict = await self._ask(token, method, path)
+                    decision = await self._ask(token, method, path)
             except (KubeError, TimeoutError, msgspec.ValidationError, UnicodeError) as error:
                 log.warning("%s was not served: its token can't be reviewed: %s", path, error or type(error).__name__)
                 return _UNKNOWN
-        self._keep(key, verdict)
-        return verdict
+        self._keep(key, decision)
+        return decision
 
-    async def _ask(self, token: str, method: str, path: str) -> Verdict:
+    async def _ask(self, token: str, method: str, path: str) -> AccessDecision:
         answer = await self._review(TOKEN_REVIEWS.path(), "authentication.k8s.io/v1", "TokenReview", {"token": token})
         who = msgspec.convert(answer, _TokenStatus)
         if not who.authenticated or not who.user.username:
@@ -116,23 +116,23 @@ class AccessReviewer:
         access = msgspec.convert(answer, _AccessStatus)
         if access.allowed and not access.denied:
             return _ALLOWED
-        return Verdict(HTTPStatus.FORBIDDEN, f"{who.user.username} may not {method.lower()} {path}")
+        return AccessDecision(HTTPStatus.FORBIDDEN, f"{who.user.username} may not {method.lower()} {path}")
 
     async def _review(self, path: str, api_version: str, kind: str, spec: dict[str, Any]) -> Any:
         review = {"apiVersion": api_version, "kind": kind, "spec": spec}
         answer = await self._client.create(path, review, shape=answers.AnyObject)
         return answer.get("status")
 
-    def _known(self, key: tuple[bytes, str, str]) -> Verdict | None:
-        verdict, until = self._kept.get(key, (None, 0.0))
-        if verdict is None or self._clock() >= until:
+    def _known(self, key: tuple[bytes, str, str]) -> AccessDecision | None:
+        decision, until = self._kept.get(key, (None, 0.0))
+        if decision is None or self._clock() >= until:
             return None
         self._kept.move_to_end(key)
-        return verdict
+        return decision
 
-    def _keep(self, key: tuple[bytes, str, str], verdict: Verdict) -> None:
-        seconds = ALLOWED_SECONDS if verdict.status is HTTPStatus.OK else DENIED_SECONDS
-        self._kept[key] = (verdict, self._clock() + seconds)
+    def _keep(self, key: tuple[bytes, str, str], decision: AccessDecision) -> None:
+        seconds = ALLOWED_SECONDS if decision.status is HTTPStatus.OK else DENIED_SECONDS
+        self._kept[key] = (decision, self._clock() + seconds)
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)

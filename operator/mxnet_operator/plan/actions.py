@@ -168,9 +168,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Result of planning one reconciliation of a job.
 
-    `status` is the whole new status, or None where nothing in it changes. A verdict (Succeeded, Failed) and a teardown
-    come with no action: stopping what is left waits until they are stored, so that a crash between the two loses
-    nothing and counts nothing twice.
+    `status` is the whole new status, or None where nothing in it changes. The end of a job (Succeeded, Failed) and a
+    teardown come with no action: stopping what is left waits until they are stored, so that a crash between the two
+    loses nothing and counts nothing twice.
     """
 
     actions: tuple[Action, ...] = ()

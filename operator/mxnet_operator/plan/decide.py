@@ -30,17 +30,17 @@ from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.policy import DEFAULT, Policy
 from mxnet_operator.plan.queue import (
     Standing,
+    admission_events,
+    admission_of,
     finish,
     placed,
     queue_of,
-    tell_ready,
+    report_ready,
     time_until_said,
-    turn_events,
-    turn_of,
-    with_turn,
+    with_admission,
 )
 from mxnet_operator.plan.replicas import replicas_of
-from mxnet_operator.plan.restart import Teardown, judge
+from mxnet_operator.plan.restart import Teardown, end_of_attempt
 from mxnet_operator.plan.status import (
     failed_status,
     restarting_status,
@@ -108,24 +108,24 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     terminating = pods_of_earlier_attempts(job, observed)
     present = observed.without(terminating)
     replicas = replicas_of(job, present)
-    verdict = judge(job, replicas, len(terminating))
-    if isinstance(verdict, Failure):
-        return _with_status("Warning", failed_status(job, replicas, verdict, now), job.status, restored(present.pods))
+    ended = end_of_attempt(job, replicas, len(terminating))
+    if isinstance(ended, Failure):
+        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status, restored(present.pods))
     if has_succeeded(job, replicas, now):
         return _with_status("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
-    turn = turn_of(job, observed)
-    if turn.standing is Standing.UNKNOWN:
-        return Plan(requeue_after=turn.look_again)
-    if turn.standing is Standing.WAITS:
-        waits = suspend(job, observed, now, policy, turn)
+    admission = admission_of(job, observed)
+    if admission.standing is Standing.UNKNOWN:
+        return Plan(requeue_after=admission.requeue_after)
+    if admission.standing is Standing.WAITS:
+        waits = suspend(job, observed, now, policy, admission)
         noticed = (
             notices(read.asked, has_gangs=has_gangs(observed), policy=policy)
             if queue_of(job) and not is_begun(job.status)
             else ()
         )
         return msgspec.structs.replace(waits, events=(*noticed, *waits.events))
-    if isinstance(verdict, Teardown):
-        return _with_status("Warning", restarting_status(job, observed, verdict, now), job.status)
+    if isinstance(ended, Teardown):
+        return _with_status("Warning", restarting_status(job, observed, ended, now), job.status)
     gang = observed_gang(job, observed)
     complete_in = time_until_given_back(job, gang, replicas, now, policy)
     if complete_in == _AT_ONCE:
@@ -140,13 +140,13 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     scheduled = scheduled_gang(job, observed, policy)
     status = running_status(job, replicas, now, scheduled)
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
-    reported = with_ignored_change(read.specified, with_turn(left.conditions, turn, now), now)
+    reported = with_ignored_change(read.specified, with_admission(left.conditions, admission, now), now)
     reported = with_ignored_priority(reported, job, replicas, now, policy)
     status = msgspec.structs.replace(status, conditions=reported)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job, now, policy)
     waiting = begin is not None and begin > now
-    gets_pods = not waiting and turn.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
+    gets_pods = not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in terminating if not pod.deleting),
@@ -154,11 +154,11 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             *left.deletions,
             *outdated_children(job, observed),
             *missing_children(job, observed),
-            *turn.actions,
-            *tell_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
+            *admission.actions,
+            *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
             *outdated_members(job, present.pods, policy),
             *(
-                with_priority_class(job, placed(turn, missing_pods(job, replicas, terminating)), policy)
+                with_priority_class(job, placed(admission, missing_pods(job, replicas, terminating)), policy)
                 if gets_pods
                 else ()
             ),
@@ -169,7 +169,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             *left.events,
             *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),
-            *turn_events(job.status.conditions, reported),
+            *admission_events(job.status.conditions, reported),
             *ignored_events(left.conditions, reported),
         ),
         requeue_after=soonest(
@@ -178,8 +178,8 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             deadline.at - now if deadline is not None else None,
             left.requeue_after,
             complete_in,
-            turn.look_again,
-            time_until_said(reported, turn, now),
+            admission.requeue_after,
+            time_until_said(reported, admission, now),
             time_until_replaced(observed),
             time_until_trouble(reported, job, replicas, now, scheduled),
         ),

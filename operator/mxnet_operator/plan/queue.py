@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -77,8 +77,8 @@ class Standing(Enum):
     """Nothing is decided yet: the controller has just begun."""
 
 
-class Turn(msgspec.Struct, frozen=True):
-    """Turn of a job in its queue: its standing, the condition Admitted, and what is to be done."""
+class QueueAdmission(msgspec.Struct, frozen=True):
+    """Admission of a job by its queue: the job's standing, the condition Admitted, and what is to be done."""
 
     standing: Standing = Standing.RUNS
     status: bool = False
@@ -88,7 +88,7 @@ class Turn(msgspec.Struct, frozen=True):
     message: str = ""
     actions: tuple[Action, ...] = ()
     """What is to be done in the queue; those of a job that waits come once its pods have gone."""
-    look_again: timedelta | None = None
+    requeue_after: timedelta | None = None
     placements: Mapping[str, Placement] = {}
     """What is added to its pods, by type."""
 
@@ -98,31 +98,33 @@ def queue_of(job: MXJob) -> str:
     return (job.metadata.labels or {}).get(names.QUEUE_LABEL, "")
 
 
-def turn_of(job: MXJob, observed: Observed) -> Turn:
-    """Return the turn of a job with defaults, as it was started."""
-    turn = _turn(job, observed)
+def admission_of(job: MXJob, observed: Observed) -> QueueAdmission:
+    """Return the admission of a job with defaults, as it was started."""
+    admission = _admission(job, observed)
     problem = execution_seconds_problem(job.metadata.labels or {})
-    if not turn.message or not problem:
-        return turn
-    message = f"{turn.message} The label {names.QUEUE_TIME_LABEL} has no effect: {problem}."
-    return msgspec.structs.replace(turn, message=message)
+    if not admission.message or not problem:
+        return admission
+    message = f"{admission.message} The label {names.QUEUE_TIME_LABEL} has no effect: {problem}."
+    return msgspec.structs.replace(admission, message=message)
 
 
-def _turn(job: MXJob, observed: Observed) -> Turn:
+def _admission(job: MXJob, observed: Observed) -> QueueAdmission:
     queue, workload, queues = queue_of(job), observed.workload, observed.queues
     if job.spec.run_policy.suspend or not queue:
         standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
-        return Turn(standing, actions=_deleted(workload))
+        return QueueAdmission(standing, actions=_deleted(workload))
     if queues.state == "Absent":
         message = (
             f"The queue {queue} is ignored and the job runs outside of any quota: the API server has no Workloads of"
             f" Kueue in a version that this controller knows. Install Kueue, or remove the label {names.QUEUE_LABEL}."
         )
-        return Turn(reason=conditions.REASON_KUEUE_ABSENT, message=message)
+        return QueueAdmission(reason=conditions.REASON_KUEUE_ABSENT, message=message)
     if queues.state == "Unknown":
         message = f"The queue {queue} can't be asked, and the job gets no pods before it can: {queues.trouble}"
         standing = _without_news(job, observed) if queues.trouble else Standing.UNKNOWN
-        return Turn(standing, reason=conditions.REASON_KUEUE_UNREADABLE, message=message, look_again=_WAIT_FOR_KUEUE)
+        return QueueAdmission(
+            standing, reason=conditions.REASON_KUEUE_UNREADABLE, message=message, requeue_after=_WAIT_FOR_KUEUE
+        )
     if workload is not None and workload.is_admitted:
         return _admitted(job, observed, workload)
     return _waiting(job, observed, queue, workload)
@@ -148,41 +150,41 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     return _class_of(job)
 
 
-def placed(turn: Turn, creations: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
+def placed(admission: QueueAdmission, creations: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
     """Return the pods to create, with what the queue adds to each."""
     return tuple(
-        msgspec.structs.replace(each, placement=found) if (found := turn.placements.get(each.type)) else each
+        msgspec.structs.replace(each, placement=found) if (found := admission.placements.get(each.type)) else each
         for each in creations
     )
 
 
-def with_turn(current: tuple[Condition, ...], turn: Turn, now: datetime) -> tuple[Condition, ...]:
+def with_admission(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> tuple[Condition, ...]:
     """Return the conditions with Admitted as the queue has it; none for a job in no queue.
 
     What a queue reports of a waiting job changes with all that happens in it: it is passed on every few seconds.
     """
-    if not turn.reason:
+    if not admission.reason:
         return tuple(each for each in current if each.type != conditions.ADMITTED)
     old = next((each for each in current if each.type == conditions.ADMITTED), None)
-    status = "True" if turn.status else "False"
-    if old is not None and (old.status, old.reason) == (status, turn.reason) and time_until_said_again(old, now):
+    status: Literal["True", "False"] = "True" if admission.status else "False"
+    if old is not None and (old.status, old.reason) == (status, admission.reason) and time_until_said_again(old, now):
         return current
     return conditions.set_condition(
-        current, conditions.ADMITTED, turn.reason, turn.message, now, status="True" if turn.status else "False"
+        current, conditions.ADMITTED, admission.reason, admission.message, now, status=status
     )
 
 
-def time_until_said(current: tuple[Condition, ...], turn: Turn, now: datetime) -> timedelta | None:
+def time_until_said(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> timedelta | None:
     """Return the time until a job that doesn't yet say what its queue does is reconciled again; None where it does."""
     old = next((each for each in current if each.type == conditions.ADMITTED), None)
-    if not turn.reason or old is None or says(old.message, turn.message):
+    if not admission.reason or old is None or says(old.message, admission.message):
         return None
     return time_until_said_again(old, now)
 
 
-def turn_events(before: tuple[Condition, ...], told: tuple[Condition, ...]) -> tuple[Event, ...]:
+def admission_events(before: tuple[Condition, ...], current: tuple[Condition, ...]) -> tuple[Event, ...]:
     """Return the events about a job's queue: that it was admitted, or what is wrong."""
-    new = next((each for each in told if each.type == conditions.ADMITTED), None)
+    new = next((each for each in current if each.type == conditions.ADMITTED), None)
     old = next((each for each in before if each.type == conditions.ADMITTED), None)
     if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
         return ()
@@ -191,13 +193,13 @@ def turn_events(before: tuple[Condition, ...], told: tuple[Condition, ...]) -> t
     return (Event("Warning", new.reason, new.message),) if new.reason in _WARNED else ()
 
 
-def tell_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Action, ...]:
+def report_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Action, ...]:
     """Have an admitted job's Workload say whether all of its pods run."""
     workload = observed.workload
     if workload is None or not workload.is_admitted:
         return ()
-    told = pods_ready(workload, now, ready=ready)
-    return (told,) if told is not None else ()
+    change = pods_ready(workload, now, ready=ready)
+    return (change,) if change is not None else ()
 
 
 def finish(job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
@@ -243,23 +245,25 @@ def workload_name(job: MXJob) -> str:
     return f"{job.kind.lower()}-{job.metadata.name}-{job.metadata.uid[:5]}"
 
 
-def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> Turn:
+def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> QueueAdmission:
     if not observed.pods and not _is_what_was_asked(workload, job):
         message = f"Queue {queue_of(job)}: the job asks for something else than it was admitted for, and queues anew."
-        return Turn(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=_deleted(workload))
+        return QueueAdmission(
+            Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=_deleted(workload)
+        )
     used = list(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
     message = f"Admitted by ClusterQueue {workload.cluster_queue}"
     message += f" with {'flavors' if len(used) > 1 else 'flavor'} {', '.join(used)}." if used else "."
     if not _lacks_pods(job, observed):
-        return Turn(status=True, reason=conditions.REASON_ADMITTED, message=message)
+        return QueueAdmission(status=True, reason=conditions.REASON_ADMITTED, message=message)
     flavors = {each.name: each for each in observed.flavors}
     unread = [name for name in used if name not in flavors or flavors[name].problem]
     if unread:
         why = flavors[unread[0]].problem if unread[0] in flavors else "it was not read"
         message = f"The job is admitted and gets no pods before ResourceFlavor {unread[0]} can be read: {why}"
         standing = _without_news(job, observed)
-        return Turn(standing, reason=conditions.REASON_FLAVOR, message=message, look_again=ASK_AGAIN)
-    return Turn(
+        return QueueAdmission(standing, reason=conditions.REASON_FLAVOR, message=message, requeue_after=ASK_AGAIN)
+    return QueueAdmission(
         status=True,
         reason=conditions.REASON_ADMITTED,
         message=message,
@@ -271,37 +275,37 @@ def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> Turn:
     )
 
 
-def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload | None) -> Turn:
+def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload | None) -> QueueAdmission:
     if workload is None:
         return _entering(job, observed, queue)
     reason, message = _words(queue, workload)
-    turn = Turn(Standing.WAITS, reason=reason, message=message)
+    admission = QueueAdmission(Standing.WAITS, reason=reason, message=message)
     if workload.deleting:
-        return turn
+        return admission
     if workload.is_true(FINISHED):
-        return msgspec.structs.replace(turn, actions=_deleted(workload))
+        return msgspec.structs.replace(admission, actions=_deleted(workload))
     if _is_what_was_asked(workload, job):
-        return turn
+        return admission
     if workload.has_quota:
-        return turn if workload.is_evicted else msgspec.structs.replace(turn, actions=_deleted(workload))
+        return admission if workload.is_evicted else msgspec.structs.replace(admission, actions=_deleted(workload))
     priority, problem = _priority(observed)
     if priority is None:
         return problem
     version, digest = workload.resource_version, asks_for(job)
     change = ChangeQueueWorkload(workload.name, workload.uid, version, digest, priority)
-    return msgspec.structs.replace(turn, actions=(change,))
+    return msgspec.structs.replace(admission, actions=(change,))
 
 
-def _entering(job: MXJob, observed: Observed, queue: str) -> Turn:
+def _entering(job: MXJob, observed: Observed, queue: str) -> QueueAdmission:
     priority, problem = _priority(observed)
     if priority is None:
         return problem
     message = f"Queue {queue}: the job has been handed to Kueue."
     create = CreateQueueWorkload(workload_name(job), asks_for(job), priority)
-    return Turn(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=(create,))
+    return QueueAdmission(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=(create,))
 
 
-def returned(observed: Observed, now: datetime) -> tuple[Action, ...]:
+def return_quota(observed: Observed, now: datetime) -> tuple[Action, ...]:
     """Give back the quota of a job that was evicted and has no pods any more."""
     workload = observed.workload
     if workload is None or not workload.has_quota or not workload.is_evicted or workload.deleting:
@@ -331,15 +335,17 @@ def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
     return reserved.reason or conditions.REASON_QUEUED, f"Queue {queue}: {reserved.message}"
 
 
-def _priority(observed: Observed) -> tuple[QueuePriority | None, Turn]:
+def _priority(observed: Observed) -> tuple[QueuePriority | None, QueueAdmission]:
     """Return the class as it was read, or what a job says whose class can't be."""
     found = observed.queue_priority
     if found is not None and not found.problem:
-        return found, Turn()
+        return found, QueueAdmission()
     if found is None:
-        return None, Turn(Standing.UNKNOWN, look_again=_WAIT_FOR_KUEUE)
+        return None, QueueAdmission(Standing.UNKNOWN, requeue_after=_WAIT_FOR_KUEUE)
     message = f"The job waits until {found.kind} {found.name or '(the default)'} can be read: {found.problem}"
-    return None, Turn(Standing.WAITS, reason=conditions.REASON_PRIORITY_CLASS, message=message, look_again=ASK_AGAIN)
+    return None, QueueAdmission(
+        Standing.WAITS, reason=conditions.REASON_PRIORITY_CLASS, message=message, requeue_after=ASK_AGAIN
+    )
 
 
 def _effective(job: MXJob) -> MXJob:

@@ -90,9 +90,8 @@ def reject(
     current = reconcile_failed(name, status.conditions, conditions.REASON_FAILED_VALIDATION, message, now)
     if current == status.conditions:
         return Plan(requeue_after=INVALID_CHECK_INTERVAL)
-    told = msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current))
     return Plan(
-        status=told,
+        status=msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current)),
         events=(Event("Warning", conditions.RECONCILE_ERROR, message),),
         requeue_after=INVALID_CHECK_INTERVAL,
     )
@@ -117,8 +116,8 @@ def creation_rejected(job: MXJob, decided: Plan, rejected: RejectedCreation, now
     )
     if current == job.status.conditions:
         return decided
-    told = msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current))
-    return msgspec.structs.replace(decided, status=told)
+    status = msgspec.structs.replace(status, conditions=current, state=conditions.state_of(current))
+    return msgspec.structs.replace(decided, status=status)
 
 
 def reconcile_failed(

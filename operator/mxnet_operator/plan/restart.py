@@ -31,10 +31,11 @@ class Teardown(msgspec.Struct, frozen=True):
     """Whether all pods of the job are given up, however many, also where replicas restart one by one."""
 
 
-def judge(job: MXJob, replicas: tuple[Replica, ...], terminating: int = 0) -> Failure | Teardown | None:
-    """Return what the failed replicas of a job with defaults lead to; None while none of them may be replaced now.
+def end_of_attempt(job: MXJob, replicas: tuple[Replica, ...], terminating: int = 0) -> Failure | Teardown | None:
+    """Return the job's failure or the teardown that failed replicas lead to; None while none may be replaced now.
 
-    `terminating` is the number of pods being replaced: where replicas restart one by one, status lists each.
+    The job has defaults. `terminating` is the number of pods being replaced: where replicas restart one by one, status
+    lists each.
     """
     failed = failed_replicas(replicas)
     if not failed:

@@ -17,19 +17,29 @@ from mxnet_operator.plan.ignored_changes import all_followed
 from mxnet_operator.plan.joining import all_have_existed
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.queue import Turn, queue_of, returned, time_until_said, turn_events, turn_of, with_turn
+from mxnet_operator.plan.queue import (
+    QueueAdmission,
+    admission_events,
+    admission_of,
+    queue_of,
+    return_quota,
+    time_until_said,
+    with_admission,
+)
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.terminating_pods import await_termination
 from mxnet_operator.plan.waits import soonest
 
 
-def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, turn: Turn | None = None) -> Plan:
+def suspend(
+    job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, admission: QueueAdmission | None = None
+) -> Plan:
     """Return what an unfinished job needs whose `suspend` is true or that waits in a queue.
 
-    First the attempt is raised, so that no later look takes the deleted pods for lost ones; then they are deleted. Only
-    once they have gone the job's quota goes back to its queue.
+    First the attempt is raised, so that no later reconciliation takes the deleted pods for lost ones; then they are
+    deleted. Only once they have gone the job's quota goes back to its queue.
     """
-    turn = turn or turn_of(job, observed)
+    admission = admission or admission_of(job, observed)
     name, status = job.metadata.name, job.status
     reason = conditions.reason(conditions.SUSPENDED)
     terminating = {pod.uid for pod in pods_of_earlier_attempts(job, observed)}
@@ -38,11 +48,11 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
         current = conditions.set_false(
             status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
         )
-        current = with_turn(current, turn, now)
+        current = with_admission(current, admission, now)
         raised = given_up(job)
         return Plan(
             status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)),
-            events=turn_events(status.conditions, current),
+            events=admission_events(status.conditions, current),
         )
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
     deletions: tuple[Action, ...] = (*pods, *child_deletions(observed))
@@ -55,15 +65,15 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
             events=left.events,
             requeue_after=left.requeue_after,
         )
-    actions = (*deletions, *(turn.actions or returned(observed, now)))
+    actions = (*deletions, *(admission.actions or return_quota(observed, now)))
     message = f"{names.KIND} {name} is suspended."
-    if turn.reason:
+    if admission.reason:
         message = f"{names.KIND} {name} waits in queue {queue_of(job)}."
-    current = with_turn(conditions.created(status.conditions, name, now), turn, now)
+    current = with_admission(conditions.created(status.conditions, name, now), admission, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
     current = all_followed(current, now)
-    again = soonest(turn.look_again, time_until_said(current, turn, now))
+    again = soonest(admission.requeue_after, time_until_said(current, admission, now))
     is_told = bool(status.state) and status.start_time is None and not status.started_replicas
     if current == job.status.conditions and is_told and status.first_attempt == status.restarts:
         return Plan(actions=actions, requeue_after=again)
@@ -79,7 +89,7 @@ def suspend(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFA
         started_scope="",
         start_time=None,
     )
-    events = turn_events(job.status.conditions, current)
+    events = admission_events(job.status.conditions, current)
     return Plan(actions=actions, status=suspended, events=events, requeue_after=again)
 
 

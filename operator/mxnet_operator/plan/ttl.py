@@ -14,13 +14,13 @@ def time_to_live(job: MXJob, now: datetime) -> timedelta | None:
     condition.
     """
     ttl = job.spec.run_policy.ttl_seconds_after_finished
-    ended = job.status.completion_time or _time_of_verdict(job)
+    ended = job.status.completion_time or _terminal_at(job)
     if ttl is None or ended is None:
         return None
     return after(ended, ttl) - now
 
 
-def _time_of_verdict(job: MXJob) -> datetime | None:
+def _terminal_at(job: MXJob) -> datetime | None:
     return next(
         (c.last_transition_time for c in job.status.conditions if c.type in conditions.TERMINAL and c.status == "True"),
         None,

@@ -41,7 +41,7 @@ def attempts_do_not_overlap(world: World, write: Write) -> Iterator[str]:
 
 
 def nothing_is_made_after_the_end(world: World, write: Write) -> Iterator[str]:
-    """A controller that knows of the verdict creates nothing."""
+    """A controller that knows that the job is over creates nothing."""
     if write.by is not None and write.by.seen is not None and is_over(write.by.seen.job):
         yield f"{write.change.object['metadata']['name']} was made for a job that is over"
 
@@ -185,19 +185,24 @@ def only_what_cannot_run_is_deleted_by_force(world: World, write: Write) -> Iter
         yield f"{before['metadata']['name']} was deleted by force, and may still run on {node}"
 
 
-def a_verdict_is_for_ever(world: World, write: Write) -> Iterator[str]:
+def a_terminal_status_is_for_ever(world: World, write: Write) -> Iterator[str]:
     """No condition, count or time of a finished job changes, but for what says that its clean-up fails."""
     before, after = write.change.before, write.change.after
-    if before is not None and after is not None and is_over(before) and _verdict(before) != _verdict(after):
+    if (
+        before is not None
+        and after is not None
+        and is_over(before)
+        and _terminal_status(before) != _terminal_status(after)
+    ):
         yield f"the status of a finished job changed: {status_of(before)} -> {status_of(after)}"
 
 
-def _verdict(job: Object) -> Object:
+def _terminal_status(job: Object) -> Object:
     told = [each for each in status_of(job).get("conditions") or () if each["type"] != "ReconcileError"]
     return {**status_of(job), "conditions": told}
 
 
-def there_is_one_verdict(world: World, write: Write) -> Iterator[str]:
+def conditions_do_not_contradict(world: World, write: Write) -> Iterator[str]:
     """Succeeded or Failed, never both; and a finished job doesn't run, restart, or lack its time."""
     job = write.change.after
     if holds(job, "Succeeded") and holds(job, "Failed"):
@@ -205,7 +210,7 @@ def there_is_one_verdict(world: World, write: Write) -> Iterator[str]:
     if is_over(job) and (holds(job, "Running") or holds(job, "Restarting")):
         yield "a finished job is still Running or Restarting"
     if is_over(job) != ("completionTime" in status_of(job)):
-        yield "completionTime and the verdict don't go together"
+        yield "completionTime and the terminal condition don't go together"
     if holds(job, "Running") and holds(job, "Restarting"):
         yield "Running and Restarting at once"
 
@@ -412,8 +417,8 @@ OF_CHILDREN: tuple[Invariant, ...] = (
     only_what_cannot_run_is_deleted_by_force,
 )
 OF_JOBS: tuple[Invariant, ...] = (
-    a_verdict_is_for_ever,
-    there_is_one_verdict,
+    a_terminal_status_is_for_ever,
+    conditions_do_not_contradict,
     state_sums_up_the_conditions,
     transition_times_tell_of_flips,
     only_the_status_is_written,

@@ -81,7 +81,7 @@ class MutantLife:
                 return
 
     async def _end(self) -> End:
-        end = self._verdict()
+        end = self._reached()
         await self._rest(beyond_the_end=True)
         if end.how not in ("Failed", "Succeeded") or end.wrong:
             return end
@@ -89,7 +89,7 @@ class MutantLife:
         running = [name for name, phase in phases.items() if phase in ("Pending", "Running")]
         return End(end.how, end.words, f"it is over, and these run: {running}" if running else "")
 
-    def _verdict(self) -> End:
+    def _reached(self) -> End:
         job = self.api.job
         if job is None:
             return End("gone")

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from simulator.mutated import UNIT_TESTS, Verdict, judge, occurrences
+from simulator.mutated import UNIT_TESTS, Result, judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
 from simulator.mutations_outside import OUTSIDE
 
@@ -30,20 +30,20 @@ def main() -> int:
         print(f"{mutation.name}: its text is {occurrences(mutation)} times in {mutation.file}", file=sys.stderr)
     if stale:
         return 1
-    verdicts = _judge(mutations, asked.schedules)
-    Console(width=None if sys.stdout.isatty() else 150).print(_table(verdicts))
-    survivors = [verdict.mutation for verdict in verdicts if not verdict.is_caught]
+    results = _judge(mutations, asked.schedules)
+    Console(width=None if sys.stdout.isatty() else 150).print(_table(results))
+    survivors = [result.mutation for result in results if not result.is_caught]
     for mutation in survivors:
         print(f"{mutation.name}: not caught by {mutation.test or 'the simulation'}", file=sys.stderr)
     print(
-        f"{len(verdicts) - len(survivors)} of {len(verdicts)} mistakes are caught by what is declared to, "
-        f"{sum(bool(verdict.invariant) for verdict in verdicts)} by the simulation, "
-        f"{sum(bool(verdict.unit_test) for verdict in verdicts)} by {UNIT_TESTS}"
+        f"{len(results) - len(survivors)} of {len(results)} mistakes are caught by what is declared to, "
+        f"{sum(bool(result.invariant) for result in results)} by the simulation, "
+        f"{sum(bool(result.unit_test) for result in results)} by {UNIT_TESTS}"
     )
     return 1 if survivors else 0
 
 
-def _judge(mutations: list[Mutation], schedules: int) -> list[Verdict]:
+def _judge(mutations: list[Mutation], schedules: int) -> list[Result]:
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
         Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
@@ -59,25 +59,25 @@ def _judge(mutations: list[Mutation], schedules: int) -> list[Verdict]:
         return [each.result() for each in running]
 
 
-def _judged(mutation: Mutation, folder: Path, schedules: int) -> Verdict:
+def _judged(mutation: Mutation, folder: Path, schedules: int) -> Result:
     """What becomes of a mistake; the simulation knows nothing of what lies outside the controller's core."""
     if mutation in OUTSIDE:
         return judge(mutation, folder, 0, unit_tests=False)
     return judge(mutation, folder, schedules)
 
 
-def _table(verdicts: list[Verdict]) -> Table:
+def _table(results: list[Result]) -> Table:
     table = Table(
         "mistake", "in", "caught by", "invariant that breaks", "schedules", f"test of {UNIT_TESTS} that fails", box=None
     )
-    for verdict in verdicts:
+    for result in results:
         table.add_row(
-            verdict.mutation.name,
-            verdict.mutation.file,
-            ("its test" if verdict.mutation.test else "simulation") if verdict.is_caught else "[bold]nothing[/]",
-            verdict.invariant or "none",
-            str(verdict.schedules or ""),
-            verdict.mutation.test.rpartition("::")[2] or verdict.unit_test or "none",
+            result.mutation.name,
+            result.mutation.file,
+            ("its test" if result.mutation.test else "simulation") if result.is_caught else "[bold]nothing[/]",
+            result.invariant or "none",
+            str(result.schedules or ""),
+            result.mutation.test.rpartition("::")[2] or result.unit_test or "none",
         )
     return table
 

@@ -32,8 +32,8 @@ for seed in range(int(sys.argv[1])):
 """
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What caught a mistake; empty where nothing did."""
+class Result(msgspec.Struct, frozen=True):
+    """Result of one mistake: what caught it; empty where nothing did."""
 
     mutation: Mutation
     unit_test: str = ""
@@ -61,7 +61,7 @@ def occurrences(mutation: Mutation) -> int:
     return (PACKAGES[mutation.package] / mutation.file).read_text().count(mutation.old)
 
 
-def judge(mutation: Mutation, folder: Path, schedules: int, *, unit_tests: bool = True) -> Verdict:
+def judge(mutation: Mutation, folder: Path, schedules: int, *, unit_tests: bool = True) -> Result:
     """Make the mistake in a copy of the package below `folder`, and run what should notice.
 
     A mistake that makes a test wait in vain is caught when its patience ends, which is shorter here than elsewhere.
@@ -84,7 +84,7 @@ def judge(mutation: Mutation, folder: Path, schedules: int, *, unit_tests: bool 
 
     seen = re.match(r"(\d+) (\w+)", run("-c", _FIRST_FAILURE, str(schedules)))
     its_name = mutation.test.rpartition("::")[2]
-    return Verdict(
+    return Result(
         mutation,
         first_failure(UNIT_TESTS) if unit_tests else "",
         seen.group(2) if seen else "",

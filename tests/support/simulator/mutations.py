@@ -143,8 +143,8 @@ MUTATIONS = (
     Mutation(
         "success before failure",
         "plan/decide.py",
-        "verdict = judge(job, replicas, len(terminating))",
-        "verdict = None if has_succeeded(job, replicas) else judge(job, replicas, len(terminating))",
+        "ended = end_of_attempt(job, replicas, len(terminating))",
+        "ended = None if has_succeeded(job, replicas) else end_of_attempt(job, replicas, len(terminating))",
     ),
     Mutation(
         "a restarted gang keeps what was done",
@@ -182,7 +182,7 @@ MUTATIONS = (
     ),
     # The end, and after
     Mutation(
-        "go on after the verdict",
+        "go on after the end of the job",
         "plan/decide.py",
         "if conditions.is_terminal(job.status):",
         "if False:",
@@ -217,8 +217,8 @@ MUTATIONS = (
     Mutation(
         "make pods for a suspended job",
         "plan/decide.py",
-        "if turn.standing is Standing.WAITS:",
-        "if turn.standing is Standing.WAITS and not present.pods:",
+        "if admission.standing is Standing.WAITS:",
+        "if admission.standing is Standing.WAITS and not present.pods:",
     ),
     Mutation("a suspended job keeps its startTime", "plan/suspend.py", "        start_time=None,\n    )", "    )"),
     # Coming back

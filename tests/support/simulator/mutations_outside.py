@@ -105,8 +105,8 @@ OUTSIDE = (
     Mutation(
         "take another job of the name for the task's",
         "job/completion.py",
-        '    if job["metadata"]["uid"] != uid:\n        return Verdict("deleted", "was deleted, and',
-        '    if False:\n        return Verdict("deleted", "was deleted, and',
+        '    if job["metadata"]["uid"] != uid:\n        return Completion("deleted", "was deleted, and',
+        '    if False:\n        return Completion("deleted", "was deleted, and',
         test=f"{_WAITS}a_job_that_has_the_name_by_now_is_not_the_tasks",
         package="mxnet_provider",
     ),

@@ -50,9 +50,9 @@ def test_running_and_restarting_displace_each_other() -> None:
     assert [c.type for c in after("Running", "Restarting")] == ["Restarting"]
 
 
-@pytest.mark.parametrize("verdict", ["Succeeded", "Failed"])
-def test_a_verdict_makes_running_false(verdict: str) -> None:
-    assert [(c.type, c.status) for c in after("Running", verdict)] == [("Running", "False"), (verdict, "True")]
+@pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+def test_the_end_of_a_job_makes_running_false(end: str) -> None:
+    assert [(c.type, c.status) for c in after("Running", end)] == [("Running", "False"), (end, "True")]
 
 
 def test_the_state_of_a_job_that_another_controller_wrote_is_read_from_its_conditions() -> None:

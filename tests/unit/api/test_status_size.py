@@ -76,9 +76,9 @@ def test_a_status_is_within_its_limit_and_repeating_it_changes_nothing(messages,
         start_time=NOW,
     )
     bounded = within_bounds(status)
-    for form in FORMATS:
-        wire = status_to_wire(form, {"metadata": {"uid": "0" * 36}}, bounded)
-        assert len(msgspec.json.encode(wire)) <= LONGEST_STATUS, form.name
+    for job_format in FORMATS:
+        wire = status_to_wire(job_format, {"metadata": {"uid": "0" * 36}}, bounded)
+        assert len(msgspec.json.encode(wire)) <= LONGEST_STATUS, job_format.name
     assert (bounded.completed_indexes, bounded.restarting_pods) == (status.completed_indexes, status.restarting_pods)
     assert within_bounds(bounded) == bounded
     told = {condition.type for condition in bounded.conditions}

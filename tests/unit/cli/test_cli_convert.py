@@ -25,7 +25,7 @@ def run(monkeypatch, capsys):
     return run
 
 
-def test_a_list_form_becomes_v1_with_a_comment_above_each_field_that_was_not_written(run):
+def test_a_list_format_becomes_v1_with_a_comment_above_each_field_that_was_not_written(run):
     code, out, err = run("convert", "-f", "-", stdin=seeds.SEED_004_DIST)
     assert (code, err) == (0, "")
     assert out.startswith(

@@ -16,7 +16,7 @@ from mxnet_operator.controller.endpoints import Address
 from mxnet_operator.controller.instrumentation import JobEvent
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
+from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, own_identity
 
 OLD_ENVIRONMENT = {"USE_KUBE_CONFIG": "/k", "MY_POD_NAMESPACE": "ops", "MY_POD_NAME": "my-pod"}
 PAGE = Path(__file__).parents[3] / "docs" / "operate.md"
@@ -184,7 +184,7 @@ def families():
     """Every metric that the controller can serve, by its name."""
     metrics = Metrics()
     client = Client(None)
-    metrics.watch(Controller(client, elector=Elector(client, "default", "mxnet-operator")))
+    metrics.watch(Controller(client, elector=LeaderElector(client, "default", "mxnet-operator")))
     metrics.requested("GET", "host", "200")
     metrics.crashed("reflector")
     for event in JobEvent:

@@ -250,8 +250,8 @@ def test_a_job_run_in_a_pipe_passes_its_log_on_byte_for_byte(terminal: Terminal)
 
 def test_json_and_yaml_in_a_pipe_hold_what_the_server_has(terminal: Terminal) -> None:
     terminal.api.job = hostile_job(junk="\x1b[2J \x9b \u202e é")
-    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
-        ran = terminal.run("get", "digits", "-o", form, to_pipe=True)
+    for output, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        ran = terminal.run("get", "digits", "-o", output, to_pipe=True)
         assert read(ran.out.decode()) == terminal.api.job
 
 

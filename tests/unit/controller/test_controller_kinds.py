@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from controller_fixtures import JOBS, PODS, SERVICES, world
-from older_jobs import FORMS, kind_of_form, older_job
+from older_jobs import FORMATS, kind_of_format, older_job
 from waiting import SECONDS, until
 
 from mxnet_operator.api.crd import custom_resource_definition
@@ -23,9 +23,9 @@ def path_of(kind):
     return resource_of(kind).path("default")
 
 
-def created_at(form):
-    """Where a user's client sends a manifest of this form."""
-    api_version, kind, _ = FORMS[form]
+def created_at(job_format):
+    """Where a user's client sends a manifest of this format."""
+    api_version, kind, _ = FORMATS[job_format]
     return f"/apis/{api_version}/namespaces/default/{kind.plural}"
 
 
@@ -44,11 +44,11 @@ async def has_state(world, kind, name, state):
     return (await world.eventually(path_of(kind), there))[name]
 
 
-@pytest.mark.parametrize("form", FORMS)
-async def test_a_job_of_each_form_runs_to_its_end_owns_its_pods_and_takes_them_along(tmp_path, form):
-    kind = kind_of_form(form)
+@pytest.mark.parametrize("job_format", FORMATS)
+async def test_a_job_of_each_format_runs_to_its_end_owns_its_pods_and_takes_them_along(tmp_path, job_format):
+    kind = kind_of_format(job_format)
     async with every_kind(tmp_path) as w:
-        job = await w.submit(older_job(form, "digits"), created_at(form))
+        job = await w.submit(older_job(job_format, "digits"), created_at(job_format))
         pods = await w.pods(4)
         assert sorted(pods) == NAMES
         for pod in pods.values():
@@ -57,7 +57,7 @@ async def test_a_job_of_each_form_runs_to_its_end_owns_its_pods_and_takes_them_a
             assert owner["uid"] == job["metadata"]["uid"]
         await w.run_to_success(pods)
         over = await has_state(w, kind, "digits", "Succeeded")
-        assert over["status"].get("form", "v1") == form
+        assert over["status"].get("form", "v1") == job_format
         event = await w.event("MXJobSucceeded")
         assert event["involvedObject"].items() >= {"apiVersion": kind.api_version, "kind": kind.kind}.items()
         (await w.api.delete(f"{path_of(kind)}/digits", {"propagationPolicy": "Background"})).ok()
@@ -66,7 +66,7 @@ async def test_a_job_of_each_form_runs_to_its_end_owns_its_pods_and_takes_them_a
 
 
 @pytest.mark.parametrize(
-    ("form", "words"),
+    ("job_format", "words"),
     [
         ("v1beta1", {"mxReplicaStatuses"}),
         ("v1alpha1", {"phase", "replicaStatuses", "RuntimeId"}),
@@ -74,11 +74,11 @@ async def test_a_job_of_each_form_runs_to_its_end_owns_its_pods_and_takes_them_a
         ("mlkube", {"phase", "replicaStatuses", "RuntimeId"}),
     ],
 )
-async def test_a_status_has_the_words_of_its_form(tmp_path, form, words):
+async def test_a_status_has_the_words_of_its_format(tmp_path, job_format, words):
     async with every_kind(tmp_path) as w:
-        await w.submit(older_job(form, "digits"), created_at(form))
+        await w.submit(older_job(job_format, "digits"), created_at(job_format))
         await w.run_to_success(await w.pods(4))
-        job = await has_state(w, kind_of_form(form), "digits", "Succeeded")
+        job = await has_state(w, kind_of_format(job_format), "digits", "Succeeded")
         assert words <= job["status"].keys()
         assert status_from_wire(format_of(job), job["status"]).completed_indexes["Scheduler"] == "0"
 
@@ -148,8 +148,10 @@ async def test_a_controller_of_one_namespace_runs_its_jobs_of_every_kind_and_no_
     async with every_kind(tmp_path, start=False) as w:
         (await w.api.post("/api/v1/namespaces", {"metadata": {"name": "mine"}})).ok()
         await w.start(namespaces=["mine"])
-        for form in ("mlkube", "mxnetjob"):
-            await w.submit(older_job(form, f"theirs-{form}"), created_at(form))
-            await w.submit(older_job(form, f"ours-{form}"), created_at(form).replace("default", "mine"))
+        for job_format in ("mlkube", "mxnetjob"):
+            await w.submit(older_job(job_format, f"theirs-{job_format}"), created_at(job_format))
+            await w.submit(
+                older_job(job_format, f"ours-{job_format}"), created_at(job_format).replace("default", "mine")
+            )
         await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 8)
         assert await w.names(PODS) == []

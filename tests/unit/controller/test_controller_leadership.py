@@ -11,7 +11,7 @@ from waiting import SECONDS, until
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.errors import ApiUnavailable, WriteFencedError
-from mxnet_operator.kube.lease import Elector, LeaseTimes
+from mxnet_operator.kube.lease import LeaderElector, LeaseTimes
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/mxnet-operator"
 TIMES = LeaseTimes(duration=2, renew_deadline=1.5, retry_period=0.05)
@@ -38,7 +38,7 @@ class Member:
     def __init__(self, client, identity, clock=None):
         self.client = client
         options = {} if clock is None else {"clock": clock}
-        self.elector = Elector(client, "default", "mxnet-operator", identity=identity, times=TIMES, **options)
+        self.elector = LeaderElector(client, "default", "mxnet-operator", identity=identity, times=TIMES, **options)
         self.controller = Controller(client, elector=self.elector)
         self.task = asyncio.create_task(self.controller.run())
 

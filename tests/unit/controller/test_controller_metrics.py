@@ -11,7 +11,7 @@ from waiting import until
 
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.kube.lease import Elector
+from mxnet_operator.kube.lease import LeaderElector
 
 JOB_LABELS = {"job_namespace": "default", "framework": "mxnet"}
 
@@ -123,7 +123,7 @@ async def test_restarts_are_counted_and_suspensions_are_not(tmp_path):
 
 async def test_who_leads_is_seen(tmp_path):
     async with world(tmp_path, start=False) as w:
-        metrics, elector = Metrics(), Elector(w.client, "default", "mxnet-operator")
+        metrics, elector = Metrics(), LeaderElector(w.client, "default", "mxnet-operator")
         await w.start(observer=metrics, elector=elector)
         metrics.watch(w.controller)
 

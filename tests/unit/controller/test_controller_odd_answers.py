@@ -14,7 +14,7 @@ from waiting import SECONDS, until
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.kube.lease import Elector, LeaseTimes
+from mxnet_operator.kube.lease import LeaderElector, LeaseTimes
 from mxnet_operator.kube.supervision import keep_running
 
 SHIFTS = int(os.environ.get("MXJOB_ODD_ANSWERS", "4"))
@@ -32,7 +32,7 @@ async def test_odd_answers_to_every_request_delay_a_job_and_end_nothing(tmp_path
     ):
         w = World(running.api, client, running.kubeconfig)
         metrics = Metrics()
-        elector = Elector(client, "default", "mxnet-operator", times=TIMES)
+        elector = LeaderElector(client, "default", "mxnet-operator", times=TIMES)
         controller = Controller(client, elector=elector, observer=metrics, fail_fast_hook=True, look_for_kinds=0.2)
         task = asyncio.create_task(controller.run())
         job = make_mxjob("digits").scheduler(command=["python"]).worker(1, command=["python"])

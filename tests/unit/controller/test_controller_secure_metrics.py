@@ -14,7 +14,7 @@ from controller_fixtures import running_program
 from mxnet_operator.controller.endpoints import Address, guarded, metrics_pages, served
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.controller.serving_certificate import ServingCertificate
-from mxnet_operator.kube.reviews import Verdict
+from mxnet_operator.kube.reviews import AccessDecision
 
 
 def write(folder, authority):
@@ -40,8 +40,8 @@ class Reviewer:
 
     async def review(self, authorization, method, path):
         if not authorization:
-            return Verdict(HTTPStatus.UNAUTHORIZED, "no token")
-        return Verdict(HTTPStatus.OK if authorization == "Bearer good" else HTTPStatus.FORBIDDEN, "no")
+            return AccessDecision(HTTPStatus.UNAUTHORIZED, "no token")
+        return AccessDecision(HTTPStatus.OK if authorization == "Bearer good" else HTTPStatus.FORBIDDEN, "no")
 
 
 @asynccontextmanager

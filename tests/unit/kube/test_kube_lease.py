@@ -9,7 +9,7 @@ from apiserver_fixtures import running_server
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.errors import ApiUnavailable, InvalidAnswerError
-from mxnet_operator.kube.lease import Elector, LeaseTimes, boot_clock, own_identity
+from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, boot_clock, own_identity
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 LEASE = f"{LEASES}/mxnet-operator"
@@ -55,7 +55,7 @@ class Candidate:
 
     def __init__(self, client, identity, clock, times):
         self.client = client
-        self.elector = Elector(client, "default", "mxnet-operator", identity=identity, times=times, clock=clock)
+        self.elector = LeaderElector(client, "default", "mxnet-operator", identity=identity, times=times, clock=clock)
         self.leading, self.ended = asyncio.Event(), asyncio.Event()
         self.terms = 0
         self.task = asyncio.create_task(self.elector.run(self.lead))
@@ -337,7 +337,7 @@ async def test_an_answer_that_names_another_holder_makes_nobody_a_leader(tmp_pat
             return {**body, "spec": spec}
 
         client.create = create
-        elector = Elector(client, "default", "mxnet-operator", identity="mine", times=TIMES, clock=Clock())
+        elector = LeaderElector(client, "default", "mxnet-operator", identity="mine", times=TIMES, clock=Clock())
         with pytest.raises(InvalidAnswerError, match="not the lease that was written"):
             await elector._attempt()
         assert not elector.leads

@@ -9,7 +9,7 @@ from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, KubeError
-from mxnet_operator.kube.lease import Elector
+from mxnet_operator.kube.lease import LeaderElector
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import LEASES, PODS
 
@@ -35,7 +35,7 @@ VERBS = {
     "replace": lambda client: client.replace(f"{PATH}/a", {}),
     "delete": lambda client: client.delete(f"{PATH}/a"),
     "lease": lambda client: client.get(LEASE, shape=answers.Lease),
-    "elect": lambda client: Elector(client, "default", "l")._attempt(),
+    "elect": lambda client: LeaderElector(client, "default", "l")._attempt(),
     "discovery": lambda client: is_served(client, PODS),
     "watch": watch,
     "pages": list_in_pages,
@@ -52,7 +52,7 @@ BELIEVED = {
     ("lease", "200 items null"),
     ("elect", "200 a Status"),
 }
-"""What has the form of an answer: an object without a name is one to a client that doesn't know the resource."""
+"""What looks like an answer: an object without a name is one to a client that doesn't know the resource."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Reviews of bearer tokens: who is let in, for how long a verdict holds, and that nobody is let in by mistake."""
+"""Reviews of bearer tokens: who is let in, for how long a decision holds, and that nobody is let in by mistake."""
 
 import asyncio
 from http import HTTPStatus
@@ -80,7 +80,7 @@ NOT_LET_IN = {
     "a webhook of the server that fails": (AUTHENTICATED, ApiError(500, "InternalError", "no"), 503),
     "authenticated as a word": ({"authenticated": "true", "user": PROMETHEUS}, ALLOWED, 503),
     "allowed as a number": (AUTHENTICATED, {"allowed": 1}, 503),
-    "no verdict on the right": (AUTHENTICATED, {}, 503),
+    "no decision on the right": (AUTHENTICATED, {}, 503),
     "a list": ([], ALLOWED, 503),
     "a user without a name": ({"authenticated": True, "user": {}}, ALLOWED, 401),
     "an unknown token, as kube-apiserver says it": ({"user": {}, "error": "invalid bearer token"}, ALLOWED, 401),
@@ -107,11 +107,11 @@ STATUS = (
 def test_only_a_plain_yes_to_both_reviews_lets_anybody_in(token, access):
     plain = isinstance(access, dict) and access.get("allowed") is True and not access.get("denied")
     for first in (AUTHENTICATED, token):
-        verdict = asyncio.run(status(Server(first, access).reviewer()))
-        assert verdict != HTTPStatus.OK or (plain and isinstance(first, dict) and first.get("authenticated") is True)
+        decision = asyncio.run(status(Server(first, access).reviewer()))
+        assert decision != HTTPStatus.OK or (plain and isinstance(first, dict) and first.get("authenticated") is True)
 
 
-async def test_a_verdict_is_kept_for_its_time_and_then_asked_for_again():
+async def test_a_decision_is_kept_for_its_time_and_then_asked_for_again():
     server = Server()
     reviewer = server.reviewer()
     assert await status(reviewer) == HTTPStatus.OK
@@ -127,7 +127,7 @@ async def test_a_verdict_is_kept_for_its_time_and_then_asked_for_again():
     assert await status(reviewer) == HTTPStatus.OK
 
 
-async def test_a_verdict_holds_for_its_token_and_method_only():
+async def test_a_decision_holds_for_its_token_and_method_only():
     server = Server()
     reviewer = server.reviewer()
     assert await status(reviewer) == HTTPStatus.OK

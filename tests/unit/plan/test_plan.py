@@ -165,7 +165,7 @@ class TestSuccess:
         pod = make_pod(job, "Worker").running().set(exit_code=0, finished_at=NOW)
         assert state_after(plan(job, observe(job, pod), NOW)) == "Succeeded"
 
-    def test_a_verdict_makes_running_false_and_comes_without_actions(self) -> None:
+    def test_the_end_of_a_job_makes_running_false_and_comes_without_actions(self) -> None:
         job = make_mxjob().worker(1).condition("Created").condition("Running").obj()
         answer = plan(job, observe(job, make_pod(job, "Worker").succeeded()), NOW)
         assert answer.status is not None
@@ -260,9 +260,9 @@ class TestTerminal:
         pods = (make_pod(job, "Worker", 0).succeeded().obj(), make_pod(job, "Worker", 1).succeeded().deleting().obj())
         assert plan(job, Observed(pods), NOW).actions == (DeletePod("digits-worker-0", "uid-of-digits-worker-0"),)
 
-    @pytest.mark.parametrize("verdict", ["Succeeded", "Failed"])
-    def test_nothing_is_created_and_no_condition_changes_any_more(self, verdict: str) -> None:
-        job = running_gang().condition(verdict).obj()
+    @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+    def test_nothing_is_created_and_no_condition_changes_any_more(self, end: str) -> None:
+        job = running_gang().condition(end).obj()
         assert plan(job, Observed(), NOW) == Plan()
         observed = gang(job, worker_0=make_pod(job, "Worker").failed(1))
         assert plan(job, observed, NOW).status is None

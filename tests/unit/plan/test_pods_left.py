@@ -9,7 +9,7 @@ from mxnet_operator.plan import plan
 @pytest.mark.parametrize(
     ("policy", "pod", "left"),
     [
-        ("Running", "running", True),  # what follows the verdict deletes it
+        ("Running", "running", True),  # what follows the end of the job deletes it
         ("None", "running", True),  # ... or stops it
         ("None", "succeeded", False),
         ("All", "succeeded", True),

@@ -9,12 +9,12 @@ from mxnet_operator.plan import Observed, Plan, plan
 from mxnet_operator.plan.actions import CreatePod, CreateService
 
 
-@pytest.mark.parametrize("verdict", ["Succeeded", "Failed"])
-def test_a_job_that_is_over_gets_its_state_and_nothing_else(verdict: str) -> None:
-    job = make_mxjob().worker(2).condition("Created").condition(verdict).without_state().obj()
+@pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+def test_a_job_that_is_over_gets_its_state_and_nothing_else(end: str) -> None:
+    job = make_mxjob().worker(2).condition("Created").condition(end).without_state().obj()
     answer = plan(job, Observed(), NOW)
     assert answer.status is not None
-    assert (answer.status.state, answer.status.conditions) == (verdict, job.status.conditions)
+    assert (answer.status.state, answer.status.conditions) == (end, job.status.conditions)
     assert answer.status.completion_time is None
     assert (answer.actions, answer.events) == ((), ())
 

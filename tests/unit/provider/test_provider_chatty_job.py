@@ -100,11 +100,11 @@ async def test_of_two_hundred_thousand_lines_the_last_thousand_are_shown_and_all
 
 async def test_what_a_fast_log_writes_between_two_looks_is_read_whole_and_shown_in_part():
     scene = Scene(lines(5000))
-    await scene.poller.look(JOB)
+    await scene.poller.poll(JOB)
     assert len(scene.log.shown) == 1000
     scene.now += 10
     scene.hook.lines += lines(5000, 5000)
-    await scene.poller.look(JOB)
+    await scene.poller.poll(JOB)
     assert scene.texts()[1001:1201] == [f"line {number}" for number in range(4800, 5000)]
     await scene.poller.drain([POD])
     assert scene.texts()[-1000:] == [f"line {number}" for number in range(9000, 10_000)]
@@ -123,7 +123,7 @@ async def test_a_look_goes_on_where_a_second_holds_more_than_a_look_reads(monkey
     monkeypatch.setattr(replica_logs, "_POLL_BYTES", 1000)
     scene = Scene(lines(900))  # all in one second: each stream begins with the second
     for _ in range(60):
-        await scene.poller.look(JOB)
+        await scene.poller.poll(JOB)
     assert scene.figures.read_lines == 900
 
 
@@ -145,7 +145,7 @@ async def test_between_two_turns_of_the_loop_little_is_done(log):
     many["read before"] = lines(100_000)
     scene = Scene(many[log])
     if log == "read before":
-        await scene.poller.look(JOB)
+        await scene.poller.poll(JOB)
     turns = []
 
     async def others():

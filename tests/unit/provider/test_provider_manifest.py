@@ -128,7 +128,7 @@ def test_metadata_that_is_no_mapping_is_refused():
 
 
 @pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST, SEED_003_LINEAR, SEED_000_MXNETJOB])
-def test_a_manifest_of_an_older_form_becomes_the_v1_job_that_it_means(written):
+def test_a_manifest_of_an_older_format_becomes_the_v1_job_that_it_means(written):
     meant = manifest.as_v1(manifest.parse(written), print)
     assert (meant["apiVersion"], meant["kind"]) == ("kubeflow.org/v1", "MXJob")
     assert meant["metadata"] == yaml.safe_load(written)["metadata"]
@@ -144,7 +144,7 @@ def test_a_v1_manifest_stays_as_it_is():
     assert manifest.as_v1(job, print) is job
 
 
-def test_a_manifest_of_an_older_form_needs_no_name_either():
+def test_a_manifest_of_an_older_format_needs_no_name_either():
     given = manifest.parse(SEED_004_DIST)
     del given["metadata"]
     assert "Worker" in manifest.as_v1(given, print)["spec"]["mxReplicaSpecs"]
@@ -154,7 +154,7 @@ def test_a_manifest_of_an_older_form_needs_no_name_either():
     ("field", "value", "said"),
     [("mxReplicaType", "WROKER", "mxReplicaType"), ("repliacs", 2, "repliacs"), ("template", None, "template")],
 )
-def test_a_mistake_in_an_older_form_is_told_in_its_own_words(field, value, said):
+def test_a_mistake_in_an_older_format_is_told_in_its_own_words(field, value, said):
     given = manifest.parse(SEED_004_DIST)
     given["spec"]["replicaSpecs"][2][field] = value
     with pytest.raises(MXNetManifestError, match=rf"spec\.replicaSpecs\[2\].*{said}"):
@@ -167,7 +167,7 @@ def test_what_is_no_job_is_refused(given):
         manifest.as_v1(given, print)
 
 
-def test_what_a_manifest_of_an_older_form_loses_or_gains_is_told():
+def test_what_a_manifest_of_an_older_format_loses_or_gains_is_told():
     told = []
     manifest.as_v1(manifest.parse(SEED_004_DIST), told.append)
     assert "apiVersion: was kubeflow.org/v1alpha1" in told

@@ -30,7 +30,7 @@ BELIEVED = {
     "200 a Status": {"delete_job", "patch_job"},
     "200 a list without a version": {"replica_pods", "list_jobs", "warnings"},  # nothing is watched from there on
 }
-"""What has the form of an answer to these calls."""
+"""What looks like an answer to these calls."""
 
 
 def configuration(url):

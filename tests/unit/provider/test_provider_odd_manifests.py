@@ -9,7 +9,7 @@ import pytest
 from manifest_mutations import VALUES, fresh_mutants, seeds
 
 from mxnet_provider.exceptions import MXNetManifestError
-from mxnet_provider.job import identity
+from mxnet_provider.job import task_labels
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 COUNT = 400
@@ -30,7 +30,7 @@ def made_of(manifest: Any, **options: Any) -> dict[str, Any]:
         termination_grace_period=5,
         **options,
     )
-    return operator.manifest_to_create(CONTEXT, identity.new_token())
+    return operator.manifest_to_create(CONTEXT, task_labels.new_token())
 
 
 def test_any_mistake_below_spec_is_named_or_sent_by_fresh_seeds() -> None:

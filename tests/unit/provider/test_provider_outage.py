@@ -134,8 +134,8 @@ def test_a_trigger_bears_an_outage_as_long_as_it_may_last(server: Server, borne:
 
 @each_outage
 def test_a_deferred_sensor_bears_an_outage_as_long_as_it_may_last(server: Server, borne: bool) -> None:
-    sight = wait_in_a_sensor(server, api_outage_tolerance=600)
-    assert (sight.status == "error") is not borne
+    decision = wait_in_a_sensor(server, api_outage_tolerance=600)
+    assert (decision.status == "error") is not borne
 
 
 WAITS = {"worker": wait_in_a_worker, "trigger": wait_in_a_trigger, "sensor": wait_in_a_sensor}

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mxnet_provider.exceptions import MXNetJobError
-from mxnet_provider.job import identity, reattach
+from mxnet_provider.job import reattach, task_labels
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.job.reattach import Try, decide, decide_by_labels
@@ -17,9 +17,9 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 REF = JobRef(name="digits-01234567", namespace="default", uid="u1")
 RECORD = reattach.Record(ref=REF, token=TOKEN, generation=1, retries=1, last_try=1, phase="submitted")
 LABELS = {
-    identity.TOKEN_LABEL: TOKEN,
-    identity.GENERATION_LABEL: "1",
-    identity.RETRIES_LABEL: "1",
+    task_labels.TOKEN_LABEL: TOKEN,
+    task_labels.GENERATION_LABEL: "1",
+    task_labels.RETRIES_LABEL: "1",
     "try_number": "1",
 }
 OURS = {"metadata": {"name": REF.name, "uid": "u1", "labels": LABELS, "creationTimestamp": "2026-11-21T12:00:00Z"}}
@@ -62,7 +62,7 @@ def finished(status: str) -> reattach.Record:
         (INTENT, RETRY, None, "create_same"),
         (INTENT, RETRY, OURS, "reattach"),
         (INTENT, RETRY, job(labels={}), "create"),
-        (INTENT, RETRY, job(labels={identity.TOKEN_LABEL: "another"}), "create"),
+        (INTENT, RETRY, job(labels={task_labels.TOKEN_LABEL: "another"}), "create"),
         (INTENT, CLEARED, OURS, "replace"),
         (INTENT, CLEARED, None, "create"),
         (RECORD, RETRY, OURS, "reattach"),
@@ -102,7 +102,7 @@ def test_a_job_that_succeeded_is_run_again_where_its_result_is_not_to_be_reused(
     assert decide(RECORD, RETRY, job("Succeeded"), reuse_succeeded=False) == "create"
 
 
-LABELS_OF_0_1 = {key: value for key, value in LABELS.items() if key != identity.RETRIES_LABEL}
+LABELS_OF_0_1 = {key: value for key, value in LABELS.items() if key != task_labels.RETRIES_LABEL}
 OLD = job(name="old")
 YOUNG = job(name="young", creationTimestamp="2026-11-21T13:00:00Z")
 FAILED = job("Failed", name="failed", creationTimestamp="2026-11-21T14:00:00Z")
@@ -128,10 +128,10 @@ SUCCEEDED = job("Succeeded")
         ([OURS], FIRST, "reattach", OURS, []),
         ([OURS], CLEARED, "create", None, [OURS]),
         ([OLD, SUCCEEDED, FAILED], CLEARED, "create", None, [OLD, SUCCEEDED, FAILED]),
-        ([OLD, labelled(**{identity.GENERATION_LABEL: "2"})], CLEARED, "reattach", 1, [OLD]),
+        ([OLD, labelled(**{task_labels.GENERATION_LABEL: "2"})], CLEARED, "reattach", 1, [OLD]),
         ([job(labels={})], RETRY, "create", None, []),
-        ([labelled(**{identity.GENERATION_LABEL: "3"})], CLEARED, "create", None, [0]),
-        ([labelled(**{identity.GENERATION_LABEL: "3"}, try_number="3")], CLEARED, "create", None, []),
+        ([labelled(**{task_labels.GENERATION_LABEL: "3"})], CLEARED, "create", None, [0]),
+        ([labelled(**{task_labels.GENERATION_LABEL: "3"}, try_number="3")], CLEARED, "create", None, []),
     ],
 )
 def test_what_a_try_begins_with_by_labels(jobs, begins, decision, found, replaced):
@@ -157,7 +157,7 @@ def test_no_clear_after_any_edit_of_retries_returns_what_there_was(before, after
         begins = Try(number=tries + 1, generation=tries + after, retries=after)
         record = replace(finished("succeeded"), generation=before, retries=before, last_try=tries)
         assert decide(record, begins, None, reuse_succeeded=True) == "create"
-        labels = {identity.GENERATION_LABEL: str(before), identity.RETRIES_LABEL: str(before)}
+        labels = {task_labels.GENERATION_LABEL: str(before), task_labels.RETRIES_LABEL: str(before)}
         there = labelled("Succeeded", **labels, try_number=str(tries))
         assert decide_by_labels([there], begins, reuse_succeeded=True).job is None
 

@@ -101,7 +101,7 @@ def test_what_comes_of_a_look_is_the_options_to_say_and_not_who_looks(
 
 
 def test_a_deferred_sensor_with_silent_fail_bears_an_outage_until_its_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MXNetJobSensor, "_look", lambda _: None)
+    monkeypatch.setattr(MXNetJobSensor, "_read", lambda _: None)
     for silent, tolerance in ((False, 600.0), (True, 5000.0)):  # by a cluster policy, as a timedelta
         sensor = MXNetJobSensor(
             task_id="s", job_name="j", namespace="default", deferrable=True, timeout=5000, silent_fail=silent

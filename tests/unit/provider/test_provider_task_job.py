@@ -11,7 +11,7 @@ from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job import holder, identity, kill
+from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.reattach import Record
@@ -185,9 +185,9 @@ class Cluster(Hook):
 def left(name: str, state: str, *, retries: int = 2, generation: int = 2, try_number: int = 1) -> dict[str, Any]:
     """A job of an earlier try."""
     labels = {
-        identity.TOKEN_LABEL: "k",
-        identity.GENERATION_LABEL: str(generation),
-        identity.RETRIES_LABEL: str(retries),
+        task_labels.TOKEN_LABEL: "k",
+        task_labels.GENERATION_LABEL: str(generation),
+        task_labels.RETRIES_LABEL: str(retries),
         "try_number": str(try_number),
     }
     own = {"name": name, "namespace": "default", "uid": f"u-{name}", "resourceVersion": "7", "labels": labels}

@@ -16,12 +16,12 @@ from waiting_jobs import WORDS, waiting_job
 
 from mxnet_operator.views.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
-from mxnet_provider.job.completion import verdict
+from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.operators.waiting import wait
 from mxnet_provider.options import LogOptions, WaitOptions
-from mxnet_provider.pace import until_next_look
+from mxnet_provider.pace import until_next_poll
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
@@ -44,9 +44,9 @@ class Log:
 
 @pytest.mark.parametrize("condition_type", WAITING)
 def test_every_wait_is_logged_once(condition_type: str) -> None:
-    log, told = Log(), StateLog(REF)
+    log, states = Log(), StateLog(REF)
     for _ in range(3):
-        told.look(waiting_job(condition_type), log)  # type: ignore[arg-type]
+        states.report(waiting_job(condition_type), log)  # type: ignore[arg-type]
     warnings = [text for level, text in log.lines if level == "warning"]
     assert len(warnings) == 1
     assert f" waits: {WORDS} {condition_type}" in warnings[0]
@@ -56,7 +56,7 @@ def test_every_wait_is_logged_once(condition_type: str) -> None:
 @pytest.mark.parametrize("condition_type", sorted(set(WAITING) - {"Suspended", "Restarting"}))
 def test_a_start_that_takes_too_long_has_the_reason(condition_type: str) -> None:
     job = waiting_job(condition_type)
-    found = verdict(job, "u", now=1e10, startup_timeout=60)
+    found = completion_of(job, "u", now=1e10, startup_timeout=60)
     assert found is not None
     assert found.status == "startup_timeout"
     assert f"{WORDS} {condition_type}" in found.message
@@ -66,7 +66,7 @@ def test_what_a_job_says_of_its_success_is_logged() -> None:
     job = waiting_job("SchedulerLeft")
     job["status"]["conditions"].append({"type": "Succeeded", "status": "True", "message": "MXJob digits is done. Why?"})
     log = Log()
-    StateLog(REF).look(job, log)  # type: ignore[arg-type]
+    StateLog(REF).report(job, log)  # type: ignore[arg-type]
     assert [level for level, _ in log.lines] == ["info"]
     assert log.lines[0][1].endswith("Succeeded: MXJob digits is done. Why?")
 
@@ -197,14 +197,14 @@ def test_what_a_job_waits_for_is_logged_within_five_seconds(
 def test_a_job_that_just_runs_is_looked_at_as_seldom_as_the_user_says(conditions: list[str], is_calm: bool) -> None:
     job = waiting_job("ServersExited")
     job["status"]["conditions"] = [{"type": each, "status": "True", "message": "m"} for each in conditions]
-    pauses = [until_next_look(job, 100.0) for _ in range(100)]
+    pauses = [until_next_poll(job, 100.0) for _ in range(100)]
     least, most = (80, 120) if is_calm else (3, 5)
     assert least <= min(pauses) <= max(pauses) <= most
-    assert max(until_next_look(job, 0.1) for _ in range(100)) <= 0.12
+    assert max(until_next_poll(job, 0.1) for _ in range(100)) <= 0.12
 
 
 def test_a_job_that_is_not_there_is_looked_for_as_seldom_as_the_user_says() -> None:
-    assert until_next_look(None, 100.0) >= 80
+    assert until_next_poll(None, 100.0) >= 80
 
 
 def test_a_sensor_in_a_worker_tells_with_each_poke_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_a_sensor_defers_with_the_type_of_timeout_that_every_airflow_takes(
 ) -> None:
     """That of 2.11 raises where it is no timedelta."""
     sensor = MXNetJobSensor(task_id="s", job_name="digits", namespace="default", deferrable=True, timeout=timeout)
-    monkeypatch.setattr(MXNetJobSensor, "_look", lambda _: None)
+    monkeypatch.setattr(MXNetJobSensor, "_read", lambda _: None)
     with pytest.raises(TaskDeferred) as deferred:
         sensor.execute({})
     assert deferred.value.timeout == timedelta(seconds=90)
@@ -255,7 +255,7 @@ RESUMED = {"type": "Suspended", "status": "False", "lastTransitionTime": "2026-0
     ids=["in time", "too late", "in a queue", "just admitted", "in time after the queue", "too late after the queue"],
 )
 def test_time_in_a_queue_does_not_count_towards_the_start(job: dict[str, Any], at: str, over: bool) -> None:
-    found = verdict(job, "u", now=datetime.fromisoformat(at).timestamp(), startup_timeout=600)
+    found = completion_of(job, "u", now=datetime.fromisoformat(at).timestamp(), startup_timeout=600)
     assert (found is not None and found.status == "startup_timeout") is over
 
 
@@ -275,7 +275,7 @@ def test_a_try_that_finds_a_job_waits_for_its_start_as_long_as_the_try_that_made
     """With on_kill_action="keep" the job is as old as all tries before, and each would else end at its first look."""
     since = None if reattached is None else datetime.fromisoformat(reattached).timestamp()
     now = datetime.fromisoformat(at).timestamp()
-    found = verdict(queued("2026-01-01T00:00:00Z"), "u", now=now, startup_timeout=600, reattached_at=since)
+    found = completion_of(queued("2026-01-01T00:00:00Z"), "u", now=now, startup_timeout=600, reattached_at=since)
     assert (found is not None and found.status == "startup_timeout") is over
 
 
@@ -284,6 +284,6 @@ def test_a_job_that_has_the_name_by_now_is_not_the_tasks(state):
     """Whatever has become of that one: the task's own was deleted."""
     conditions = [{"type": state, "status": "True", "reason": state, "message": "another's"}]
     job = {"metadata": {"name": "digits", "uid": "another"}, "status": {"state": state, "conditions": conditions}}
-    found = verdict(job, "its own", now=0.0)
+    found = completion_of(job, "its own", now=0.0)
     assert found is not None
     assert (found.status, found.reason) == ("deleted", "Replaced")

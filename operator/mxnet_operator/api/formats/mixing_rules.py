@@ -31,7 +31,7 @@ _OF_A_MAP: Final = {
 }
 
 
-def rules_between_forms() -> Iterator[Rule]:
+def rules_between_formats() -> Iterator[Rule]:
     """Yield the rules of mxjobs.kubeflow.org."""
     yield from _what_is_required()
     yield Rule(

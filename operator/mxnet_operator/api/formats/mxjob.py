@@ -9,7 +9,7 @@ from mxnet_operator.api.formats.list_rules import chief_rules, has_a_scheduler, 
 from mxnet_operator.api.formats.list_types import ListSpec
 from mxnet_operator.api.formats.lists import WORKER
 from mxnet_operator.api.formats.map_types import MapReplica
-from mxnet_operator.api.formats.mixing_rules import rules_between_forms
+from mxnet_operator.api.formats.mixing_rules import rules_between_formats
 from mxnet_operator.api.formats.transition_rules import (
     FINISHED_STAYS,
     counts_of_list_stay,
@@ -37,7 +37,7 @@ DEFINITION: Final = Definition(
     also=(ListSpec, FlatSpec),
     also_of_replica=LabelledReplica,
     refused_of_replica=MapReplica,
-    rules=(*RULES, *list_rules(WORKER), has_a_scheduler(WORKER), *chief_rules(WORKER), *rules_between_forms()),
+    rules=(*RULES, *list_rules(WORKER), has_a_scheduler(WORKER), *chief_rules(WORKER), *rules_between_formats()),
     transitions=(
         counts_of_map_stay("mxReplicaSpecs"),
         counts_of_list_stay(WORKER),

@@ -22,7 +22,7 @@ from mxnet_operator.controller.gangs import GangBackend, backends_of
 from mxnet_operator.controller.health import Health
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.controller.serving_certificate import CERTIFICATE, KEY, ServingCertificate
-from mxnet_operator.kube.lease import Elector, LeaseTimes, own_identity
+from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, own_identity
 from mxnet_operator.kube.reviews import AccessReviewer
 
 _CONNECTIONS = 100
@@ -114,7 +114,7 @@ async def run(options: Options) -> None:
             elector = None
             if options.election is not None:
                 election = options.election
-                elector = Elector(
+                elector = LeaderElector(
                     lease_client,
                     election.namespace or client.namespace,
                     election.name,

@@ -18,7 +18,7 @@ from mxnet_operator.cli.interrupts import first_signal
 from mxnet_operator.cli.output.terminal import message_console, say
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.client import Client
-from mxnet_operator.kube.lease import LEASE_NAME, Elector, LeaseTimes
+from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
@@ -135,7 +135,7 @@ def make_controller(client: Client, policy: Policy | None = None) -> Controller:
     It renews every ten minutes, so that an idle cluster stays idle. Nobody waits for the Lease of a cluster that ended:
     its API server goes with it, and a cluster that starts again has the same identity.
     """
-    elector = Elector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
+    elector = LeaderElector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
     return Controller(client, elector=elector, policy=policy)
 
 
@@ -152,9 +152,9 @@ class PrintableFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
-def _log_to_stderr(form: str, date_form: str | None) -> None:
+def _log_to_stderr(log_format: str, date_format: str | None) -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(PrintableFormatter(form, date_form))
+    handler.setFormatter(PrintableFormatter(log_format, date_format))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("mxnet_operator").setLevel(logging.INFO)
 

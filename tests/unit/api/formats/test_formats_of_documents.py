@@ -1,4 +1,4 @@
-"""Each document's manifests, in each of its forms: what they mean as v1, and what their status says."""
+"""Each document's manifests, in each of its formats: what they mean as v1, and what their status says."""
 
 from datetime import UTC, datetime
 
@@ -41,13 +41,13 @@ def status(*told, replica_statuses=None):
 
 
 @pytest.mark.parametrize("text", seeds.ALL.values(), ids=seeds.ALL)
-def test_a_document_s_manifest_is_a_valid_job_in_its_own_form_and_as_v1(text):
+def test_a_document_s_manifest_is_a_valid_job_in_its_own_format_and_as_v1(text):
     assert job_formats.errors(manifest(text)) == []
     assert validate(job_formats.to_v1({**manifest(text), "status": {}})) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "form"),
+    ("text", "job_format"),
     [
         (seeds.SEED_000_MXNETJOB, "mxnetjob"),
         (seeds.SEED_001_STORED, "v1beta1"),
@@ -57,12 +57,12 @@ def test_a_document_s_manifest_is_a_valid_job_in_its_own_form_and_as_v1(text):
         (seeds.MXNET_OPERATOR_V1, "flat-v1"),
     ],
 )
-def test_a_form_is_known_by_group_kind_and_shape(text, form):
-    assert job_formats.format_of(manifest(text)).name == form
+def test_a_format_is_known_by_group_kind_and_shape(text, job_format):
+    assert job_formats.format_of(manifest(text)).name == job_format
 
 
 @pytest.mark.parametrize("text", [seeds.SEED_001_STORED, seeds.SEED_004_DIST, seeds.MXNET_OPERATOR_V1])
-def test_a_form_is_the_same_when_the_server_gives_its_object_back_as_v1(text):
+def test_a_format_is_the_same_when_the_server_gives_its_object_back_as_v1(text):
     written = manifest(text)
     read = {**written, "apiVersion": "kubeflow.org/v1"}
     assert job_formats.format_of(read) is job_formats.format_of(written)
@@ -70,7 +70,7 @@ def test_a_form_is_the_same_when_the_server_gives_its_object_back_as_v1(text):
     assert job_formats.to_v1(read) == job_formats.to_v1(written)
 
 
-def test_the_form_that_was_recorded_stays_when_what_it_was_known_by_is_gone():
+def test_the_format_that_was_recorded_stays_when_what_it_was_known_by_is_gone():
     bare = manifest(seeds.SEED_001_STORED) | {"apiVersion": "kubeflow.org/v1"}
     del bare["spec"]["cleanPodPolicy"]
     assert job_formats.format_of(bare).name == "v1"
@@ -78,7 +78,7 @@ def test_the_form_that_was_recorded_stays_when_what_it_was_known_by_is_gone():
     assert job_formats.format_of(bare).name == "v1beta1"
 
 
-def test_a_job_that_its_user_rewrote_as_v1_has_no_older_form_any_more():
+def test_a_job_that_its_user_rewrote_as_v1_has_no_older_format_any_more():
     rewritten = job_formats.to_v1(manifest(seeds.SEED_001_STORED)) | {"status": {"form": "v1beta1"}}
     assert job_formats.format_of(rewritten).name == "v1"
 
@@ -146,11 +146,11 @@ class TestV1beta1:
     def test_its_status_has_the_counts_under_the_document_s_name_too(self):
         counts = {"Scheduler": ReplicaStatus(active=1), "Worker": ReplicaStatus()}
         told = status("Created", "Running", replica_statuses=counts)
-        form = job_formats.format_of(manifest(seeds.SEED_001_STORED))
-        wire = job_formats.status_to_wire(form, {"metadata": {"uid": UID}}, told)
+        job_format = job_formats.format_of(manifest(seeds.SEED_001_STORED))
+        wire = job_formats.status_to_wire(job_format, {"metadata": {"uid": UID}}, told)
         assert wire["mxReplicaStatuses"] == wire["replicaStatuses"] == {"Scheduler": {"active": 1}, "Worker": {}}
         assert (wire["form"], wire["RuntimeId"], wire["state"]) == ("v1beta1", "7f3a", "Running")
-        assert job_formats.status_from_wire(form, wire) == told
+        assert job_formats.status_from_wire(job_format, wire) == told
 
     def test_the_status_that_the_document_s_operator_wrote_is_read(self):
         written = manifest(seeds.SEED_001_STORED)
@@ -170,13 +170,13 @@ class TestFlatV1:
         assert (policy.clean_pod_policy, policy.backoff_limit, policy.active_deadline_seconds) == ("Running", 2, 3600)
         assert spec.success_policy == "AllWorkers"
 
-    def test_its_status_is_v1_s_and_the_form(self):
-        form = job_formats.format_of(manifest(seeds.MXNET_OPERATOR_V1))
+    def test_its_status_is_v1_s_and_the_format(self):
+        job_format = job_formats.format_of(manifest(seeds.MXNET_OPERATOR_V1))
         told = status("Created")
-        assert job_formats.status_to_wire(form, {}, told) == {**msgspec.to_builtins(told), "form": "flat-v1"}
+        assert job_formats.status_to_wire(job_format, {}, told) == {**msgspec.to_builtins(told), "form": "flat-v1"}
 
 
-class TestListForm:
+class TestListFormat:
     """examples/seeds/004-jzp1025."""
 
     def test_the_scheduler_s_port_is_everybody_s_root_port(self):
@@ -227,12 +227,12 @@ class TestListForm:
     def test_its_status_is_the_document_s(self):
         counts = {name: ReplicaStatus(active=1) for name in ("Scheduler", "Server", "Worker")}
         written = manifest(seeds.SEED_004_STORED)
-        form = job_formats.format_of(written)
+        job_format = job_formats.format_of(written)
         told = status("Created", "Running", replica_statuses=counts)
-        wire = job_formats.status_to_wire(form, written, told)
+        wire = job_formats.status_to_wire(job_format, written, told)
         assert wire.items() >= written["status"].items()
         assert wire["RuntimeId"] == "e800"
-        assert job_formats.status_from_wire(form, wire) == told
+        assert job_formats.status_from_wire(job_format, wire) == told
 
     @pytest.mark.parametrize(
         ("told", "pods_left", "phase"),
@@ -247,8 +247,8 @@ class TestListForm:
         ],
     )
     def test_its_phases_are_the_document_s(self, told, pods_left, phase):
-        form = job_formats.format_of(manifest(seeds.SEED_004_DIST))
-        wire = job_formats.status_to_wire(form, {"metadata": {"uid": UID}}, status(*told), pods_left=pods_left)
+        job_format = job_formats.format_of(manifest(seeds.SEED_004_DIST))
+        wire = job_formats.status_to_wire(job_format, {"metadata": {"uid": UID}}, status(*told), pods_left=pods_left)
         assert wire["phase"] == phase
         assert wire["reason"] == (f"it is {told[-1]}" if told[-1] in {"Restarting", "Failed"} else "")
 
@@ -307,8 +307,8 @@ class TestMlkube:
 
     def test_its_list_of_statuses_names_the_type_as_its_code_did(self):
         told = status("Created", "Running", replica_statuses={"Worker": ReplicaStatus(active=1, failed=1)})
-        form = job_formats.format_of(manifest(seeds.DEEPINSIGHT_LOCAL))
-        wire = job_formats.status_to_wire(form, {"metadata": {"uid": UID}}, told)
+        job_format = job_formats.format_of(manifest(seeds.DEEPINSIGHT_LOCAL))
+        wire = job_formats.status_to_wire(job_format, {"metadata": {"uid": UID}}, told)
         entry = {"ReplicasStates": {"Running": 1, "Failed": 1}, "Mx_replica_type": "WORKER", "state": "Failed"}
         assert wire["replicaStatuses"] == [entry]
-        assert job_formats.status_from_wire(form, wire) == told
+        assert job_formats.status_from_wire(job_format, wire) == told

@@ -1,4 +1,4 @@
-"""Of generated jobs of every form: what is converted means the same, and no status is lost in a form's words.
+"""Of generated jobs of every format: what is converted means the same, and no status is lost in a format's words.
 
 Hypothesis prints the example that fails, and a blob by which it is found again (`@reproduce_failure`).
 """
@@ -8,7 +8,7 @@ import copy
 import msgspec
 import pytest
 from builders import NOW
-from forms_strategies import JOBS, statuses
+from format_strategies import JOBS, statuses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ from mxnet_operator.child_objects.pods import build_pod
 from mxnet_operator.plan import Observed, plan
 
 thorough = settings(max_examples=25, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-every_form = pytest.mark.parametrize("name", JOBS)
+every_format = pytest.mark.parametrize("name", JOBS)
 
 
 def planned(manifest, metadata):
@@ -36,10 +36,10 @@ def planned(manifest, metadata):
     return first, pods
 
 
-@every_form
+@every_format
 @thorough
 @given(data=st.data())
-def test_a_job_is_valid_in_its_form_and_in_v1(name, data):
+def test_a_job_is_valid_in_its_format_and_in_v1(name, data):
     manifest = data.draw(JOBS[name])
     assert job_formats.errors(manifest) == []
     assert unknown_fields(manifest) == []
@@ -48,21 +48,23 @@ def test_a_job_is_valid_in_its_form_and_in_v1(name, data):
     assert unknown_fields(meant) == []
 
 
-@every_form
+@every_format
 @thorough
 @given(data=st.data())
-def test_a_form_is_known_again_when_the_server_gives_it_back_in_the_stored_version(name, data):
+def test_a_format_is_known_again_when_the_server_gives_it_back_in_the_stored_version(name, data):
     manifest = data.draw(JOBS[name])
-    form = job_formats.format_of(manifest)
-    assert form.name == name or (name == "flat-v1" and form.name in {"v1", "v1beta1"})  # written with few fields
-    back = {**manifest, "apiVersion": form.kind.api_version}
-    if form.name == "v1beta1":  # its definition's default
+    job_format = job_formats.format_of(manifest)
+    assert job_format.name == name or (
+        name == "flat-v1" and job_format.name in {"v1", "v1beta1"}
+    )  # written with few fields
+    back = {**manifest, "apiVersion": job_format.kind.api_version}
+    if job_format.name == "v1beta1":  # its definition's default
         back["spec"] = {"cleanPodPolicy": "All", **manifest["spec"]}
-    assert job_formats.format_of(back) is form
+    assert job_formats.format_of(back) is job_format
     assert decode(job_formats.to_v1(back)) == decode(job_formats.to_v1(manifest))
 
 
-@every_form
+@every_format
 @thorough
 @given(data=st.data())
 def test_what_is_converted_plans_the_same_pods(name, data):
@@ -72,7 +74,7 @@ def test_what_is_converted_plans_the_same_pods(name, data):
     assert planned(converted, manifest["metadata"]) == planned(manifest, manifest["metadata"])
 
 
-@every_form
+@every_format
 @thorough
 @given(data=st.data())
 def test_converting_twice_changes_nothing_and_converting_changes_no_input(name, data):
@@ -87,7 +89,7 @@ def test_converting_twice_changes_nothing_and_converting_changes_no_input(name, 
         assert job_formats.to_v1(conversion.manifest) == conversion.manifest
 
 
-@every_form
+@every_format
 @thorough
 @given(data=st.data())
 def test_every_remark_names_a_field_of_what_was_converted(name, data):
@@ -98,10 +100,10 @@ def test_every_remark_names_a_field_of_what_was_converted(name, data):
             node = node[int(key)] if isinstance(node, list) else node[key]
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@pytest.mark.parametrize("job_format", FORMATS, ids=lambda job_format: job_format.name)
 @thorough
 @given(status=statuses(), pods_left=st.booleans())
-def test_a_status_comes_back_as_it_was_written(form, status, pods_left):
-    wire = job_formats.status_to_wire(form, {"metadata": {"uid": "7f3a"}}, status, pods_left=pods_left)
+def test_a_status_comes_back_as_it_was_written(job_format, status, pods_left):
+    wire = job_formats.status_to_wire(job_format, {"metadata": {"uid": "7f3a"}}, status, pods_left=pods_left)
     stored = msgspec.json.decode(msgspec.json.encode(wire))
-    assert job_formats.status_from_wire(form, stored) == status
+    assert job_formats.status_from_wire(job_format, stored) == status

@@ -1,4 +1,4 @@
-"""What is ambiguous, mixed of two forms, or no field of its own version is refused, with path and right spelling."""
+"""What is ambiguous, mixed of two formats, or no field of its own version is refused, with path and right spelling."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Jobs written in older forms: an author need not rewrite a manifest to run it from Airflow."""
+"""Jobs written in older formats: an author need not rewrite a manifest to run it from Airflow."""
 
 from airflow.sdk import DAG
 
@@ -9,9 +9,9 @@ TEMPLATE = {
     "spec": {"containers": [{"name": "mxnet", "image": "mxjob/mxnet:1.9.1", "command": ["python", "-c", SCRIPT]}]}
 }
 
-with DAG(dag_id="older_forms", schedule=None):
+with DAG(dag_id="older_formats", schedule=None):
     MXNetJobOperator(
-        task_id="list_form",
+        task_id="list_format",
         manifest={
             "apiVersion": "kubeflow.org/v1alpha1",
             "kind": "MXJob",

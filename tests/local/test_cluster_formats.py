@@ -1,4 +1,4 @@
-"""Jobs of every form on a local cluster that serves the older kinds: real MXNet, `mxjob` and kubectl."""
+"""Jobs of every format on a local cluster that serves the older kinds: real MXNet, `mxjob` and kubectl."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from cluster_fixtures import new_home
-from older_jobs import FORMS, kind_of_form, older_job, pod_template
+from older_jobs import FORMATS, kind_of_format, older_job, pod_template
 
 from mxnet_operator.local.images import BASE_IMAGE
 
@@ -35,42 +35,44 @@ def cluster(mxnet_python):
         assert " ERROR " not in cluster.files.log.read_text()
 
 
-def job_in(form, name, program):
-    return older_job(form, name, pod_template(BASE_IMAGE, ["python", "-u", "-c", program]))
+def job_in(job_format, name, program):
+    return older_job(job_format, name, pod_template(BASE_IMAGE, ["python", "-u", "-c", program]))
 
 
-def type_of(form):
-    """The form's kind as kubectl writes it before a name."""
-    kind = kind_of_form(form)
+def type_of(job_format):
+    """The format's kind as kubectl writes it before a name."""
+    kind = kind_of_format(job_format)
     return f"{kind.singular}.{kind.group}"
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_mxjob_run_trains_with_a_job_of_any_form(cluster, form):
-    manifest = json.dumps(job_in(form, f"run-{form}", TRAIN))
+@pytest.mark.parametrize("job_format", FORMATS)
+def test_mxjob_run_trains_with_a_job_of_any_format(cluster, job_format):
+    manifest = json.dumps(job_in(job_format, f"run-{job_format}", TRAIN))
 
     done = cluster.mxjob("run", "-f", "-", stdin=manifest)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == f"the sum is 2.0 on port {PORTS.get(form, 9091)}"
-    assert done.stderr.splitlines()[0] == f"{FORMS[form][1].kind} run-{form} created in namespace default"
-    assert done.stderr.splitlines()[-1].startswith(f"MXJob run-{form} is successfully completed.")
+    assert done.stdout.splitlines()[-1] == f"the sum is 2.0 on port {PORTS.get(job_format, 9091)}"
+    assert done.stderr.splitlines()[0] == f"{FORMATS[job_format][1].kind} run-{job_format} created in namespace default"
+    assert done.stderr.splitlines()[-1].startswith(f"MXJob run-{job_format} is successfully completed.")
 
 
 @pytest.fixture(scope="module")
 def jobs(cluster):
-    """A job of each form that runs until it is deleted."""
-    for form in FORMS:
-        cluster.create(job_in(form, f"asleep-{form}", ASLEEP))
-    yield {form: cluster.wait_for(f"asleep-{form}", "Running", type_of(form)) for form in FORMS}
-    for form in FORMS:
-        cluster.delete(type_of(form), f"asleep-{form}")
+    """A job of each format that runs until it is deleted."""
+    for job_format in FORMATS:
+        cluster.create(job_in(job_format, f"asleep-{job_format}", ASLEEP))
+    yield {
+        job_format: cluster.wait_for(f"asleep-{job_format}", "Running", type_of(job_format)) for job_format in FORMATS
+    }
+    for job_format in FORMATS:
+        cluster.delete(type_of(job_format), f"asleep-{job_format}")
 
 
-def test_each_runs_in_the_words_of_its_form(jobs):
-    for form, job in jobs.items():
-        assert job["status"].get("form", "v1") == form
-        if form in {"v1alpha1", "fioravanzo", "mlkube"}:
+def test_each_runs_in_the_words_of_its_format(jobs):
+    for job_format, job in jobs.items():
+        assert job["status"].get("form", "v1") == job_format
+        if job_format in {"v1alpha1", "fioravanzo", "mlkube"}:
             assert job["status"]["phase"] == "Running"
             assert isinstance(job["status"]["replicaStatuses"], list)
             assert job["status"]["RuntimeId"] == job["metadata"]["uid"][:4]
@@ -85,18 +87,24 @@ def test_kubectl_tells_the_kinds_apart_as_on_a_cluster_with_the_overlay(cluster,
 
     assert names("mxjobs") == {"mxjob.fioravanzo.org/asleep-fioravanzo"}
     assert names("mxnetjobs") == {"mxnetjob.kubeflow.org/asleep-mxnetjob"}
-    assert names("mxj") == {f"mxjob.kubeflow.org/asleep-{form}" for form in ("v1", "flat-v1", "v1beta1", "v1alpha1")}
-    assert names("mxnet") == {f"{type_of(form)}/asleep-{form}" for form in FORMS}
+    assert names("mxj") == {
+        f"mxjob.kubeflow.org/asleep-{job_format}" for job_format in ("v1", "flat-v1", "v1beta1", "v1alpha1")
+    }
+    assert names("mxnet") == {f"{type_of(job_format)}/asleep-{job_format}" for job_format in FORMATS}
 
 
-@pytest.mark.parametrize("form", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
-def test_kubectl_shows_state_replicas_restarts_duration_and_age_of_every_kind(cluster, jobs, form):
-    shown = cluster.kubectl("get", f"{type_of(form)}/asleep-{form}", "-o", "wide").stdout.splitlines()
+@pytest.mark.parametrize("job_format", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
+def test_kubectl_shows_state_replicas_restarts_duration_and_age_of_every_kind(cluster, jobs, job_format):
+    shown = cluster.kubectl("get", f"{type_of(job_format)}/asleep-{job_format}", "-o", "wide").stdout.splitlines()
     heading, row = shown
     starts = [*(found.start() for found in re.finditer(r"\S+", heading)), None]
     cells = {heading[a:b].strip(): row[a:b].strip() for a, b in pairwise(starts)}
-    assert cells["NAME"] == f"asleep-{form}"
-    assert (cells["STATE"], cells["READY"], cells["FORM"]) == ("Running", "4/4", "" if form == "v1" else form)
+    assert cells["NAME"] == f"asleep-{job_format}"
+    assert (cells["STATE"], cells["READY"], cells["FORM"]) == (
+        "Running",
+        "4/4",
+        "" if job_format == "v1" else job_format,
+    )
     assert cells["AGE"]
     assert {"RESTARTS", "DURATION", "STARTED"} <= cells.keys()
 
@@ -105,9 +113,9 @@ def test_mxjob_get_lists_every_kind_with_its_type_and_counts(cluster, jobs):
     done = cluster.mxjob("get")
     heading, *lines = (line.split() for line in done.stdout.splitlines())
     rows = {line[heading.index("NAME")]: dict(zip(heading, line, strict=False)) for line in lines}
-    for form in FORMS:
-        row = rows[f"asleep-{form}"]
-        assert (row["TYPE"], row["STATE"], row["WORKER"]) == (type_of(form), "Running", "2/2")
+    for job_format in FORMATS:
+        row = rows[f"asleep-{job_format}"]
+        assert (row["TYPE"], row["STATE"], row["WORKER"]) == (type_of(job_format), "Running", "2/2")
 
 
 def test_mxjob_takes_a_type_before_a_name_and_asks_for_it_where_several_are_meant(cluster, jobs):

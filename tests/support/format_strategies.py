@@ -1,4 +1,4 @@
-"""Hypothesis strategies for valid jobs of every form, and for statuses that the controller may write."""
+"""Hypothesis strategies for valid jobs of every format, and for statuses that the controller may write."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -93,29 +93,29 @@ def maps(draw: st.DrawFn, types: dict[str, int | None], *, labels: bool = False)
 
 
 @st.composite
-def jobs_with_a_map(draw: st.DrawFn, form: str) -> Manifest:
+def jobs_with_a_map(draw: st.DrawFn, job_format: str) -> Manifest:
     """Of v1, v1beta1 and mxnet-operator's own v1."""
     tuning = st.just({"TunerTracker": 1, "TunerServer": 2, "Tuner": None})
     types = draw(st.one_of(gangs("Scheduler", "Server", "Worker"), gangs("scheduler", "server", "worker"), tuning))
     spec: Manifest = {"jobMode": draw(st.sampled_from(["MXTrain", "MXTune"]))}
     if draw(st.booleans()):
         spec["successPolicy"] = draw(st.sampled_from(["", "AllWorkers"]))
-    spec["mxReplicaSpecs"] = draw(maps(types, labels=form != "v1"))
-    if form == "v1":
+    spec["mxReplicaSpecs"] = draw(maps(types, labels=job_format != "v1"))
+    if job_format == "v1":
         spec |= draw(st.fixed_dictionaries({}, optional={"runPolicy": st.fixed_dictionaries({}, optional=FLAT)}))
     else:
-        allowed = FLAT if form == "flat-v1" else dict(list(FLAT.items())[:2])
+        allowed = FLAT if job_format == "flat-v1" else dict(list(FLAT.items())[:2])
         spec |= draw(st.fixed_dictionaries({}, optional=allowed))
-    version = "v1beta1" if form == "v1beta1" else "v1"
+    version = "v1beta1" if job_format == "v1beta1" else "v1"
     return _manifest(f"kubeflow.org/{version}", "MXJob", draw(NAMES), spec)
 
 
 @st.composite
-def jobs_with_a_list(draw: st.DrawFn, form: str) -> Manifest:
+def jobs_with_a_list(draw: st.DrawFn, job_format: str) -> Manifest:
     """Of kubeflow.org/v1alpha1, fioravanzo.org and mxnet.mlkube.io."""
-    default = "SCHEDULER" if form == "fioravanzo" else "WORKER"
-    port_field = "mxPort" if form == "fioravanzo" else "PsRootPort"
-    local = form != "fioravanzo" and draw(st.booleans())
+    default = "SCHEDULER" if job_format == "fioravanzo" else "WORKER"
+    port_field = "mxPort" if job_format == "fioravanzo" else "PsRootPort"
+    local = job_format != "fioravanzo" and draw(st.booleans())
     few = st.sampled_from([None, 1, 2, 3])
     counts = (
         {"WORKER": draw(st.sampled_from([None, 1]))}
@@ -138,13 +138,13 @@ def jobs_with_a_list(draw: st.DrawFn, form: str) -> Manifest:
             entry[port_field] = draw(PORTS)
         entries.append(entry)
     spec: Manifest = {"replicaSpecs": draw(st.permutations(entries))}
-    if form != "fioravanzo":
+    if job_format != "fioravanzo":
         spec["jobMode"] = "local" if local else "dist"
-    optional = {} if form == "mlkube" else {"schedulerName": NAMES, "mxImage": NAMES}
-    if form == "v1alpha1":
+    optional = {} if job_format == "mlkube" else {"schedulerName": NAMES, "mxImage": NAMES}
+    if job_format == "v1alpha1":
         optional["cleanupPodPolicy"] = CLEAN_POLICIES
     spec |= draw(st.fixed_dictionaries({}, optional={**optional, "RuntimeId": st.just("aycw")}))
-    if form != "mlkube" and draw(st.booleans()):
+    if job_format != "mlkube" and draw(st.booleans()):
         chief = draw(
             st.sampled_from([{"replicaName": "WORKER"}, *([] if local else [{}, {"replicaName": "SCHEDULER"}])])
         )
@@ -154,7 +154,7 @@ def jobs_with_a_list(draw: st.DrawFn, form: str) -> Manifest:
         "fioravanzo": ("fioravanzo.org/v1alpha1", "MXJob"),
         "mlkube": ("mxnet.mlkube.io/v1beta1", "MxJob"),
     }
-    return _manifest(*header[form], draw(NAMES), spec)
+    return _manifest(*header[job_format], draw(NAMES), spec)
 
 
 @st.composite

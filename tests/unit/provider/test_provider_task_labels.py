@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mxnet_operator.api import names
-from mxnet_provider.job import identity
+from mxnet_provider.job import task_labels
 
 
 @dataclass
 class Try:
-    """What Airflow tells a task about itself, as far as identity reads it."""
+    """What Airflow tells a task about itself, as far as task_labels reads it."""
 
     dag_id: str = "train_digits"
     task_id: str = "train"
@@ -30,8 +30,8 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 def test_two_jobs_of_a_task_have_two_names():
-    first, second = identity.new_token(), identity.new_token()
-    assert identity.job_name("digits", GANG, first) != identity.job_name("digits", GANG, second)
+    first, second = task_labels.new_token(), task_labels.new_token()
+    assert task_labels.job_name("digits", GANG, first) != task_labels.job_name("digits", GANG, second)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_two_jobs_of_a_task_have_two_names():
     ],
 )
 def test_a_long_name_leaves_exactly_the_room_that_the_longest_pod_name_needs(replicas, longest):
-    name = identity.job_name("x" * 80, replicas, TOKEN)
+    name = task_labels.job_name("x" * 80, replicas, TOKEN)
     assert len(f"{name}-{longest}") == names.MAX_NAME
 
 
 def test_a_short_name_is_kept_before_the_suffix():
-    assert identity.job_name("digits", GANG, TOKEN).startswith("digits-")
+    assert task_labels.job_name("digits", GANG, TOKEN).startswith("digits-")
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_a_short_name_is_kept_before_the_suffix():
     ],
 )
 def test_a_task_id_becomes_the_beginning_of_a_dns_name(task_id, base):
-    assert identity.base_name(task_id) == base
+    assert task_labels.base_name(task_id) == base
 
 
 def test_labels_are_safe_whatever_airflow_s_ids_are():
     ti = Try(dag_id="d" * 200, run_id="scheduled__2026-11-21T12:00:00+00:00", task_id="a.b", map_index=None)
-    labels = identity.labels(ti, TOKEN, retries=2)
+    labels = task_labels.labels(ti, TOKEN, retries=2)
     assert all(len(value) <= 63 and ":" not in value and "+" not in value for value in labels.values())
     assert labels["map_index"] not in ("", "None")
 
@@ -76,5 +76,5 @@ def test_labels_are_safe_whatever_airflow_s_ids_are():
 @given(st.text(max_size=80) | st.text(alphabet="._- aZ9é学", max_size=80))
 def test_a_label_of_any_text_is_one_that_kubernetes_takes(text):
     """Airflow allows ids of letters and digits of any script."""
-    value = identity.safe_label(text)
+    value = task_labels.safe_label(text)
     assert value == "" or re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", value)

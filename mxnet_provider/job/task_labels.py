@@ -1,4 +1,4 @@
-"""Identity of a job: the name and the labels that tie an MXJob to one Airflow task.
+"""Labels, and the name made of them, that tie an MXJob to one Airflow task.
 
 A name finds a job and never says whose it is; the random token does, which the job carries as a label. What a retry
 makes of that is in `reattach`.
