@@ -543,7 +543,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
 
     def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
         if ended.summary is None or ended.summary["state"] != SUCCEEDED:
-            raise MXNetJobError(f"{ended.name} is said to have succeeded, without its state: {ended!r}")
+            raise MXNetJobError(f"{ended.name} was reported as succeeded, without its state: {ended!r}")
         self._push_metrics(context, ended)
         returned: dict[str, Any] = storable(ended.summary)
         return returned
