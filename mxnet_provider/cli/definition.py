@@ -14,7 +14,7 @@ from airflow.cli.cli_config import (
 
 _arg: Any = Arg  # Airflow's own is untyped
 _ARGS = (
-    _arg(("--namespace",), help="Look at this namespace only. Default: all"),
+    _arg(("--namespace",), help="Namespace of the jobs. Default: all namespaces"),
     _arg(("--conn-id",), default="kubernetes_default", help="Airflow connection of type kubernetes"),
     _arg(("--config-file",), help="Path of a kubeconfig, in place of the connection's"),
     _arg(("--cluster-context",), help="A context of the kubeconfig"),
@@ -22,7 +22,7 @@ _ARGS = (
         ("--min-age-minutes",),
         default=10,
         type=cast("Any", positive_int)(allow_zero=True),
-        help="Leave jobs alone that are younger: their task may be about to end them itself. Default: 10",
+        help="Keep jobs younger than this many minutes, whose task may be about to end them itself. Default: 10",
     ),
     _arg(
         ("--include-unknown",),

@@ -24,6 +24,7 @@ from mxnet_provider.job import kill
 from mxnet_provider.job.completion import Completion, completion_of
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.polling import Polling
+from mxnet_provider.options import WaitOptions
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _LOG_TIMEOUT: Final = (10, 300)
@@ -311,7 +312,7 @@ class MXNetJobHook(KubernetesHook):
         poll_interval: float,
         startup_timeout: float | None = None,
         reattached_at: float | None = None,
-        api_outage_tolerance: float = 600,
+        api_outage_tolerance: float = WaitOptions.api_outage_tolerance,
         lease: float | None = None,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
         stop: threading.Event | None = None,

@@ -19,7 +19,7 @@ from mxnet_operator.api.job_lease import JobLease, LeaseAction, annotations_of
 Holds = Callable[[str], bool]
 """Whether the token that stands in a job, empty for none, is one of the caller's."""
 
-LOST: Final = "%s is no longer held by this process: %s waits for it elsewhere."
+LOST: Final = "This process no longer holds %s: %s waits for it now."
 """What a task's log says, with the job and who holds it."""
 NOT_RENEWED: Final = "The lease of %s could not be renewed, and the controller will end the job when it runs out: %s"
 """What a task's log says, with the job and the server's words."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import msgspec
 import yaml
-from airflow.providers.common.compat.sdk import AirflowSkipException, AirflowTaskTimeout, conf
+from airflow.providers.common.compat.sdk import conf
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
@@ -17,14 +17,7 @@ from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.callbacks import MXNetJobCallback, callbacks_of
 from mxnet_provider.cluster import ReachesCluster
-from mxnet_provider.exceptions import (
-    MXNetJobDeletedError,
-    MXNetJobError,
-    MXNetJobFailedError,
-    MXNetJobStartupTimeoutError,
-    MXNetJobUnreachableError,
-    failure,
-)
+from mxnet_provider.exceptions import MXNetJobError, MXNetJobUnreachableError, failure
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
 from mxnet_provider.job import kill, replicas, task_labels
@@ -34,6 +27,7 @@ from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import Lease
 from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
+from mxnet_provider.operators.conclusion import conclude
 from mxnet_provider.operators.described_job import DescribesJob
 from mxnet_provider.operators.failure_logs import show_events, show_failed
 from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
@@ -206,16 +200,16 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         deferrable: bool | None = None,
         durable: bool = True,
         reuse_succeeded_on_retry: bool = True,
-        poll_interval: timedelta | float = 10.0,
-        startup_timeout: timedelta | float | None = 600.0,
-        api_outage_tolerance: timedelta | float = 600.0,
-        get_logs: bool = True,
+        poll_interval: timedelta | float = WaitOptions.poll_interval,
+        startup_timeout: timedelta | float | None = WaitOptions.startup_timeout,
+        api_outage_tolerance: timedelta | float = WaitOptions.api_outage_tolerance,
+        get_logs: bool = LogOptions.get_logs,
         log_replicas: Sequence[str] | None = None,
-        log_tail_on_failure: int = 200,
-        log_events_on_failure: bool = True,
-        on_finish_action: FinishAction = "keep",
-        on_kill_action: kill.Action = "delete",
-        propagation_policy: Propagation = "Foreground",
+        log_tail_on_failure: int = LogOptions.log_tail_on_failure,
+        log_events_on_failure: bool = LogOptions.log_events_on_failure,
+        on_finish_action: FinishAction = EndOptions.on_finish_action,
+        on_kill_action: kill.Action = EndOptions.on_kill_action,
+        propagation_policy: Propagation = EndOptions.propagation_policy,
         termination_grace_period: timedelta | int | None = None,
         skip_on_exit_code: int | Collection[int] | None = None,
         callbacks: type[MXNetJobCallback] | Sequence[type[MXNetJobCallback]] = (),
@@ -515,35 +509,25 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
     def _complete(self, context: "Context", ours: TaskJob, ended: Event) -> dict[str, Any]:
         """Conclude from the end of the waiting, for the job and for the task; every way of waiting comes here."""
         ref = ours.ref
+        concluded = conclude(ended, ref.title, skip_on_exit_code=self.skip_on_exit_code)
         self._call_back("on_job_completion", context, event=ended.payload())
-        if ended.status == "succeeded":
+        if concluded.error is None:
             returned = self._return(context, ended)
             ours.finished(ended)
             return returned
         self._push_metrics(context, ended)
-        if self._log_options.get_logs and ended.status in ("failed", "timeout", "startup_timeout"):
+        if concluded.shows_logs and self._log_options.get_logs:
             show_failed(self.hook, ref, self.log, self._log_options.log_tail_on_failure, but=ended.logs_shown)
-        if self._log_options.log_events_on_failure and ended.status in ("failed", "startup_timeout"):
+        if concluded.shows_events and self._log_options.log_events_on_failure:
             show_events(self.hook, ref, self.log)
-        if ended.status in ("timeout", "startup_timeout"):
+        if concluded.ends_job:
             self.on_kill()
         ours.finished(ended)
-        match ended.status:
-            case "failed":
-                if skip := replicas.reason_to_skip(ended.failed_replicas, self.skip_on_exit_code):
-                    raise AirflowSkipException(f"{ref.title} failed, and {skip}: {ended.message}")
-                raise MXNetJobFailedError(f"{ref.title} failed: {ended.message}")
-            case "deleted":
-                raise MXNetJobDeletedError(f"{ref.title} {ended.message}.")
-            case "timeout":
-                raise AirflowTaskTimeout(f"{ref.title} {ended.message}.")
-            case "startup_timeout":
-                raise MXNetJobStartupTimeoutError(f"{ref.title} {ended.message}.")
-        raise MXNetJobError(f"{ref.title}: {ended.message}")
+        raise concluded.error
 
     def _return(self, context: "Context", ended: Event) -> dict[str, Any]:
         if ended.summary is None or ended.summary["state"] != SUCCEEDED:
-            raise MXNetJobError(f"{ended.name} is said to have succeeded, without its state: {ended!r}")
+            raise MXNetJobError(f"{ended.name} was reported as succeeded, without its state: {ended!r}")
         self._push_metrics(context, ended)
         returned: dict[str, Any] = storable(ended.summary)
         return returned

@@ -74,7 +74,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         fail_states: Sequence[str] = (FAILED,),
         missing_ok: bool = False,
         deferrable: bool | None = None,
-        api_outage_tolerance: timedelta | float = 600.0,
+        api_outage_tolerance: timedelta | float = WaitOptions.api_outage_tolerance,
         kubernetes_conn_id: str = DEFAULT_CONNECTION,
         in_cluster: bool | None = None,
         config_file: str | None = None,

@@ -47,7 +47,7 @@ async def connected(
             except AirflowUnreachableError as e:
                 if outage.lasts_too_long():
                     raise
-                say(f"{e}. It is asked again.")
+                say(f"{e}. Trying again.")
             await asyncio.sleep(with_jitter(_PAUSE))
         yield hook
 

@@ -552,7 +552,7 @@ async def test_a_trigger_that_runs_twice_hands_the_job_over_to_the_later_run(wai
     for count, trigger in enumerate((first, second), 1):
         runs.append(asyncio.create_task(events_of(trigger)))
         await until(lambda count=count: len(waiting.writes()) >= count)
-    await until(lambda: any("waits for it elsewhere" in line for line in task_log()))
+    await until(lambda: any("waits for it now" in line for line in task_log()))
     for state in ("deferred", "running", None):
         airflow_says(monkeypatch, {"train": state})
         await first.on_kill()

@@ -187,7 +187,7 @@ class AsyncMXJobClient:
 
         Raises:
             JobNotFoundError: it isn't there, or was deleted meanwhile.
-            LogIncompleteError: the end of the log did not come, after those lines that did.
+            LogIncompleteError: the end of the log was not received, after the lines that were.
             ValueError: it has no such replica.
         """
         found = await self._found(job)
@@ -266,7 +266,7 @@ class AsyncMXJobClient:
                 continue  # whose it was is gone
             if (found["metadata"].get("annotations") or {}).get(names.SUBMISSION_ANNOTATION) == token:
                 return found
-            raise JobExistsError(f"MXJob {namespace}/{name} is there already; it was left as it is") from refusal
+            raise JobExistsError(f"MXJob {namespace}/{name} already exists; it was not changed") from refusal
 
     async def _found(self, job: JobRef) -> dict[str, Any]:
         name, namespace, uid = _identity(job)
@@ -326,7 +326,7 @@ class AsyncMXJobClient:
                     if not await follower.finish():
                         raise LogIncompleteError(
                             f"the end of the log of {replica} of MXJob {job['metadata']['namespace']}/"
-                            f"{job['metadata']['name']} did not come; ask for it anew with follow=False"
+                            f"{job['metadata']['name']} was not received; read it again with follow=False"
                         )
                 finally:
                     watching.cancel()

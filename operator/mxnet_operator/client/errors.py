@@ -22,7 +22,7 @@ class InvalidJobError(MXJobError, ValueError):
 
 
 class JobExistsError(MXJobError):
-    """A job of the name is there already; it was left as it is."""
+    """A job of the name already exists; it was not changed."""
 
 
 class JobNotFoundError(MXJobError):
@@ -42,7 +42,7 @@ class ResultLostError(MXJobError):
 
 
 class LogIncompleteError(MXJobError):
-    """The job has finished, and the end of a replica's log did not come; the lines before it did."""
+    """The job has finished, and the end of a replica's log was not received; the lines before it were."""
 
 
 __all__ = [

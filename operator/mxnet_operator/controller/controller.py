@@ -202,7 +202,7 @@ class Controller:
         resource = resource_of(kind)
         while not await self._is_served(resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
             await asyncio.sleep(self._look_for_kinds)
-        log.info("%s are served: running them, too", resource)
+        log.info("%s are served: reconciling them, too", resource)
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._watch(kind):
                 self._keep(tasks, f"reflector {resource}", reflector.run)
@@ -256,7 +256,7 @@ class Controller:
             except TimeoutError:
                 error = self._gang_error
                 if isinstance(error, ApiError | InvalidAnswerError):
-                    log.warning("whether a gang scheduler is served is unknown, and jobs do without: %s", error)
+                    log.warning("whether a gang scheduler is served is unknown, and jobs get no pod groups: %s", error)
                     self._gang_is_known.set()
                 elif error is not None:
                     log.warning("still waiting for the server to say whether it has a gang scheduler: %s", error)
@@ -265,7 +265,7 @@ class Controller:
         """Start work without pod groups where they can't be listed."""
         if not self._gang_is_known.is_set():
             log.warning(
-                "pod groups of %s can't be listed, and jobs do without until they can: may this controller list and"
+                "pod groups of %s can't be listed, and jobs get none until they can: may this controller list and"
                 " watch them? (docs/gpus.md)",
                 gang.name,
             )
@@ -287,7 +287,7 @@ class Controller:
             for children in self._children:
                 for kind in kinds:
                     children.end(kind)
-        log.info("%s are no longer served: jobs do without", names)
+        log.info("%s are no longer served: jobs get none", names)
 
     async def _are_served(self, kinds: Sequence[ChildKind]) -> bool:
         for kind in kinds:

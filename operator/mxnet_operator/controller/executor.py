@@ -180,7 +180,7 @@ class Executor:
         for kind in self._served():
             if type(action) in (kind.create, *kind.end):
                 return kind
-        raise ApiError(404, "NotFound", f"{type(action).__name__}: what it is about is no longer served")
+        raise ApiError(404, "NotFound", f"{type(action).__name__}: the API server no longer serves its kind")
 
     def _decorated(self, job: MXJob, pod: dict[str, Any]) -> dict[str, Any]:
         for kind in self._served():

@@ -141,7 +141,7 @@ class LeaderElector:
             try:
                 async with asyncio.timeout(self._times.renew_deadline):
                     if await self._attempt():
-                        log.info("leading: the lease %s/%s is ours", self._namespace, self.name)
+                        log.info("leading: this process holds the lease %s/%s", self._namespace, self.name)
                         return
                 failures = 0
             except (KubeError, TimeoutError) as error:

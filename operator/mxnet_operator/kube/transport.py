@@ -256,7 +256,7 @@ class Transport:
                     self.credentials = await asyncio.to_thread(refused.reload)
                 except CredentialsError as error:
                     log.warning(
-                        "the server rejected us or isn't trusted, and the credentials can't be reloaded: %s", error
+                        "the server rejected the credentials or isn't trusted, and they can't be reloaded: %s", error
                     )
                     return False
                 self._auth_until = 0.0

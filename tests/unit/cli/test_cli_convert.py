@@ -36,7 +36,7 @@ kind: MXJob
 metadata:
   name: example-dist-job
 spec:
-  # was dist: v1 knows it by the replicas
+  # was dist: in v1 the replicas say so
   jobMode: MXTrain
   runPolicy:
     # was the format's default, All
@@ -45,7 +45,7 @@ spec:
   mxReplicaSpecs:
     Scheduler:
       replicas: 1
-      # was template.spec.restartPolicy: OnFailure; which exits are retried is the exit code's matter
+      # was template.spec.restartPolicy: OnFailure; the exit code decides which exits are retried
       restartPolicy: ExitCode
       template:
         spec:

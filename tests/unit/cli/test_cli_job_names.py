@@ -64,5 +64,5 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
     empty = (Exit.USAGE, "a job's name can't be empty")
     assert found == {name: none(name) for name in ODD} | dict.fromkeys(EMPTY, empty)
     assert there == {namespace: none("digits", namespace) for namespace in NAMESPACES} | {
-        namespace: (Exit.USAGE, f"{namespace} can't be a namespace") for namespace in NO_NAMESPACES
+        namespace: (Exit.USAGE, f"{namespace} is not a valid namespace") for namespace in NO_NAMESPACES
     }

@@ -70,7 +70,7 @@ async def test_a_name_that_is_taken_is_told_and_its_job_left_alone(tmp_path):
     named = MXJobDescription(name="mine", image="a:1")
     async with scene(tmp_path) as (api, client):
         kept = await client.submit(named)
-        with pytest.raises(JobExistsError, match="MXJob default/mine is there already"):
+        with pytest.raises(JobExistsError, match="MXJob default/mine already exists"):
             await client.submit(named)
         assert [job["metadata"]["uid"] for job in await jobs(api)] == [kept.uid]
 
@@ -236,7 +236,7 @@ async def test_a_log_whose_end_does_not_come_is_no_whole_log(tmp_path, monkeypat
     async with scene(tmp_path) as (api, client):
         job = await client.submit(DESCRIPTION)
         await end(api, job.name, "Succeeded")
-        with pytest.raises(LogIncompleteError, match=rf"worker-0 of MXJob default/{job.name} did not come"):
+        with pytest.raises(LogIncompleteError, match=rf"worker-0 of MXJob default/{job.name} was not received"):
             assert [line async for line in client.logs(job)] == []
 
 

@@ -1,6 +1,9 @@
 """A kind of child is a row of a table: one that no job needs is created while the server serves it, and else not."""
 
 import asyncio
+import re
+import runpy
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,6 +20,8 @@ from mxnet_operator.kube.resources import LEASES, Resource
 from mxnet_operator.plan import ChildRule, ChildView
 from mxnet_operator.plan.actions import CreateChild, DeleteChild
 
+CONTRIBUTING = Path(__file__).resolve().parents[3] / "CONTRIBUTING.md"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 GROUPS = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
@@ -94,6 +99,21 @@ async def test_one_that_is_served_is_created_before_pods_and_goes_when_its_job_i
         (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
         await w.pods(0)
         await w.eventually(GROUPS, lambda groups: "digits-group" not in groups)
+
+
+async def test_the_kind_that_contributing_adds_is_created_and_goes_when_its_job_is_suspended(tmp_path):
+    (text,) = re.findall(
+        r'^```python\n("""Row of the ConfigMaps.*?)^```$', CONTRIBUTING.read_text(), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "hosts.py").write_text(text)
+    hosts = runpy.run_path(str(tmp_path / "hosts.py"))["HOSTS"]
+    async with world(tmp_path, start=False) as w:
+        await started(w, hosts)
+        await w.submit(gang())
+        created = await w.eventually(CONFIGMAPS, lambda found: "digits-hosts" in found)
+        assert sorted(created["digits-hosts"]["data"]["hosts"].split()) == sorted(await w.pods(5))
+        (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        await w.eventually(CONFIGMAPS, lambda found: "digits-hosts" not in found)
 
 
 async def test_one_that_goes_is_taken_away_at_the_end_of_its_job(tmp_path):

@@ -233,7 +233,7 @@ async def test_a_server_that_never_says_what_it_serves_has_jobs_run_without_grou
     async with world(tmp_path, start=False) as w:
         await w.start(gangs=[stand_in()], look_for_kinds=0.02)
         warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        assert [each for each in warnings if "jobs do without" in each and "may not look" in each]
+        assert [each for each in warnings if "jobs get no pod groups" in each and "may not look" in each]
         await w.submit(gang("before"))
         assert not any(coscheduling.LABEL in pod["metadata"]["labels"] for pod in (await w.pods(5)).values())
         served["groups"] = True

@@ -33,7 +33,10 @@ def list_to_v1(defaults: ListDefaults) -> Callable[[Spec, Note], Spec]:
 
     def convert(spec: Spec, note: Note) -> Spec:
         mode = spec.get("jobMode")
-        note(("spec", "jobMode"), f"was {mode}: v1 knows it by the replicas" if mode else "a list of replicas trains")
+        note(
+            ("spec", "jobMode"),
+            f"was {mode}: in v1 the replicas say so" if mode else "a job with a list of replicas trains",
+        )
         specs = {}
         for entry in spec["replicaSpecs"]:
             name = names.canonical_type(type_of(entry, defaults.entry_type)) or ""
@@ -99,7 +102,7 @@ def _replica(entry: dict[str, Any], defaults: ListDefaults, spec: Spec, path: Pa
     policy = "Never" if restart == "Never" else RESTARTED
     where = f"was template.spec.restartPolicy: {restart}" if restart else "the format restarts what exits"
     if policy == RESTARTED:
-        where += "; which exits are retried is the exit code's matter"
+        where += "; the exit code decides which exits are retried"
     note((*path, "restartPolicy"), where)
     template = without(template, "restartPolicy")
     scheduler = spec.get("schedulerName")

@@ -30,7 +30,8 @@ def rest_of_log(job: dict[str, Any], replica: str) -> str:
     """Return what to say of a replica whose log was not shown to its end."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     return (
-        f"{replica}: the rest of its log did not come; the whole: mxjob logs {name} --replica {replica} -n {namespace}"
+        f"{replica}: the rest of its log was not received; read all of it with: "
+        f"mxjob logs {name} --replica {replica} -n {namespace}"
     )
 
 

@@ -116,7 +116,7 @@ def _check_namespace(namespace: str) -> None:
     from mxnet_operator.kube.resources import is_path_segment  # noqa: PLC0415
 
     if not is_path_segment(namespace):
-        raise CommandError(f"{namespace} can't be a namespace", code=Exit.USAGE)
+        raise CommandError(f"{namespace} is not a valid namespace", code=Exit.USAGE)
 
 
 async def _job_names(target: Target) -> list[str]:
