@@ -84,11 +84,12 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def stopped_by_node(self) -> bool:
-        """Whether its kubelet ended it for a node shutdown or a critical pod, by the pod's reason.
+        """Whether its kubelet ended it for a node shutdown or a critical pod, or rejected it while the node shut down.
 
-        Kubelets before 1.26 don't set the condition DisruptionTarget, those before 1.21 say Shutdown.
+        The pod's reason says so. Kubelets before 1.26 don't set the condition DisruptionTarget, nor does any with a pod
+        that it rejects; those before 1.21 say Shutdown.
         """
-        return self.phase == "Failed" and self.pod_reason in ("Terminated", "Preempting", "Shutdown")
+        return self.phase == "Failed" and self.pod_reason in ("Terminated", "Preempting", "Shutdown", "NodeShutdown")
 
     @property
     def end_is_unknown(self) -> bool:

@@ -133,6 +133,7 @@ ENDS = {
     "put out for its own limits": ({"phase": "Failed", "pod_reason": "Evicted", "exit_code": 1}, 1),
     "put out for its own limits, ended well": ({"phase": "Failed", "pod_reason": "Evicted", "exit_code": 0}, 1),
     "lost with its node, as old Kubernetes says it": ({"phase": "Failed", "pod_reason": "NodeLost"}, 1),
+    "refused by a kubelet whose node shuts down": ({"phase": "Failed", "pod_reason": "NodeShutdown"}, 0),
     "refused by the kubelet for its devices": ({"phase": "Failed", "pod_reason": "UnexpectedAdmissionError"}, 1),
     "refused by the kubelet for its CPUs": ({"phase": "Failed", "pod_reason": "OutOfcpu"}, 1),
     "refused by the kubelet for its labels": ({"phase": "Failed", "pod_reason": "NodeAffinity"}, 1),
@@ -262,7 +263,7 @@ def test_whether_an_end_counts_for_each_condition_each_reason_of_the_pod_and_eac
     answer = plan(job, Observed((scheduler, child.view), make_services(job)), NOW + 40 * SECOND)
     assert answer.status is not None
     others = {"PreemptionByScheduler", "DeletionByTaintManager", "EvictionByEvictionAPI", "DeletionByPodGC"}
-    by_the_node = pod_reason in ("Terminated", "Preempting")
+    by_the_node = pod_reason in ("Terminated", "Preempting", "NodeShutdown")
     was_deleted_first = order != "alone" and (not reason or order != "deleted later")
     is_disruption = reason in others or by_the_node or was_deleted_first
     assert (answer.status.state, answer.status.restarts_count_towards_max) == ("Restarting", 0 if is_disruption else 1)
