@@ -212,6 +212,12 @@ def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
         asked = parsed(text)
         if number == "0" or not isinstance(asked, dict):
             return text
+        for each in ("limits", "requests"):
+            amounts = asked.get(each)
+            amount = amounts.get(resource) if isinstance(amounts, dict) else None
+            if amount is not None and str(amount) != number:
+                detail = f"is {number}, but {resources}.{each}[{resource}] is {amount!r}: give one of them"
+                raise ValueError(f"{gpus}: {detail}")
         limits = asked.get("limits") or {}
         return json.dumps({**asked, "limits": {resource: number, **limits}} if isinstance(limits, dict) else asked)
 

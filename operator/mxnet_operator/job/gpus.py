@@ -41,7 +41,7 @@ def common_gpus(given: Object, own: Object) -> GPUs | None:
     if given.get("gpus_per_worker") is None or own.get("gpus") is not None:
         return None
     gpus = GPUs("gpus_per_worker", _resource(given, own), given["gpus_per_worker"])
-    _check(gpus, given.get("container_resources"))
+    _check(gpus, given.get("container_resources"), "container_resources")
     if isinstance(own.get("container_resources"), Placeholder):
         raise _later(gpus)
     return gpus
@@ -56,7 +56,7 @@ def role_gpus(given: Object, own: Object, role: str) -> GPUs | None:
     if own.get("gpus") is None:
         return None
     gpus = GPUs(f"{role}.gpus", _resource(given, own), own["gpus"])
-    _check(gpus, own.get("container_resources"))
+    _check(gpus, own.get("container_resources"), f"{role}.container_resources")
     return gpus
 
 
@@ -80,17 +80,54 @@ def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
     return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec
 
 
+def check_request(replica_spec: Object, gpus: GPUs | None, own: Object, role: str) -> None:
+    """Reject a role whose own words request another number of GPUs than their limit: Kubernetes takes no such pod.
+
+    Args:
+        replica_spec: ReplicaSpec with the role's own words merged over the job's.
+        gpus: GPUs that the description gives each Worker, which a limit of the role's own replaces.
+        own: Fields of the role.
+        role: Field of the description that has the role.
+
+    Raises:
+        DescriptionError: the two differ, or one of them is filled in later.
+    """
+    resources = _resources_of(replica_spec)
+    if gpus is None or not isinstance(resources, dict):
+        return
+    limits, requests = (resources.get(field) or {} for field in ("limits", "requests"))
+    if isinstance(limits, Placeholder) or isinstance(requests, Placeholder):
+        raise _later(gpus)
+    if not isinstance(limits, Mapping) or not isinstance(requests, Mapping):
+        return  # validation says what is wrong
+    limit, request = limits.get(gpus.resource, gpus.count), requests.get(gpus.resource)
+    if request is None or str(request) == str(limit):
+        return
+    described = own.get("container_resources") or {}
+    in_template = f"template.spec.containers[{names.CONTAINER}].resources"
+    path = f"{role}.{'container_resources' if gpus.resource in (described.get('requests') or ()) else in_template}"
+    if limit == gpus.count:
+        raise _contradiction(gpus, f"{path}.requests", request)
+    detail = f"is {request!r}, but the limit is {limit!r}: give one of them"
+    raise DescriptionError([FieldError(f"{path}.requests[{gpus.resource}]", "FieldValueInvalid", detail)])
+
+
 def _resource(given: Object, own: Object) -> str:
     return own.get("gpu_resource") or given.get("gpu_resource") or names.GPU
 
 
-def _check(gpus: GPUs, asked: Any) -> None:
+def _check(gpus: GPUs, asked: Any, path: str) -> None:
     """Reject another number of GPUs among the resources that stand beside the number."""
-    limits = asked.get("limits") if isinstance(asked, Mapping) else None
-    limit = limits.get(gpus.resource) if isinstance(limits, Mapping) else None
-    if limit is not None and limit not in (gpus.count, str(gpus.count)):
-        detail = f"is {gpus.count}, but container_resources.limits[{gpus.resource}] is {limit!r}: give one of them"
-        raise DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+    for field in ("limits", "requests"):
+        amounts = asked.get(field) if isinstance(asked, Mapping) else None
+        amount = amounts.get(gpus.resource) if isinstance(amounts, Mapping) else None
+        if amount is not None and amount not in (gpus.count, str(gpus.count)):
+            raise _contradiction(gpus, f"{path}.{field}", amount)
+
+
+def _contradiction(gpus: GPUs, path: str, amount: Any) -> DescriptionError:
+    detail = f"is {gpus.count}, but {path}[{gpus.resource}] is {amount!r}: give one of them"
+    return DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
 
 
 def _later(gpus: GPUs) -> DescriptionError:
@@ -107,4 +144,4 @@ def _resources_of(replica_spec: Object) -> Any:
     return next(own, {}).get("resources")
 
 
-__all__ = ["GPUs", "common_gpus", "role_gpus", "with_gpus"]
+__all__ = ["GPUs", "check_request", "common_gpus", "role_gpus", "with_gpus"]

@@ -18,7 +18,7 @@ from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.job.checks import SECONDS, DescriptionError, given_fields, role_of
 from mxnet_operator.job.description import MXJobDescription
-from mxnet_operator.job.gpus import common_gpus, role_gpus, with_gpus
+from mxnet_operator.job.gpus import check_request, common_gpus, role_gpus, with_gpus
 from mxnet_operator.job.older_formats import in_v1
 from mxnet_operator.job.placeholder import Placeholder
 from mxnet_operator.job.plain import plain
@@ -60,6 +60,8 @@ _OF_METADATA: Final = {"name", "namespace", "labels", "annotations", "queue_name
 _WHOLE: Final = ("env", "volumes", "volumeMounts")
 """Lists of things that a description says whole: a source of one kind beside one of another would be no pod's."""
 _WITH_RESOURCES: Final = (names.WORKER, names.TUNER_SERVER)
+_FIELDS: Final = {**{replica_type: field for field, replica_type in ROLES.items()}, names.TUNER_SERVER: "servers"}
+"""Field of a description that has the role, by replica type."""
 
 
 def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | None = None) -> Object:
@@ -101,7 +103,7 @@ def _built(given: Object) -> Object:
                 "restartPolicy": DEFAULT_RESTART_POLICY,
                 "template": {"spec": {"containers": [{"name": names.CONTAINER}]}},
             }
-            specs[replica_type] = _with_role(_with_common(spec, given, replica_type), given, ROLE_FIELDS[replica_type])
+            specs[replica_type] = _with_role(_with_common(spec, given, replica_type), given, replica_type)
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -129,7 +131,8 @@ def _merged(given: Object, manifest: Object) -> Object:
         key = written.get(ROLES[field], ROLES[field])
         if key not in specs and _count(roles[field]) == 0:
             continue
-        specs[key] = _with_role(specs.get(key) or _like_a_worker(specs, written), {**given, **roles}, field)
+        merged = specs.get(key) or _like_a_worker(specs, written)
+        specs[key] = _with_role(merged, {**given, **roles}, ROLES[field])
     return {**job, "spec": {**spec, "mxReplicaSpecs": specs}}
 
 
@@ -140,7 +143,7 @@ def _tuning_roles(specs: Object, written: Mapping[str | None, str], given: Objec
             detail = "the manifest is a tuning (jobMode MXTune), which has none"
             raise DescriptionError([FieldError(field, "FieldValueInvalid", detail)])
     key = written.get(names.TUNER_SERVER)
-    return specs if key is None or not roles else {**specs, key: _with_role(specs[key], given, "servers")}
+    return specs if key is None or not roles else {**specs, key: _with_role(specs[key], given, names.TUNER_SERVER)}
 
 
 def _with_job_fields(job: Object, given: Object) -> Object:
@@ -170,9 +173,9 @@ def _with_common(spec: Object, given: Object, replica_type: str | None) -> Objec
     """Merge what a description says of all replicas over the ReplicaSpec of a type."""
     has_resources = replica_type in _WITH_RESOURCES
     patched = _patched(spec, _template(given, resources=has_resources), given.get("restart_policy"))
-    if not has_resources:
+    if replica_type is None or not has_resources:
         return patched
-    own, _ = _split(given.get("workers" if replica_type == names.WORKER else "servers"))
+    own, _ = _split(given.get(_FIELDS[replica_type]))
     return with_gpus(patched, common_gpus(given, own))
 
 
@@ -203,17 +206,21 @@ def _template(given: Object, *, resources: bool) -> Object:
     return {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
 
 
-def _with_role(spec: Any, given: Object, field: str) -> Any:
+def _with_role(spec: Any, given: Object, replica_type: str) -> Any:
     """Merge the fields of a description's role over its ReplicaSpec; one that is malformed is left to validation."""
     if not isinstance(spec, dict):
         return spec
+    field = _FIELDS[replica_type]
     own, replica_spec = _split(given.get(field))
     if _is_complete(replica_spec.get("template")):
         spec = {key: value for key, value in spec.items() if key != "template"}
     result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
     if "replicas" in own:
         result["replicas"] = own["replicas"]
-    return with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
+    merged = with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
+    if replica_type in _WITH_RESOURCES:
+        check_request(merged, common_gpus(given, own), own, field)
+    return merged
 
 
 def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
@@ -303,7 +310,5 @@ def _reference(secret: Any) -> Any:
 def _in_seconds(value: Any) -> Any:
     return math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
 
-
-ROLE_FIELDS: Final = {replica_type: field for field, replica_type in ROLES.items()}
 
 __all__ = ["DEFAULT_RESTART_POLICY", "to_manifest"]
