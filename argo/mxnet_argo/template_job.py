@@ -12,7 +12,7 @@ from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, word
-from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, whole_job
+from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.job_formats import format_of
@@ -93,7 +93,8 @@ class TemplateJob:
         given = self._given()
         spec = given["spec"] = dict(given.get("spec") or {})
         policy = spec["runPolicy"] = dict(spec.get("runPolicy") or {})
-        policy.setdefault("activeDeadlineSeconds", self._deadline())
+        if policy.get("activeDeadlineSeconds") is None:
+            policy["activeDeadlineSeconds"] = self._deadline()
         if self.delete_with_workflow:
             metadata = given["metadata"] = dict(given.get("metadata") or {})
             asked = "true" if self.delete_with_workflow is True else self.delete_with_workflow
@@ -143,18 +144,19 @@ class TemplateJob:
             given = parsed(text)
         except ValueError as error:
             raise ValueError(f"{self.template}: input {name}: {error}; {AS_JSON} makes it") from error
-        parts = given if isinstance(given, Mapping) else {}
-        spec = parts.get("spec")
-        metadata = {} if parts.get("metadata") is None else parts["metadata"]
+        parts = _without_nulls(given) if isinstance(given, Mapping) else {}
+        spec, metadata = parts.get("spec"), _without_nulls(parts.get("metadata", {}))
         if not all(isinstance(each, Mapping) for each in (spec, metadata)):
             raise ValueError(f"{self.template}: input {name}: it is no MXJob")
+        if unknown := unknown_fields({**given, "spec": {}, "status": {}}):
+            raise ValueError(f"{self.template}: input {name}: {'; '.join(each.message for each in unknown)}")
         if isinstance(policy := parts["spec"].get("runPolicy"), Mapping) and policy.get("suspend") is not None:
             raise ValueError(
                 f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would set it again"
             )
         if (prefix := metadata.get("name")) is not None and not isinstance(prefix, str):
             raise ValueError(f"{self.template}: input {name}: metadata.name: must be text, is {prefix!r}")
-        job = {**{key: given[key] for key in ("apiVersion", "kind") if key in given}, "spec": spec}
+        job = {key: parts[key] for key in ("apiVersion", "kind", "spec") if key in parts}
         if (written := format_of({"apiVersion": names.API_VERSION, "kind": names.KIND, **job})) is not V1:
             raise ValueError(f"{self.template}: input {name}: it is of the format {written.name}, but {NEEDS_V1}")
         taken = {key: each for key, each in metadata.items() if key in _TAKEN}
@@ -204,6 +206,9 @@ class TemplateJob:
             copied: dict[str, Any] = jsonable(plain(self.manifest), keep=(Value,))
         except ManifestError as error:
             raise ValueError(f"{self.template}: {error}; {_LOAD}") from error
+        if unknown := unknown_fields({key: each for key, each in copied.items() if key not in PARTS}):
+            raise ValueError(f"{self.template}: {'; '.join(each.message for each in unknown)}")
+        copied = _without_nulls(copied)
         for path in _OBJECTS:
             _check_object(self.template, copied, path)
         self._refuse_place(copied)
@@ -216,7 +221,7 @@ class TemplateJob:
         """Reject a name and a namespace of the author's."""
         metadata = given.get("metadata") or {}
         for field in ("name", "generateName", "namespace"):
-            if field in metadata:
+            if metadata.get(field) not in (None, ""):
                 raise ValueError(
                     f"{self.template}: metadata.{field}: leave it out. The job is named by the run and the step, so"
                     " that a retry finds it, and is in the workflow's namespace, so that it goes with the workflow"
@@ -255,6 +260,11 @@ class TemplateJob:
             by = {path: blamed(sorted(leaf.parameters), arguments) for path, leaf in values.items()}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
         return sample
+
+
+def _without_nulls(given: Any) -> Any:
+    """Return a mapping without its fields that are null; what is none is left to others."""
+    return {key: each for key, each in given.items() if each is not None} if isinstance(given, Mapping) else given
 
 
 def _check_object(template: str, given: Mapping[str, Any], path: tuple[str, ...]) -> None:
