@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
+from msgspec import structs
+
 from mxnet_argo.durations import seconds
 from mxnet_argo.inputs import parameters
 from mxnet_argo.job import MXJobSpec, job_manifest
@@ -28,6 +30,7 @@ SHORTEST_TTL: Final = 300
 """Seconds that a finished job must stay, for a poller that was restarted to read how it ended."""
 _TAKEN: Final = ("labels", "annotations")
 """What a whole manifest's metadata is taken of it for, besides its name."""
+_OF_TEXT: Final = 'integer("x"), or integer(expression("...")), makes a number of it, and data() what is JSON'
 _LOAD: Final = "mxnet_operator.api.manifest_text.load() reads one as kubectl does"
 
 
@@ -254,6 +257,7 @@ class TemplateJob:
         values = {path: leaf for path, leaf in leaves(given) if isinstance(leaf, Value)}
         examples = [path for path, leaf in values.items() if leaf.known_text(texts) is None]
         problems = _but_in(examples, validate(sample)) or _but_in(examples, template_errors(sample))
+        problems = problems or _mistyped([each for each in examples if values[each].is_text], sample)
         if not self.allow_unknown_fields:
             problems += _but_in(examples, unknown_fields(sample))
         if problems := problems or _but_in(examples, _ttl_errors(sample)):
@@ -292,6 +296,13 @@ def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
 def _but_in(paths: Sequence[str], problems: Sequence[FieldError]) -> list[FieldError]:
     """Return the mistakes but those at or below these places."""
     return [each for each in problems if not any(_is_in(path, each) for path in paths)]
+
+
+def _mistyped(texts: Sequence[str], sample: Mapping[str, Any]) -> list[FieldError]:
+    """Return the places that take no text, whatever it says, of those that get one."""
+    found = dict.fromkeys([*validate(sample), *template_errors(dict(sample))])
+    told = [each for each in found if each.path in texts and each.reason == "FieldValueTypeInvalid"]
+    return [structs.replace(each, detail=f"{each.detail}: text: {_OF_TEXT}") for each in told]
 
 
 def _is_in(path: str, problem: FieldError) -> bool:

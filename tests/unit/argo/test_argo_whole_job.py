@@ -8,7 +8,7 @@ import pytest
 import yaml
 from argo_expressions import Expressions, argo_expressions
 from hera.workflows import Parameter
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from manifest_mutations import VALUES
 
@@ -24,6 +24,8 @@ SPEC: dict[str, Any] = {
     "jobMode": "MXTrain",
     "mxReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}},
 }
+SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468 ${{a}}'\"\\\t\n\x01"
+"""What JSON, YAML, Argo or the kubelet would read as something else."""
 RUN = {
     "workflow.name": "run",
     "workflow.namespace": "ml",
@@ -65,6 +67,10 @@ class TestEvaluated:
         made = evaluated(argo, json.dumps({"spec": {**SPEC, "runPolicy": policy}}))
         assert made["spec"]["runPolicy"] == policy
         assert made["metadata"]["name"].startswith("mxjob-")
+
+    def test_any_character_arrives(self, argo: Expressions) -> None:
+        made = evaluated(argo, json.dumps({"spec": {**SPEC, "runPolicy": {"schedulingPolicy": {"queue": SPECIAL}}}}))
+        assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"queue": SPECIAL}
 
     def test_what_is_null_says_nothing(self, argo: Expressions) -> None:
         made = evaluated(argo, json.dumps({"metadata": None, "spec": {**SPEC, "runPolicy": {"suspend": None}}}))
@@ -112,6 +118,7 @@ class TestEvaluated:
 
     @settings(max_examples=150, deadline=None)
     @given(text=json_values.map(json.dumps) | st.text(max_size=30))
+    @example(text=json.dumps({"metadata": {"name": SPECIAL, "labels": {SPECIAL: SPECIAL}}, "spec": {"a": SPECIAL}}))
     def test_whatever_is_given_each_tag_is_one_json_value(self, argo: Expressions, text: str) -> None:
         made = evaluated(argo, text)
         assert made["kind"] == "MXJob"
