@@ -909,6 +909,12 @@ def test_a_number_is_written_as_one() -> None:
         ('Error from server (NotFound): mxjobs.kubeflow.org "digits" not found', True),
         ("MXJob digits has been deleted while its status was still being checked", True),
         ("the resource has been deleted", True),
+        (
+            'Error from server (BadRequest): error when creating "/tmp/manifest.yaml": MXJob in version "v1" cannot be'
+            ' handled as a MXJob: strict decoding error: unknown field "spec.bogus"',
+            True,
+        ),
+        ('admission webhook "jobs.example.com" denied the request: no quota', True),
         ("main: Error (exit code 64): error: output accuracy: fromjson cannot be applied to: null", True),
         ('main: Error (exit code 64): unexpected token ")"', True),
         ("main: Error (exit code 64): function not defined: fromjsn/0", True),
