@@ -4,13 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hera.expr._node import Node
+from hera.workflows import Parameter
+from hera.workflows.models import Parameter as ModelParameter
+from msgspec import structs
+
+from mxnet_argo.manifest import leaves
 from mxnet_argo.values import Value, word
 from mxnet_operator.api import names
-from mxnet_operator.job import MXJobDescription, to_manifest
+from mxnet_operator.job import DescriptionError, MXJobDescription, to_manifest
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 WORKFLOW_UID_LABEL: Final = "mxjob.kubeflow.org/workflow-uid"
 """On the job: by it the exit handler finds the jobs of its run, and no other's."""
+_REMEDY: Final = (
+    ': what Argo fills in is integer("x"), number("x"), data("x") (JSON) or text("x") of an input, and of anything else'
+    ' integer(expression("workflow.parameters.x")) and the like, all in mxnet_argo'
+)
 _OWNER: Final = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
 """Written here, not by Argo's setOwnerReference: that writes the manifest anew, without the escapes of its values, and
 replaces tags in it once more (tests/argo/test_argo_steps.py, tags within tags)."""
@@ -38,12 +48,21 @@ class MXJobSpec(MXJobDescription):
                 )
             object.__setattr__(self, "container_resources", self.resources)
             object.__setattr__(self, "resources", None)
-        super().__post_init__()
+        try:
+            super().__post_init__()
+        except DescriptionError as error:
+            of_argo = {path for path, leaf in leaves(vars(self)) if _is_of_argo(leaf)}
+            told = [structs.replace(e, detail=e.detail + _REMEDY) if e.path in of_argo else e for e in error.problems]
+            raise DescriptionError(told) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec of the MXJob."""
         spec: dict[str, Any] = to_manifest(self)["spec"]
         return spec
+
+
+def _is_of_argo(value: Any) -> bool:
+    return isinstance(value, Node | Parameter | ModelParameter) or (isinstance(value, str) and "{{" in value)
 
 
 def job_manifest(given: Mapping[str, Any], name: str | Value) -> dict[str, Any]:

@@ -22,8 +22,9 @@ RUNNER_ACCOUNT: Final = "mxjob-runner"
 FINAL_CODES: Final = (1, 2, 3, 4, 124)
 """The exit codes of `mxjob run` after which another attempt would end the same way: the job Failed, isn't valid, is
 rejected, was deleted by somebody, or the step's time is over. Whatever else ends a runner, the next finds the job."""
-FINAL_MESSAGES: Final = "exceeded its deadline|longer than the specified deadline"
-"""What Argo, or the kubelet, says of a step whose time is over before the runner can."""
+FINAL_MESSAGES: Final = "exceeded its deadline|longer than the specified deadline|configmaps .*is forbidden"
+"""What Argo, or the kubelet, says of a step whose time is over before the runner can, and of one whose outputs it may
+not memoize."""
 
 _MANIFEST: Final = "/mxjob/job.yaml"
 _OUTPUTS: Final = "/mxjob/outputs"

@@ -21,6 +21,7 @@ from mxnet_argo.values import Value
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
     "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
+    "|[(]BadRequest[)]|denied the request"
     "|[(]exit code 64[)]: (error: output |(error: )?error executing jsonpath |unexpected token |unterminated string "
     "|invalid (token|escape sequence) |input[(]s[)]/0 is not |halt error|[a-z]+ not defined: )"
 )

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
+from msgspec import structs
+
 from mxnet_argo.durations import seconds
 from mxnet_argo.inputs import parameters
 from mxnet_argo.job import MXJobSpec, job_manifest
 from mxnet_argo.job_name import check_prefix, example_name, job_name
 from mxnet_argo.manifest import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, word
-from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, whole_job
+from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.job_formats import format_of
@@ -28,6 +30,7 @@ SHORTEST_TTL: Final = 300
 """Seconds that a finished job must stay, for a poller that was restarted to read how it ended."""
 _TAKEN: Final = ("labels", "annotations")
 """What a whole manifest's metadata is taken of it for, besides its name."""
+_OF_TEXT: Final = 'integer("x"), or integer(expression("...")), makes a number of it, and data() what is JSON'
 _LOAD: Final = "mxnet_operator.api.manifest_text.load() reads one as kubectl does"
 
 
@@ -93,7 +96,8 @@ class TemplateJob:
         given = self._given()
         spec = given["spec"] = dict(given.get("spec") or {})
         policy = spec["runPolicy"] = dict(spec.get("runPolicy") or {})
-        policy.setdefault("activeDeadlineSeconds", self._deadline())
+        if policy.get("activeDeadlineSeconds") is None:
+            policy["activeDeadlineSeconds"] = self._deadline()
         if self.delete_with_workflow:
             metadata = given["metadata"] = dict(given.get("metadata") or {})
             asked = "true" if self.delete_with_workflow is True else self.delete_with_workflow
@@ -143,18 +147,19 @@ class TemplateJob:
             given = parsed(text)
         except ValueError as error:
             raise ValueError(f"{self.template}: input {name}: {error}; {AS_JSON} makes it") from error
-        parts = given if isinstance(given, Mapping) else {}
-        spec = parts.get("spec")
-        metadata = {} if parts.get("metadata") is None else parts["metadata"]
+        parts = _without_nulls(given) if isinstance(given, Mapping) else {}
+        spec, metadata = parts.get("spec"), _without_nulls(parts.get("metadata", {}))
         if not all(isinstance(each, Mapping) for each in (spec, metadata)):
             raise ValueError(f"{self.template}: input {name}: it is no MXJob")
+        if unknown := unknown_fields({**given, "spec": {}, "status": {}}):
+            raise ValueError(f"{self.template}: input {name}: {'; '.join(each.message for each in unknown)}")
         if isinstance(policy := parts["spec"].get("runPolicy"), Mapping) and policy.get("suspend") is not None:
             raise ValueError(
                 f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would set it again"
             )
         if (prefix := metadata.get("name")) is not None and not isinstance(prefix, str):
             raise ValueError(f"{self.template}: input {name}: metadata.name: must be text, is {prefix!r}")
-        job = {**{key: given[key] for key in ("apiVersion", "kind") if key in given}, "spec": spec}
+        job = {key: parts[key] for key in ("apiVersion", "kind", "spec") if key in parts}
         if (written := format_of({"apiVersion": names.API_VERSION, "kind": names.KIND, **job})) is not V1:
             raise ValueError(f"{self.template}: input {name}: it is of the format {written.name}, but {NEEDS_V1}")
         taken = {key: each for key, each in metadata.items() if key in _TAKEN}
@@ -204,6 +209,9 @@ class TemplateJob:
             copied: dict[str, Any] = jsonable(plain(self.manifest), keep=(Value,))
         except ManifestError as error:
             raise ValueError(f"{self.template}: {error}; {_LOAD}") from error
+        if unknown := unknown_fields({key: each for key, each in copied.items() if key not in PARTS}):
+            raise ValueError(f"{self.template}: {'; '.join(each.message for each in unknown)}")
+        copied = _without_nulls(copied)
         for path in _OBJECTS:
             _check_object(self.template, copied, path)
         self._refuse_place(copied)
@@ -216,7 +224,7 @@ class TemplateJob:
         """Reject a name and a namespace of the author's."""
         metadata = given.get("metadata") or {}
         for field in ("name", "generateName", "namespace"):
-            if field in metadata:
+            if metadata.get(field) not in (None, ""):
                 raise ValueError(
                     f"{self.template}: metadata.{field}: leave it out. The job is named by the run and the step, so"
                     " that a retry finds it, and is in the workflow's namespace, so that it goes with the workflow"
@@ -249,12 +257,18 @@ class TemplateJob:
         values = {path: leaf for path, leaf in leaves(given) if isinstance(leaf, Value)}
         examples = [path for path, leaf in values.items() if leaf.known_text(texts) is None]
         problems = _but_in(examples, validate(sample)) or _but_in(examples, template_errors(sample))
+        problems = problems or _mistyped([each for each in examples if values[each].is_text], sample)
         if not self.allow_unknown_fields:
             problems += _but_in(examples, unknown_fields(sample))
         if problems := problems or _but_in(examples, _ttl_errors(sample)):
             by = {path: blamed(sorted(leaf.parameters), arguments) for path, leaf in values.items()}
             raise ValueError(f"{self.template}: {'; '.join(_named(each, by) for each in problems)}")
         return sample
+
+
+def _without_nulls(given: Any) -> Any:
+    """Return a mapping without its fields that are null; what is none is left to others."""
+    return {key: each for key, each in given.items() if each is not None} if isinstance(given, Mapping) else given
 
 
 def _check_object(template: str, given: Mapping[str, Any], path: tuple[str, ...]) -> None:
@@ -282,6 +296,13 @@ def _ttl_errors(job: Mapping[str, Any]) -> list[FieldError]:
 def _but_in(paths: Sequence[str], problems: Sequence[FieldError]) -> list[FieldError]:
     """Return the mistakes but those at or below these places."""
     return [each for each in problems if not any(_is_in(path, each) for path in paths)]
+
+
+def _mistyped(texts: Sequence[str], sample: Mapping[str, Any]) -> list[FieldError]:
+    """Return the places that take no text, whatever it says, of those that get one."""
+    found = dict.fromkeys([*validate(sample), *template_errors(dict(sample))])
+    told = [each for each in found if each.path in texts and each.reason == "FieldValueTypeInvalid"]
+    return [structs.replace(each, detail=f"{each.detail}: text: {_OF_TEXT}") for each in told]
 
 
 def _is_in(path: str, problem: FieldError) -> bool:

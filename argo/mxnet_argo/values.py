@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from hera.expr._node import Node
+
 from mxnet_operator.job import Placeholder
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
@@ -48,6 +50,11 @@ class Value(Placeholder):
             return self.text_of(texts)
         reference = _REFERENCE.fullmatch(self.expression)
         return texts.get(reference[1] or reference[2]) if reference else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it gives text, whatever that says."""
+        return self.kind in (_TEXT, _WORD)
 
     def one_if_any(self) -> "Value":
         """1 where this number is not 0."""
@@ -155,32 +162,38 @@ _NONE_IF_ONE = Kind(
 _DATA = Kind("JSON", lambda x: as_json(f"sprig.fromJson({x}) ?? {x}"), parsed, '["x"]')
 
 
-def text(parameter: str) -> Value:
+def text(parameter: "str | Value") -> Value:
     """Return the text of an input parameter, whatever characters it has."""
-    return Value(_reference(parameter), _TEXT)
+    return _of(parameter, _TEXT)
 
 
-def integer(parameter: str) -> Value:
-    """Return an input parameter that is a whole number."""
-    return Value(_reference(parameter), _INTEGER)
+def integer(parameter: "str | Value") -> Value:
+    """Return an input parameter that is a whole number, or an `expression` that gives the text of one."""
+    return _of(parameter, _INTEGER)
 
 
-def number(parameter: str) -> Value:
-    """Return an input parameter that is a number."""
-    return Value(_reference(parameter), _NUMBER)
+def number(parameter: "str | Value") -> Value:
+    """Return an input parameter that is a number, or an `expression` that gives the text of one."""
+    return _of(parameter, _NUMBER)
 
 
-def data(parameter: str) -> Value:
-    """Return an input parameter that is JSON: a list of arguments, a mapping."""
-    return Value(_reference(parameter), _DATA)
+def data(parameter: "str | Value") -> Value:
+    """Return an input parameter that is JSON (a list of arguments, a mapping), or an `expression` that gives it."""
+    return _of(parameter, _DATA)
 
 
-def expression(source: str) -> Value:
+def expression(source: str | Node) -> Value:
     """Return the text that an Argo expression gives: `expression("workflow.name")`.
+
+    What is text there may be a number or JSON in the job: `integer(expression("workflow.parameters.workers"))`.
+
+    Args:
+        source: the expression, also one of Hera's: `expression(g.workflow.parameters.lr)`.
 
     Raises:
         ValueError: it is empty, or has two braces together, by which Argo's tag begins or ends.
     """
+    source = str(source)
     if not source.strip():
         raise ValueError("an expression can't be empty")
     if together := next((braces for braces in ("{{", "}}") if braces in source), ""):
@@ -189,6 +202,14 @@ def expression(source: str) -> Value:
             f"expression: {source!r} has {together!r} in it, by which Argo's tag begins or ends: write {apart!r}"
         )
     return Value(source, _TEXT)
+
+
+def _of(parameter: "str | Value", kind: Kind) -> Value:
+    if isinstance(parameter, str):
+        return Value(_reference(parameter), kind)
+    if parameter.is_text:
+        return Value(parameter.expression, kind, parameter.text_of)
+    raise TypeError(f"{parameter.expression} is {parameter.kind.name} already")
 
 
 def servers_or_default(servers: str, workers: str) -> Value:
@@ -255,7 +276,7 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
     for side in (left, right):
         if isinstance(side, str):
             sides.append(_literal(side))
-        elif side.kind in (_TEXT, _WORD):
+        elif side.is_text:
             sides.append(side.expression if _binds_tightly(side.expression) else f"({side.expression})")
         else:
             raise TypeError(f"only text can be joined to text; {side.expression} is {side.kind.name}: use text()")

@@ -4,6 +4,7 @@ What `TemplateJob` rejects when a workflow is built is known only once it runs: 
 API server rejects in a message that has it. `sprig.fail` would do for Argo, which then tries ten times.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from mxnet_argo.job import WORKFLOW_UID_LABEL
@@ -12,12 +13,21 @@ from mxnet_argo.manifest import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
+from mxnet_operator.api.metadata_rules import FIELDS
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 AS_JSON: Final = "kubectl create -n NAMESPACE --dry-run=client -o json -f FILE"
 """What makes JSON of a manifest that is written as YAML; kubectl writes the namespace into it."""
 NEEDS_V1: Final = f"an input takes a manifest of {names.API_VERSION}: convert it first: mxjob convert -f FILE"
-_OLDER_FIELDS: Final = ", ".join(f"'{field}'" for field in (*FLAT_FIELDS, "replicaSpecs"))
+PARTS: Final = ("apiVersion", "kind", "metadata", "spec", "status")
+"""Fields of a manifest; a step takes no others, and writes no status."""
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+_OLDER_FIELDS: Final = _quoted((*FLAT_FIELDS, "replicaSpecs"))
 """Fields of spec that make a manifest one of an older format, whatever version is written."""
 
 
@@ -44,15 +54,18 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             given,
             "let spec = type(job.spec) == 'map' ? job.spec : sprig.dict();",
             "let policy = type(spec.runPolicy) == 'map' ? spec.runPolicy : sprig.dict();",
+            f"let unknown = concat(filter(keys(job), not (# in [{_quoted(PARTS)}])),"
+            f" map(filter(keys(meta), not (# in [{_quoted(FIELDS)}])), 'metadata.' + #));",
             "let wrong = type(job.spec) != 'map'",
             f"? 'the manifest is no MXJob as JSON, which {AS_JSON} makes'",
             ": any([job.metadata, meta.labels, meta.annotations, spec.runPolicy], type(#) not in ['map', 'nil'])",
             "|| type(meta.name ?? '') != 'string'",
             "? 'metadata, labels, annotations and runPolicy of the manifest are mappings, and its name is text'",
+            ": len(unknown) > 0 ? 'the manifest has no field ' + join(unknown, ', ')",
             f": (job.apiVersion ?? '{names.API_VERSION}') != '{names.API_VERSION}'",
             f"|| (not ('runPolicy' in spec) && any(keys(spec), # in [{_OLDER_FIELDS}])) ? '{NEEDS_V1}'",
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",
-            ": (meta.namespace ?? workflow.namespace) != workflow.namespace",
+            ": not ((meta.namespace ?? '') in ['', workflow.namespace])",
             f"? 'the namespace is that of the workflow: leave it out of the manifest, or name it: {AS_JSON}'",
             ": policy.suspend != nil ? 'leave runPolicy.suspend out of the manifest, a new poller would set"
             " it again' : '';",
@@ -65,8 +78,12 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
     def merged(own: str, of_meta: str) -> Value:
         return value(given, f"sprig.merge(sprig.dict({own}), type({of_meta}) == 'map' ? {of_meta} : sprig.dict())")
 
-    begins = f"(type(meta.name) == 'string' ? meta.name : '{prefix}')"
-    limited = f"sprig.dict('runPolicy', sprig.merge(policy, sprig.dict('activeDeadlineSeconds', {seconds})))"
+    begins = f"(type(meta.name) == 'string' && meta.name != '' ? meta.name : '{prefix}')"
+    # sprig.merge() takes a 0 for absent.
+    limited = (
+        "sprig.dict('runPolicy', policy.activeDeadlineSeconds == nil"
+        f" ? sprig.merge(policy, sprig.dict('activeDeadlineSeconds', {seconds})) : policy)"
+    )
     return render(
         {
             "apiVersion": names.API_VERSION,
@@ -95,4 +112,4 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
     )
 
 
-__all__ = ["AS_JSON", "whole_job"]
+__all__ = ["AS_JSON", "NEEDS_V1", "PARTS", "whole_job"]

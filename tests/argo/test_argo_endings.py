@@ -4,7 +4,7 @@ import pytest
 from argo_fixtures import messages_of, one_training, uids
 
 pytestmark = [
-    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
@@ -76,7 +76,7 @@ async def test_a_failed_step_that_is_retried_by_hand_makes_a_new_job(argo):
     await argo.finished(name)
     await argo.no_jobs(name)
 
-    await argo.rerun("retry", name)
+    await argo.command("retry", name)
 
     job = await argo.job(name)
     assert job["metadata"]["name"] == failed["metadata"]["name"]
@@ -93,7 +93,7 @@ async def test_without_the_exit_handler_a_retry_by_hand_finds_the_failed_job_and
     await argo.end(failed, exit_code=1)
     await argo.finished(name)
 
-    await argo.rerun("retry", name)
+    await argo.command("retry", name)
 
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
     assert uids(await argo.jobs(name)) == [failed["metadata"]["uid"]]
@@ -105,7 +105,7 @@ async def test_a_workflow_that_is_resubmitted_has_a_job_of_its_own(argo):
     await argo.end(job)
     await argo.finished(first)
 
-    second = await argo.rerun("resubmit", first)
+    second = (await argo.command("resubmit", first, "-o", "name")).strip()
 
     assert second != first
     assert (await argo.job(second))["metadata"]["name"] != job["metadata"]["name"]

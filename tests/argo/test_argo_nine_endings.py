@@ -11,7 +11,7 @@ from mxnet_argo import MXJobSpec
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 pytestmark = [
-    pytest.mark.kubernetes("workflow-controller", "argoexec"),
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

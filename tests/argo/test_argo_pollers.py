@@ -35,6 +35,26 @@ async def test_a_poller_that_is_killed_finds_its_job_again(argo):
     await succeeds_with(argo, name, job)
 
 
+async def test_our_controller_completes_a_killed_pollers_result_where_argos_does_not(argo):
+    """On Argo 4 that never does; here, on 3.7, it stands still, and then goes on with what ours has made of it."""
+    name = await argo.submit(one_training())
+    job = await argo.job(name)
+    first = await argo.poller(name)
+    of_run = {"labelSelector": f"workflows.argoproj.io/workflow={name}"}
+    (result,) = await argo.until("workflowtaskresults", len, **of_run)
+
+    def completed(results):
+        return results[result]["metadata"]["labels"]["workflows.argoproj.io/report-outputs-completed"] == "true"
+
+    with argo.stands_still():
+        argo.kill(first)
+        await argo.until("workflowtaskresults", completed, **of_run)
+    told = await argo.jobs_world.event("PollerReplaced")
+    assert told["involvedObject"]["name"] == job["metadata"]["name"]
+    assert await argo.poller(name, other_than=first)
+    await succeeds_with(argo, name, job)
+
+
 async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)

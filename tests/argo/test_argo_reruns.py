@@ -10,11 +10,12 @@ from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, text
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 pytestmark = [
-    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
 ENTRY = {"mxjob-train": "train", "mxjob-runner": "run"}
+RESTART = ("--restart-successful", "--node-field-selector")
 
 
 def args_of(job):
@@ -31,7 +32,7 @@ async def test_a_succeeded_step_that_is_retried_with_other_arguments_trains_with
     await argo.finished(name)
 
     select = f"templateName={ENTRY[template]}"
-    await argo.rerun("retry", name, 'args=["--lr", "0.7"]', successful=select)
+    await argo.command("retry", name, *RESTART, select, "-p", 'args=["--lr", "0.7"]')
 
     jobs = await argo.jobs(name, count=2)
     (second,) = (job for job in jobs.values() if job["metadata"]["uid"] != first["metadata"]["uid"])
@@ -71,7 +72,7 @@ async def test_inputs_that_vary_make_no_second_job_and_no_finished_job_is_taken_
     assert done["status"]["phase"] == "Succeeded", messages_of(done, "train")
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
-    await argo.rerun("retry", name, successful="templateName=train")
+    await argo.command("retry", name, *RESTART, "templateName=train")
 
     done = await argo.finished(name)
     assert done["status"]["phase"] == "Failed"

@@ -27,7 +27,7 @@ from waiting import eventually, until
 from mxnet_argo import MXJobSpec, text
 
 pytestmark = [
-    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo-rerun"),
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
@@ -210,7 +210,7 @@ class TestEndsOfTheWorkflow:
         await argo.finished(name)
         await argo.no_jobs(name)
 
-        await argo.rerun("retry", name)
+        await argo.command("retry", name)
 
         job = await argo.job(name)
         assert job["metadata"]["name"] == failed["metadata"]["name"]

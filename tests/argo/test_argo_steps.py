@@ -1,5 +1,6 @@
 """One MXJob as a step of a real Argo workflow: what the step tells, and what Argo makes of its parameters."""
 
+import asyncio
 import base64
 import json
 
@@ -64,11 +65,29 @@ async def test_an_output_of_the_authors_own_that_has_no_value_takes_no_further_a
     assert said in message
 
 
-async def test_a_failed_job_ends_a_step_that_waits_for_success_alone(argo):
-    name = await argo.submit(one_training(success_condition="status.state == Succeeded"))
-    await argo.end(await argo.job(name), exit_code=1)
-    (message,) = messages_of(await argo.finished(name), "train")
-    assert "failure condition" in message
+SUCCEEDED = "status.state == Succeeded"
+RESTARTED = "status.restarts > 5"
+CONDITIONS = [
+    ({"success_condition": SUCCEEDED}, 1, "status.state == [Failed]"),
+    ({"success_condition": SUCCEEDED, "failure_condition": RESTARTED}, 1, "status.state == [Failed]"),
+    ({"success_condition": SUCCEEDED, "failure_condition": RESTARTED}, 0, None),
+    ({"success_condition": "status.restarts > 0"}, 1, "status.state == [Failed]"),
+    ({"success_condition": "status.completionTime"}, 0, None),
+]
+"""Conditions of the author's own, the exit code of the job's worker, and the condition that fails the step, if any."""
+
+
+async def test_a_step_with_conditions_of_its_authors_ends_when_its_job_is_over(argo):
+    async def ended(conditions, exit_code):
+        name = await argo.submit(one_training(**conditions))
+        await argo.end(await argo.job(name), exit_code=exit_code)
+        return await argo.finished(name)
+
+    done = await asyncio.gather(*(ended(conditions, exit_code) for conditions, exit_code, _ in CONDITIONS))
+    for workflow, (conditions, _, why) in zip(done, CONDITIONS, strict=True):
+        (message,) = messages_of(workflow, "train")
+        assert workflow["status"]["phase"] == ("Failed" if why else "Succeeded"), (conditions, message)
+        assert message == "" if why is None else f"failure condition '{{{why}}}' evaluated true" in message, message
 
 
 async def test_no_parameter_breaks_out_of_its_place(argo):

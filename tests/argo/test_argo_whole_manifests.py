@@ -48,6 +48,8 @@ WRONG = {
     json.dumps(whole(namespace="prod")): "the namespace is that of the workflow",
     json.dumps({**whole(), "spec": {**whole()["spec"], "runPolicy": {"suspend": True}}}): "leave runPolicy.suspend out",
     json.dumps({**whole(), "spec": {"mxReplicaSpecs": {"Worker": {"replicas": "two"}}}}): "mxReplicaSpecs",
+    json.dumps({**whole(), "spec": {**whole()["spec"], "runPolicies": {}}}): 'unknown field "spec.runPolicies"',
+    json.dumps({**whole(), "metdata": {}}): "the manifest has no field metdata",
 }
 """Wrong texts for the parameter, and words of the message."""
 

@@ -6,7 +6,6 @@ token, so that its rights are really asked for.
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -33,7 +32,7 @@ from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.local.control_plane.programs import Programs
+from mxnet_operator.local.control_plane.programs import Program, Programs
 from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
 
 ARGO = ("workflow-controller", "argoexec")
@@ -44,7 +43,7 @@ TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
 
 
 @pytest.fixture(scope="package")
-def argo_server() -> Iterator[Any]:
+def argo_server() -> Iterator[tuple[Any, Program]]:
     """A control plane with Argo's and our CRDs, namespace, accounts, and templates; and the controller of Argo."""
     if reason := why_not():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
@@ -54,8 +53,8 @@ def argo_server() -> Iterator[Any]:
         control_plane(paths, Path(name), [*definitions(), *argo_crds()]) as server,
     ):
         install_argo(server)
-        with workflow_controller(server, paths):
-            yield server
+        with workflow_controller(server, paths) as controller:
+            yield server, controller
 
 
 def ctl(server: Any, *arguments: str) -> None:
@@ -104,7 +103,7 @@ def may_see_cluster_templates(server: Any) -> None:
 
 
 @contextlib.contextmanager
-def workflow_controller(server: Any, paths: dict[str, str]) -> Iterator[Any]:
+def workflow_controller(server: Any, paths: dict[str, str]) -> Iterator[Program]:
     """Argo's controller, with its own account's rights, for one namespace."""
     answer = server.ask("POST", f"{CORE}/serviceaccounts/argo/token", {"spec": {"expirationSeconds": 24 * 3600}})
     environment = {
@@ -116,7 +115,7 @@ def workflow_controller(server: Any, paths: dict[str, str]) -> Iterator[Any]:
     }
     programs = Programs(paths, server.folder, environment, ready_seconds=SECONDS)
     try:
-        programs.start(
+        yield programs.start(
             "workflow-controller",
             namespaced="true",
             namespace=NAMESPACE,
@@ -124,7 +123,6 @@ def workflow_controller(server: Any, paths: dict[str, str]) -> Iterator[Any]:
             executor_image=ARGOEXEC_IMAGE,
             loglevel="info",
         )
-        yield programs
     finally:
         programs.stop()
 
@@ -135,9 +133,10 @@ class Argo:
     `jobs_world` is our controller's side: it makes the jobs' pods, and the test says what becomes of those.
     """
 
-    def __init__(self, api: Api, server: Any, pods: Any, jobs_world: World) -> None:
+    def __init__(self, api: Api, server: Any, controller: Program, pods: Any, jobs_world: World) -> None:
         self.api = api
         self.server = server
+        self._controller = controller
         self.pods = pods
         self.jobs_world = jobs_world
 
@@ -266,30 +265,33 @@ class Argo:
         (command,) = (int(child) for of_thread in children for child in of_thread)
         os.kill(command, signal.SIGKILL)
 
-    async def rerun(self, how: str, workflow: str, *parameters: Any, successful: str = "") -> str:
-        """What `argo retry` and `argo resubmit` do, with `-p NAME=VALUE`; the name of the workflow that runs then.
+    @contextlib.contextmanager
+    def stands_still(self) -> Iterator[None]:
+        """Keep Argo's controller from running until the context ends."""
+        os.kill(self._controller.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._controller.process.pid, signal.SIGCONT)
 
-        `successful` selects nodes that are run again although they succeeded: `templateName=train`.
-        """
-        found = (await self.api.get(self.path("workflows", workflow))).ok()
-        program = programs_or_skip(["argo-rerun"])["argo-rerun"]
+    async def command(self, *arguments: str, stdin: str = "") -> str:
+        """What Argo's own command prints, which asks the API server as the administrator; it has to succeed."""
         process = await asyncio.create_subprocess_exec(
-            program, how, successful, *parameters, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            programs_or_skip(["argo"])["argo"],
+            *("-n", NAMESPACE, *arguments),
+            env={**os.environ, "KUBECONFIG": str(self.server.kubeconfig())},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
-        out, _ = await process.communicate(json.dumps(found).encode())
-        assert process.returncode == 0
-        made = json.loads(out)
-        for pod in made["pods"] or []:
-            await self.api.delete(self.path("pods", pod))
-        if how == "resubmit":
-            return await self.submit(made["workflow"])
-        (await self.api.put(self.path("workflows", workflow), made["workflow"])).ok()
-        return workflow
+        out, err = await process.communicate(stdin.encode())
+        assert process.returncode == 0, (arguments, out.decode(), err.decode())
+        return out.decode()
 
     async def shut_down(self, workflow: Any, how: str) -> None:
-        """What `argo stop` and `argo terminate` do, while the step runs."""
+        """`argo stop` or `argo terminate`, while the step runs."""
         await self.poller(workflow)
-        (await self.api.merge(self.path("workflows", workflow), {"spec": {"shutdown": how}})).ok()
+        await self.command(how.lower(), workflow)
 
     async def account(self, name: str, job_verbs: list[str], *more_rules: dict[str, Any]) -> str:
         """A ServiceAccount for workflows that may do this with MXJobs, and report what its steps came to."""
@@ -383,19 +385,20 @@ def by_template(name: str, *, cluster: bool = False, **parameters: Any) -> dict[
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def argo(argo_server: Any, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
+async def argo(argo_server: tuple[Any, Program], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
     """Argo at work; workflows, jobs and pods of the module's tests go at its end."""
     argoexec = programs_or_skip(ARGO)["argoexec"]
-    credentials = load_credentials(str(argo_server.kubeconfig()))
+    server, controller = argo_server
+    credentials = load_credentials(str(server.kubeconfig()))
     async with (
-        real_api(argo_server, None) as api,
+        real_api(server, None) as api,
         Client(credentials) as client,
         RecordingClient(credentials) as ours,
-        ArgoPods(client, argo_server, Path(argoexec), tmp_path_factory.mktemp("pods")) as pods,
+        ArgoPods(client, server, Path(argoexec), tmp_path_factory.mktemp("pods")) as pods,
     ):
-        jobs_world = World(api, ours, argo_server.kubeconfig(), NAMESPACE)
+        jobs_world = World(api, ours, server.kubeconfig(), NAMESPACE)
         await jobs_world.start()
-        made = Argo(api, argo_server, pods, jobs_world)
+        made = Argo(api, server, controller, pods, jobs_world)
         try:
             yield made
         finally:

@@ -31,12 +31,12 @@ _VERSION = {"gitVersion": "v1.36.3", "gitMajor": 1, "gitMinor": 36}
 class Module:
     """A go.mod of ours with one family of programs: their dependencies agree.
 
-    `completed` names a module whose published source lacks a file or has another one, and where ours belongs in it.
+    `completed` names a module whose published source lacks files or has others, and where ours belong in it.
     """
 
     name: str
     stamps: str = ""
-    completed: tuple[str, str] | None = None
+    completed: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -57,7 +57,10 @@ COREDNS = Module("coredns")
 _PEER = "github.com/kubeflow/training-operator"
 TRAINING_OPERATOR = Module("training-operator", completed=(_PEER, "pkg/cert/cert.go"))
 _ARGO = "github.com/argoproj/argo-workflows/v3"
-ARGO = Module("argo", completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go"))
+ARGO = Module(
+    "argo",
+    completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go", "ui/dist/app/index.html"),
+)
 SCHEDULER_PLUGINS = Module(
     "scheduler-plugins",
     " ".join(
@@ -86,8 +89,9 @@ PACKAGES = {
     "training-operator": (TRAINING_OPERATOR, f"{_PEER}/cmd/training-operator.v1"),
     "workflow-controller": (ARGO, f"{_ARGO}/cmd/workflow-controller"),
     "argoexec": (ARGO, f"{_ARGO}/cmd/argoexec"),
-    "argo-rerun": (ARGO, "./rerun"),
+    "argo": (ARGO, f"{_ARGO}/cmd/argo"),
     "argo-evaluate": (ARGO, "./evaluate"),
+    "argo-trigger": (ARGO, "./trigger"),
     "kueue": (KUEUE, "sigs.k8s.io/kueue/cmd/kueue"),
     "helm": (HELM, f"{_HELM}/cmd/helm"),
 }
@@ -157,13 +161,16 @@ def _download(module: Module, path: str) -> Path:
     return Path(json.loads(done.stdout)["Dir"])
 
 
-def _completed_source(module: Module, path: str, missing_file: str, folder: Path) -> str:
-    """Copy a module's source with the file that it lacks; the flag by which Go builds from the copy."""
+def _completed_source(module: Module, path: str, files: Collection[str], folder: Path) -> str:
+    """Copy a module's source with the files that it lacks; the flag by which Go builds from the copy."""
     shutil.copytree(_download(module, path), folder / "source", copy_function=shutil.copyfile)
-    target = folder / "source" / missing_file
-    target.parent.chmod(0o755)  # Go's module cache is read-only
-    target.unlink(missing_ok=True)
-    shutil.copyfile(module.folder / target.name, target)
+    for file in files:
+        target = folder / "source" / file
+        there = next(each for each in target.parents if each.exists())
+        there.chmod(0o755)  # Go's module cache is read-only
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copyfile(module.folder / target.name, target)
     for name in ("go.mod", "go.sum"):
         shutil.copyfile(module.folder / name, folder / name)
     edit = ["go", "mod", "edit", f"-replace={path}={folder / 'source'}", str(folder / "go.mod")]
@@ -186,8 +193,9 @@ def _build(module: Module, names: tuple[str, ...]) -> str:
         packages = [PACKAGES[name][1] for name in names]
         command = ["go", "build", "-o", f"{folder}/", "-ldflags", f"-s -w {module.stamps}"]
         try:
-            if module.completed is not None:
-                command.append(_completed_source(module, *module.completed, Path(folder)))
+            if module.completed:
+                path, *files = module.completed
+                command.append(_completed_source(module, path, files, Path(folder)))
             done = subprocess.run(
                 [*command, *packages],
                 cwd=module.folder,

@@ -10,7 +10,7 @@ import msgspec
 from mxnet_operator.api import kinds
 from mxnet_operator.api.formats import definition_of
 from mxnet_operator.api.kinds import Kind
-from mxnet_operator.api.metadata_rules import annotation_errors, label_errors
+from mxnet_operator.api.metadata_rules import FIELDS, annotation_errors, label_errors
 from mxnet_operator.api.pod_sources import source_errors
 from mxnet_operator.api.rules import Rule
 from mxnet_operator.api.schemas import complete_schema, job_schema
@@ -26,6 +26,9 @@ __all__ = [
     "validate_status_change",
     "validate_update",
 ]
+
+_HEADER: Schema = {"apiVersion": {}, "kind": {}, "metadata": {"properties": {name: {} for name in FIELDS}}}
+"""What every object has, which a CRD's schema leaves out."""
 
 
 def validate(manifest: Any, *, is_update: bool = False) -> list[FieldError]:
@@ -100,7 +103,11 @@ def unknown_fields(manifest: dict[str, Any]) -> list[FieldError]:
     """Return fields that the server would drop from the job or its pods, with the name that was probably meant."""
     pruned = _copy(manifest)
     schema = complete_schema(_kind(manifest))
-    return [FieldError(path, "FieldValueInvalid", _unknown(schema, path)) for path in prune(schema, pruned)]
+    metadata = manifest.get("metadata")
+    of_metadata = metadata if isinstance(metadata, dict) else {}
+    unknown = [*(f"metadata.{name}" for name in of_metadata if name not in FIELDS), *prune(schema, pruned)]
+    known = {**schema, "properties": {**schema["properties"], **_HEADER}}
+    return [FieldError(path, "FieldValueInvalid", _unknown(known, path)) for path in unknown]
 
 
 def decode(manifest: bytes | dict[str, Any]) -> MXJob:

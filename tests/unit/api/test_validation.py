@@ -172,6 +172,16 @@ def test_an_unknown_field_is_named_with_the_one_that_was_probably_meant() -> Non
     ]
 
 
+def test_so_is_one_beside_the_spec_or_in_the_metadata() -> None:
+    manifest = {**make_mxjob().worker(1).manifest(), "metdata": {}}
+    manifest["metadata"] = {"name": "a", "lables": {"team": "a"}, "a b": 1, "clusterName": ""}
+    assert sorted(error.detail for error in unknown_fields(manifest)) == [
+        'unknown field "metadata.a b"',
+        'unknown field "metadata.lables", did you mean labels?',
+        'unknown field "metdata", did you mean metadata?',
+    ]
+
+
 def test_fields_of_the_template_that_we_do_not_know_are_no_mistake_to_the_server_and_are_kept() -> None:
     manifest = make_mxjob().worker(1, resources={"limits": {"nvidia.com/gpu": 1}}).manifest()
     manifest["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["newInKubernetes140"] = {"a": 1}

@@ -1,47 +1,43 @@
-"""The Sensor on the page about Argo: Go's own templates with sprig, which Helm has as Argo Events does, read it."""
+"""The Sensor on the page about Argo, by Argo Events' own code: validation, and what becomes of an event."""
 
 import json
-from pathlib import Path
+import subprocess
 from typing import Any
 
+import argo_page
 import pytest
-import yaml
-from helm import helm
+from kubernetes_programs import programs_or_skip
 
-ROOT = Path(__file__).parents[3]
-MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rendered"}}
+pytestmark = pytest.mark.kubernetes("argo-trigger")
 
 
-def sensor() -> dict[str, Any]:
-    """The Sensor, as whoever copies it has it."""
-    page = (ROOT / "docs" / "argo.md").read_text()
-    blocks = ("\n".join(line[4:] for line in each.splitlines()) for each in page.split("\n\n") if each[:4] == "    ")
-    (found,) = (each for each in map(yaml.safe_load, filter(lambda text: "kind: Sensor" in text, blocks)))
-    made: dict[str, Any] = found
-    return made
+def triggered(sensor: dict[str, Any], key: str) -> "subprocess.CompletedProcess[str]":
+    """What the sensor makes of an event of MinIO about an object of this key."""
+    event = {"notification": [{"s3": {"object": {"key": key}}}]}
+    return subprocess.run(
+        [programs_or_skip(["argo-trigger"])["argo-trigger"]],
+        input=json.dumps({"sensor": sensor, "data": {"data": event}}),
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
-@pytest.mark.kubernetes("helm")
-@pytest.mark.parametrize("key", ["digits/train.rec", 'a "quoted" key', "{{ .Values }}", "a\nb", "é"])
-def test_the_sensors_template_makes_the_jobs_arguments_of_an_event(tmp_path: Path, key: str) -> None:
-    (trigger,) = sensor()["spec"]["triggers"]
-    (parameter,) = trigger["template"]["k8s"]["parameters"]
-    (tmp_path / "templates").mkdir()
-    (tmp_path / "Chart.yaml").write_text("{apiVersion: v2, name: rendered, version: 0.1.0}")
-    template = yaml.safe_dump(MAP) + "args: {{ with .Values }}" + parameter["src"]["dataTemplate"] + "{{ end }}\n"
-    (tmp_path / "templates" / "map.yaml").write_text(template)
-    event = {"Input": {"notification": [{"s3": {"object": {"key": key}}}]}}
-    (tmp_path / "event.json").write_text(json.dumps(event))
-    done = helm("template", tmp_path, f"--values={tmp_path / 'event.json'}")
+@pytest.mark.parametrize("key", ["digits/train.rec", 'a "quoted" key', "{{ .Values }}", "a\nb", "\u00e9"])
+def test_an_event_makes_a_workflow_whose_jobs_arguments_have_its_key(key: str) -> None:
+    done = triggered(argo_page.sensor(), key)
     assert done.returncode == 0, done.stderr
-    assert yaml.safe_load(done.stdout)["args"] == ["--data", key]
+    made = json.loads(done.stdout)
+    given = {each["name"]: each["value"] for each in made["spec"]["arguments"]["parameters"]}
+    shown = argo_page.trigger()["source"]["resource"]["spec"]["arguments"]["parameters"]
+    assert given == {each["name"]: each["value"] for each in shown} | {"args": given["args"]}
+    assert json.loads(given["args"]) == ["--data", key]
 
 
-def test_the_sensor_sets_the_argument_that_it_means() -> None:
-    (trigger,) = sensor()["spec"]["triggers"]
-    k8s = trigger["template"]["k8s"]
-    (parameter,) = k8s["parameters"]
-    place: Any = k8s["source"]["resource"]
-    for key in parameter["dest"].split(".")[:-1]:
-        place = place[int(key) if key.isdigit() else key]
-    assert (place["name"], parameter["dest"].rpartition(".")[2]) == ("args", "value")
+def test_a_sensor_without_a_dependency_of_its_parameter_is_invalid() -> None:
+    sensor = argo_page.sensor()
+    sensor["spec"]["dependencies"] = []
+    done = triggered(sensor, "x")
+    assert done.returncode == 1
+    assert "no event dependencies found" in done.stderr

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hera.expr import g
 from hera.shared import global_config
 from hera.workflows import (
     DAG,
@@ -315,7 +317,7 @@ class TestManifest:
                 )
             except ValueError as error:
                 words = {"queue_name": "metadata.labels"}
-                assert words.get(field, field) in str(error)
+                assert words.get(field, field) in str(error) or ("input p: spec." in str(error) and value.is_text)
             else:
                 assert not fields or "inputs.parameters.p" in made._build_manifest()
 
@@ -859,6 +861,40 @@ def test_an_argument_without_a_text_is_named(value: Any) -> None:
         mxjob_ref("r", "mxjob-train", {**GIVEN, "image": value})
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("workers", "{{workflow.parameters.workers}}"),
+        ("workers", g.workflow.parameters.workers),
+        ("workers", Parameter(name="workers")),
+        ("volumes", "{{inputs.parameters.volumes}}"),
+        ("image", g.inputs.parameters.image),
+    ],
+)
+def test_what_argo_would_fill_in_is_rejected_by_its_path_with_what_to_write(field: str, value: Any) -> None:
+    given: dict[str, Any] = {"image": "i", "command": COMMAND, field: value}
+    with pytest.raises(ValueError, match=rf'^{field}: must be .*: what Argo fills in is integer\("x"\)'):
+        MXJobSpec(**given)
+
+
+def test_only_that_is_told_so() -> None:
+    with pytest.raises(ValueError, match=r"workers: must be a whole number from 0 on.* is the string 'two'$"):
+        MXJobSpec(image="i", workers="two")  # type: ignore[arg-type]
+
+
+def test_text_where_a_number_belongs_is_rejected_whatever_it_says() -> None:
+    spec = MXJobSpec(image="i", command=COMMAND, workers=expression("workflow.parameters.workers"), servers=0)
+    with pytest.raises(ValueError, match=r"Worker\.replicas: .* of type integer.*: text: integer\(.* makes a number"):
+        step(spec=spec)
+    with pytest.raises(ValueError, match=r"input memory: spec\.runPolicy\.backoffLimit.*makes a number of it"):
+        step(spec=replace(spec, workers=1, backoff_limit=text("memory")), inputs=[Parameter(name="memory")])
+
+
+def test_a_number_of_what_is_one_already_is_rejected() -> None:
+    with pytest.raises(TypeError, match=r"inputs\.parameters\.a is integer already"):
+        data(integer("a"))
+
+
 def test_a_number_is_written_as_one() -> None:
     assert "? (asFloat(inputs.parameters.rate)) : (" in number("rate").tag
     assert number("rate").kind.parse("1e-3") == 0.001
@@ -873,6 +909,12 @@ def test_a_number_is_written_as_one() -> None:
         ('Error from server (NotFound): mxjobs.kubeflow.org "digits" not found', True),
         ("MXJob digits has been deleted while its status was still being checked", True),
         ("the resource has been deleted", True),
+        (
+            'Error from server (BadRequest): error when creating "/tmp/manifest.yaml": MXJob in version "v1" cannot be'
+            ' handled as a MXJob: strict decoding error: unknown field "spec.bogus"',
+            True,
+        ),
+        ('admission webhook "jobs.example.com" denied the request: no quota', True),
         ("main: Error (exit code 64): error: output accuracy: fromjson cannot be applied to: null", True),
         ('main: Error (exit code 64): unexpected token ")"', True),
         ("main: Error (exit code 64): function not defined: fromjsn/0", True),

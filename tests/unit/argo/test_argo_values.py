@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from argo_expressions import Expressions, argo_expressions
+from hera.expr import g
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mxnet_argo import data, expression, text
+from mxnet_argo import data, expression, integer, number, text
 from mxnet_argo.manifest import render
 from mxnet_argo.values import word
 
@@ -59,6 +60,30 @@ def test_braces_around_an_input_are_no_tag(argo: Expressions, around: str) -> No
     assert json.loads(argo.filled_in(rendered, {"inputs.parameters.given": "x"}).removeprefix("joined: ")) == (
         f"{around}x{around}"
     )
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+def test_numbers_and_json_may_come_from_any_expression_and_from_heras(argo: Expressions) -> None:
+    manifest = {
+        "workers": integer(expression("workflow.parameters['gpu-workers']")),
+        "rate": number(expression(g.workflow.parameters.rate)),
+        "volumes": data(expression("inputs.parameters.gpus == '0' ? '[]' : workflow.parameters.volumes")),
+        "args": ["--lr=" + expression(g.workflow.parameters.rate)],
+        "wrong": integer(expression("workflow.parameters.volumes")),
+    }
+    scope = {
+        "workflow.parameters.gpu-workers": "3",
+        "workflow.parameters.rate": "0.5",
+        "workflow.parameters.volumes": '[{"name": "data"}]',
+        "inputs.parameters.gpus": "1",
+    }
+    assert yaml.safe_load(argo.filled_in(render(manifest), scope)) == {
+        "workers": 3,
+        "rate": 0.5,
+        "volumes": [{"name": "data"}],
+        "args": ["--lr=0.5"],
+        "wrong": '[{"name": "data"}]',
+    }
 
 
 JOINED = {

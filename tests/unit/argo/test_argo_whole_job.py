@@ -8,18 +8,24 @@ import pytest
 import yaml
 from argo_expressions import Expressions, argo_expressions
 from hera.workflows import Parameter
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from manifest_mutations import VALUES
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, data, mxjob_ref
 from mxnet_argo.catalog import manifest as manifest_step
+from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.whole_job import AS_JSON
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.api.validation import template_errors, unknown_fields, validate, without_nulls
 
 CONTAINER = {"name": "mxnet", "image": "i", "command": ["true"]}
 SPEC: dict[str, Any] = {
     "jobMode": "MXTrain",
     "mxReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}},
 }
+SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468 ${{a}}'\"\\\t\n\x01"
+"""What JSON, YAML, Argo or the kubelet would read as something else."""
 RUN = {
     "workflow.name": "run",
     "workflow.namespace": "ml",
@@ -62,6 +68,10 @@ class TestEvaluated:
         assert made["spec"]["runPolicy"] == policy
         assert made["metadata"]["name"].startswith("mxjob-")
 
+    def test_any_character_arrives(self, argo: Expressions) -> None:
+        made = evaluated(argo, json.dumps({"spec": {**SPEC, "runPolicy": {"schedulingPolicy": {"queue": SPECIAL}}}}))
+        assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"queue": SPECIAL}
+
     def test_what_is_null_says_nothing(self, argo: Expressions) -> None:
         made = evaluated(argo, json.dumps({"metadata": None, "spec": {**SPEC, "runPolicy": {"suspend": None}}}))
         assert made["metadata"]["name"].startswith("mxjob-")
@@ -82,6 +92,8 @@ class TestEvaluated:
             (json.dumps({"spec": {**SPEC, "backoffLimit": 3}}), "convert it first"),
             (json.dumps({"spec": {"replicaSpecs": []}}), "convert it first"),
             (json.dumps({"metadata": {"namespace": "prod"}, "spec": SPEC}), "namespace is that of the workflow"),
+            (json.dumps({"spec": SPEC, "metdata": {}}), "the manifest has no field metdata"),
+            (json.dumps({"spec": SPEC, "metadata": {"lables": {}}}), "the manifest has no field metadata.lables"),
             (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": True}}}), "leave runPolicy.suspend out"),
             (json.dumps({"spec": {**SPEC, "runPolicy": {"suspend": False}}}), "leave runPolicy.suspend out"),
         ],
@@ -106,11 +118,85 @@ class TestEvaluated:
 
     @settings(max_examples=150, deadline=None)
     @given(text=json_values.map(json.dumps) | st.text(max_size=30))
+    @example(text=json.dumps({"metadata": {"name": SPECIAL, "labels": {SPECIAL: SPECIAL}}, "spec": {"a": SPECIAL}}))
     def test_whatever_is_given_each_tag_is_one_json_value(self, argo: Expressions, text: str) -> None:
         made = evaluated(argo, text)
         assert made["kind"] == "MXJob"
         assert made["metadata"]["ownerReferences"][0]["uid"] == "uid"
         assert made["metadata"]["labels"]["mxjob.kubeflow.org/workflow-uid"] == "uid"
+
+
+NULLS: dict[str, Any] = {"activeDeadlineSeconds": None, "backoffLimit": 2}
+PLACES: dict[str, tuple[Any, ...]] = {
+    "apiVersion": ("kubeflow.org/v1", "kubeflow.org/v1beta1"),
+    "kind": ("MXJob", "Job"),
+    "metadata": ({"labels": None, "annotations": None},),
+    "metadata.name": ("Train_1", "train-"),
+    "metadata.namespace": (),
+    "metadata.labels": ({"team": "vision"},),
+    "metadata.annotations": ({"mxjob.kubeflow.org/delete-with-workflow": "false"},),
+    "metadata.lables": (),
+    "metadata.uid": (),
+    "metdata": (),
+    "status": ({"state": "Succeeded"},),
+    "spec": (),
+    "spec.jobMode": ("MXTune",),
+    "spec.replicaSpecs": (),
+    "spec.cleanPodPolicy": ("All",),
+    "spec.runPolicy": (NULLS, {"activeDeadlineSecond": 1}),
+    "spec.runPolicy.activeDeadlineSeconds": (60,),
+    "spec.runPolicy.backoffLimit": (),
+    "spec.runPolicy.suspend": (),
+    "spec.mxReplicaSpecs.Worker.replicas": (),
+}
+"""Places of a manifest, and what may be meant there, besides the odd values that every place gets."""
+
+
+def with_value(place: str, value: Any) -> dict[str, Any]:
+    """A sound manifest but for one value."""
+    manifest: dict[str, Any] = json.loads(json.dumps({"spec": SPEC}))
+    *above, last = place.split(".")
+    part = manifest
+    for field in above:
+        part = part.setdefault(field, {})
+    part[last] = value
+    return manifest
+
+
+def why_not_when_built(manifest: dict[str, Any]) -> str:
+    """What a reference says to a manifest that it rejects; nothing if it takes it."""
+    try:
+        mxjob_ref("train", "mxjob-manifest", {"manifest": manifest})
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def why_not_when_run(made: dict[str, Any]) -> list[FieldError]:
+    """What the API server says to an object that argoexec applies, which asks it to be strict."""
+    return validate(made) or [*template_errors(made), *unknown_fields(made)]
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize("place", PLACES)
+def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: Expressions, place: str) -> None:
+    for value in (*PLACES[place], *(each for each in VALUES if each not in (2**63 - 1, 1e300))):
+        manifest = with_value(place, value)
+        made = evaluated(argo, json.dumps(manifest))
+        assert bool(why_not_when_built(manifest)) == bool(why_not_when_run(made)), (
+            manifest,
+            why_not_when_built(manifest),
+            made,
+        )
+        if not why_not_when_run(made):
+            step = MXJobStep(name="mxjob", manifest=without_place(manifest), deadline=3600)
+            assert without_nulls(made)["spec"] == without_nulls(TemplateJob.of(step).given())["spec"]
+
+
+def without_place(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest without what ties it to a place, which a step of Python rejects."""
+    metadata = {key: each for key, each in (manifest.get("metadata") or {}).items() if key in ("labels", "annotations")}
+    return {**manifest, "metadata": metadata}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +217,8 @@ class TestEvaluated:
             {"apiVersion": "kubeflow.org/v1beta1", "spec": SPEC},
             "input manifest: it is of the format v1beta1, .*convert",
         ),
+        ({"spec": SPEC, "metdata": {}}, 'input manifest: metdata: unknown field "metdata", did you mean metadata'),
+        ({"spec": SPEC, "metadata": {"lables": {}}}, "metadata.lables.*did you mean labels"),
         ({"spec": {**SPEC, "cleanPodPolicy": "All"}}, "of the format v1beta1, .*mxjob convert -f FILE"),
     ],
 )

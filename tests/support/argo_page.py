@@ -1,0 +1,47 @@
+"""What the page about Argo shows: its indented blocks, and the objects of Argo's in them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_PAGE = Path(__file__).parents[2] / "docs" / "argo.md"
+_FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_HERE_DOCUMENT = re.compile(r"<<'EOF'\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(words: str) -> list[str]:
+    """The indented blocks that have these words in them, as whoever copies one has it."""
+    indented = (each for each in _PAGE.read_text().split("\n\n") if each.startswith("    "))
+    copied = ("\n".join(line[4:] for line in each.splitlines()) for each in indented)
+    return [text for text in copied if words in text]
+
+
+def spans(begin: str) -> list[str]:
+    """The commands within its sentences that begin like this."""
+    return re.findall(rf"`({re.escape(begin)}[^`]*)`", _PAGE.read_text())
+
+
+def programs() -> list[str]:
+    """The programs in Python that print a workflow."""
+    return [each for each in _FENCED.findall(_PAGE.read_text()) if "to_yaml()" in each]
+
+
+def submitted() -> list[dict[str, Any]]:
+    """The workflows that its commands create."""
+    return [yaml.safe_load(text) for block in blocks("kubectl create") for text in _HERE_DOCUMENT.findall(block)]
+
+
+def sensor() -> dict[str, Any]:
+    """The Sensor of Argo Events."""
+    (block,) = blocks("kind: Sensor")
+    made: dict[str, Any] = yaml.safe_load(block)
+    return made
+
+
+def trigger() -> dict[str, Any]:
+    """What the Sensor does with an event: an object under `source`, and the parameters that are filled in."""
+    (only,) = sensor()["spec"]["triggers"]
+    found: dict[str, Any] = only["template"]["k8s"]
+    return found

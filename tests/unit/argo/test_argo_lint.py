@@ -1,0 +1,51 @@
+"""Argo's own command lints what is shipped and shown of its objects: templates, examples, and the page's blocks."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import argo_page
+import pytest
+import yaml
+from kubernetes_programs import programs_or_skip
+
+ARGO = Path(__file__).parents[3] / "argo"
+TEMPLATES = ARGO / "templates"
+SHIPPED = sorted([*TEMPLATES.glob("mxjob-*.yaml"), *(TEMPLATES / "cluster").glob("mxjob-*.yaml")])
+EXAMPLES = sorted((ARGO / "examples").glob("*.yaml"))
+
+pytestmark = pytest.mark.kubernetes("argo")
+
+
+def linted(*files: Path) -> "subprocess.CompletedProcess[str]":
+    """What `argo lint` says of files, which may refer to each other."""
+    command = [programs_or_skip(["argo"])["argo"], "lint", "--offline", "--no-color", *map(str, files)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def shown(folder: Path) -> Iterator[Path]:
+    """Each workflow of the page as a file."""
+    programs = (
+        subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, check=True).stdout
+        for each in argo_page.programs()
+    )
+    objects = [*argo_page.submitted(), argo_page.trigger()["source"]["resource"]]
+    for number, text in enumerate([*programs, *map(yaml.safe_dump, objects)]):
+        (folder / f"block-{number}.yaml").write_text(text)
+        yield folder / f"block-{number}.yaml"
+
+
+def test_templates_examples_and_the_pages_blocks_have_no_mistake(tmp_path: Path) -> None:
+    of_page = list(shown(tmp_path))
+    assert len(of_page) == 4
+    done = linted(*SHIPPED, *EXAMPLES, *of_page)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "no linting errors found" in done.stdout
+
+
+@pytest.mark.parametrize("file", [SHIPPED[0], EXAMPLES[0]], ids=lambda file: file.name)
+def test_a_reference_to_no_template_is_one(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text(file.read_text().replace("onExit: mxjob-cleanup", "onExit: mxjob-clean-up"))
+    done = linted(tmp_path / "wrong.yaml", *(SHIPPED if file in EXAMPLES else []))
+    assert done.returncode == 1
