@@ -5,6 +5,7 @@ pytest_plugins = [
     "stale_wheel",
     "left_overs",
     "tiers",
+    "progress",
     "skips",
     "shared_folders",
     "workers",
