@@ -2,6 +2,7 @@
 
 pytest_plugins = [
     "pytester",
+    "waiting",
     "stale_wheel",
     "left_overs",
     "tiers",
