@@ -2,9 +2,11 @@
 
 pytest_plugins = [
     "pytester",
+    "waiting",
     "stale_wheel",
     "left_overs",
     "tiers",
+    "progress",
     "skips",
     "shared_folders",
     "workers",

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 from airflow.configuration import conf
+from api_gateway import gateway_to
+from kubernetes.client.exceptions import ApiException
 from kubernetes.config import incluster_config
 from provider_fixtures import Stage, Try, server_in_thread, terminated
 
+from mxnet_provider.hooks.mxnet_job import MXNetJobHook
+from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 
@@ -86,3 +90,17 @@ def test_whether_tasks_are_deferred_is_airflow_s_default_unless_they_say(default
     assert MXNetJobSensor(**sensor).deferrable is default
     assert MXNetJobOperator(deferrable=not default, **job).deferrable is not default
     assert MXNetJobSensor(deferrable=not default, **sensor).deferrable is not default
+
+
+def test_a_worker_reads_a_token_that_was_replaced_anew_and_once(running, tmp_path):
+    with gateway_to(running.kubeconfig, tmp_path) as gateway:
+        hook = MXNetJobHook(config_file=str(gateway.kubeconfig))
+        ref = JobRef(name="none", namespace="default", uid="u")
+        assert hook.get_job(ref) is None
+        gateway.rotate("second-token")
+        assert hook.get_job(ref) is None
+        gateway.tokens = set()
+        gateway.asked.clear()
+        with pytest.raises(ApiException) as refused:
+            hook.get_job(ref)
+        assert (refused.value.status, len(gateway.asked)) == (401, 2)

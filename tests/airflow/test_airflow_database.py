@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg2
 import pytest
+from guarded_program import GuardedProgram
 from psycopg2.errors import InvalidTextRepresentation, UntranslatableCharacter
 from waiting import eventually
 
@@ -42,7 +43,7 @@ def test_a_new_airflow_has_a_database_that_no_other_writes_to(postgres):
 
 
 def test_it_ends_and_leaves_nothing_when_the_test_run_is_killed():
-    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as holder:
+    with GuardedProgram([sys.executable, "-c", HOLD], stdout=subprocess.PIPE) as holder:
         url = holder.stdout.readline().strip()
         folder = Path(url.partition("?host=")[2])
         psycopg2.connect(host=str(folder), user="airflow", dbname="postgres").close()

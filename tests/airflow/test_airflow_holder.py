@@ -223,3 +223,21 @@ def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_stage, m
     assert waiting_stage.hook.get_job(JobRef.of(job)) is None
     with pytest.raises(MXNetJobError):
         task.result()
+
+
+def test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left(waiting_stage, task_log, monkeypatch):
+    ti, store = Try(max_tries=1), Store()
+    lost, first, job = begun(waiting_stage, ti, store, poll_interval=3600)
+    delete, taken = lost.hook.delete_job, []
+
+    def taken_meanwhile(ref, **options):
+        if not taken:
+            taken.append(begun(waiting_stage, next_try(ti), store, poll_interval=3600))
+        return delete(ref, **options)
+
+    monkeypatch.setattr(lost.hook, "delete_job", taken_meanwhile)
+    lost.on_kill()
+    with pytest.raises(MXNetJobError):
+        first.result()
+    assert waiting_stage.hook.get_job(JobRef.of(job)) is not None
+    assert any("try 2 of its task waits for it now" in line for line in task_log())

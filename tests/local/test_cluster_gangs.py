@@ -4,11 +4,9 @@ Their processes are shells: a gang waits until all of its members run, as ps-lit
 """
 
 import json
-import subprocess
 from collections import Counter
 
 import pytest
-from kubectl import kubectl
 from waiting import eventually
 
 WORKERS = (7, 6, 5, 7, 3, 6, 4, 7, 5, 6, 3, 7)
@@ -93,27 +91,13 @@ def held_over_time(events):
 def test_twelve_jobs_that_compete_for_eight_gpus_all_succeed(gpu_cluster, tmp_path):
     jobs = {f"gang-{index}": workers for index, workers in enumerate(WORKERS)}
     manifests = [job(name, tmp_path / name, workers) for name, workers in jobs.items()]
-    log = tmp_path / "pods.json"
-    with log.open("w") as out:
-        watch = subprocess.Popen(
-            [kubectl(), "get", "pods", "--watch", "--output-watch-events", "-o", "json"],
-            env=gpu_cluster.environment,
-            stdout=out,
-        )
-    try:
+    with gpu_cluster.events("pods") as events:
         for manifest in manifests:
             gpu_cluster.create(manifest)
         for name in jobs:
             gpu_cluster.wait_for(name, "Succeeded")
-    finally:
-        watch.terminate()
-        watch.wait()
+        eventually(lambda: [*held_over_time(events)][-1][1] == 0)  # the watch may be behind
 
-    decoder, text, events = json.JSONDecoder(), log.read_text(), []
-    while text := text.lstrip():
-        event, end = decoder.raw_decode(text)
-        events.append(event)
-        text = text[end:]
     over_time = list(held_over_time(events))
     assert max(gpus for _, gpus in over_time) <= GPUS
     # All pods of a gang are bound one after the other: none is bound while one of another gang is still to come.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cluster_fixtures import LocalCluster
+from guarded_program import GuardedProgram
 from images_fixtures import SHARED_HOME
 from jobs import gang_job, worker_job
 from left_overs import MARK
@@ -78,7 +79,7 @@ def test_a_cluster_in_the_foreground_says_how_to_use_it_and_ends_by_ctrl_c(home)
     with home.start_mxjob("local", "up") as cluster:
         said = iter(cluster.stderr.readline, "")
         assert any("export KUBECONFIG=$(mxjob local kubeconfig)" in line for line in said)
-        assert home.kubectl("get", "nodes").returncode == 0
+        assert len(home.find("nodes")) == 1
 
         cluster.send_signal(signal.SIGINT)
 
@@ -164,12 +165,11 @@ def test_a_killed_test_run_leaves_neither_a_cluster_nor_its_jobs(pytester, mxnet
     support = Path(__file__).parents[1] / "support"
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     command = [sys.executable, "-m", "pytest", "-p", "left_overs", "-s", "-q"]
-    with subprocess.Popen(
+    with GuardedProgram(
         command,
         cwd=pytester.path,
         env=environment | {"PYTHONPATH": str(support), "MXJOB_HOME": str(SHARED_HOME)},
         stdout=subprocess.PIPE,
-        text=True,
     ) as run:
         found = next(line.split()[-1] for line in run.stdout if "home:" in line)
         left = LocalCluster(Path(found))

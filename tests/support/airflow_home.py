@@ -5,8 +5,10 @@ import os
 import shutil
 import tempfile
 
+from left_overs import folder_prefix
+
 if "MXJOB_TEST_AIRFLOW_HOME" not in os.environ:
-    HOME = tempfile.mkdtemp(prefix="airflow-home-")
+    HOME = tempfile.mkdtemp(prefix=folder_prefix())
     atexit.register(shutil.rmtree, HOME, ignore_errors=True)
     os.environ["MXJOB_TEST_AIRFLOW_HOME"] = os.environ["AIRFLOW_HOME"] = HOME
     os.environ["AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT"] = "240"  # a busy machine is no failure

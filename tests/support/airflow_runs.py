@@ -4,6 +4,7 @@ import json
 import urllib.parse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
 from waiting import eventually
 
@@ -40,7 +41,15 @@ class Run:
 
     def wait(self, state: str) -> None:
         """Wait until the run itself is in this state, which the scheduler writes a moment after its last task's."""
-        eventually(lambda: self._read("select state from dag_run") == [(state,)])
+
+        def look() -> bool:
+            self.server.check()
+            ((found,),) = self._read("select state from dag_run")
+            if found in ("success", "failed") and found != state:
+                pytest.fail(f"the run of {self.dag_id} ended as {found}: {self.states()}")
+            return bool(found == state)
+
+        eventually(look)
 
     def _read(self, query: str) -> list[tuple[Any, ...]]:
         """From Airflow's database: each question to its API server costs a twentieth of a second of processor time."""
@@ -76,6 +85,7 @@ class Task:
         seen: list[tuple[str | None, int]] = []
 
         def look() -> Seen | None:
+            self.run.server.check()
             found = self.look()
             now = (found.state, found.try_number)
             if not seen or seen[-1] != now:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_runs import OVER
 from airflow_server import AirflowServer, airflow_server
 from airflow_sites import Site, kubernetes_site, local_site
 from airflow_together import Together
@@ -16,7 +17,7 @@ from postgres import Postgres
 from waiting import eventually
 
 from mxnet_operator.api import names
-from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.conditions import TERMINAL, job_state
 
 _ROOT = Path(__file__).resolve().parents[2]
 DAGS = (_ROOT / "tests" / "airflow" / "lifecycle_dags", _ROOT / "dags" / "sweep_digits.py")
@@ -60,7 +61,10 @@ class Scene:
         """The uid of the one job that there is, once its pod runs."""
 
         def look() -> str | None:
-            running = [uid for uid, job in self.jobs().items() if job_state(job) == "Running"]
+            task, jobs = self.train.look(), self.jobs()
+            if task.state in OVER and all(job_state(job) in TERMINAL for job in jobs.values()):
+                pytest.fail(f"the task ended as {task.state}, and none of its jobs will run\n{self.train.log()}")
+            running = [uid for uid, job in jobs.items() if job_state(job) == "Running"]
             return running[0] if len(running) == 1 else None
 
         uid: str = eventually(look)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from airflow_runs import Run, Task
 from postgres import Database
 from waiting import SECONDS, eventually
@@ -100,6 +101,7 @@ class AirflowServer:
         settings.parent.mkdir(exist_ok=True)
         settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._told_to_end: set[str] = set()
         self._noticed = Noticed(home / "scheduler.log")
         self._token = ""
 
@@ -124,8 +126,17 @@ class AirflowServer:
             )
         return self._processes[name].pid
 
+    def check(self) -> None:
+        """Fail, and don't wait for what can't come any more, where a part has ended that nobody has ended."""
+        for part, process in self._processes.items():
+            if part not in self._told_to_end and process.poll() is not None:
+                log = (self.home / f"{part}.log").read_text(errors="replace")[-3000:]
+                pytest.fail(f"Airflow's {part} has ended: {log}")
+
     def send(self, name: str, how: int) -> None:
         """Send a signal to all processes of a part."""
+        if how not in (signal.SIGSTOP, signal.SIGCONT):
+            self._told_to_end.add(name)
         os.killpg(self._processes[name].pid, how)
 
     def pid(self, part: str) -> int:
@@ -136,6 +147,7 @@ class AirflowServer:
     def stop(self, part: str, how: int = signal.SIGTERM) -> None:
         """End a part and all processes of its group."""
         process = self._processes.pop(part)
+        self._told_to_end.discard(part)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -196,8 +208,7 @@ class AirflowServer:
         """Wait until every part says that it is healthy, and log in."""
 
         def healthy() -> bool:
-            for part, process in self._processes.items():
-                assert process.poll() is None, (self.home / f"{part}.log").read_text()[-3000:]
+            self.check()
             try:
                 found = self.ask("GET", self.health)
             except OSError:

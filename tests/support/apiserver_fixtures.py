@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import trustme
 import yaml
-from waiting import SECONDS
+from waiting import SECONDS, patience
 
 from mxnet_operator.api.definitions import definitions
 from mxnet_operator.local.apiserver import ApiServer
@@ -45,7 +45,7 @@ class WatchStream:
 
     async def next(self) -> Any:
         """The next event; None at the end of the stream."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             line = await self.response.content.readline()
         return json.loads(line) if line else None
 
@@ -131,8 +131,9 @@ class Api:
         A watch may end at any time, as it does where a CRD is changed: what follows is listed anew.
         """
         found: dict[str, dict[str, Any]] = {}
+        seconds = patience()
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(seconds):
                 while True:
                     found, since = await self.listed(path, **query)
                     if holds(found):
@@ -145,7 +146,7 @@ class Api:
             statuses = {name: each.get("status") for name, each in found.items()}
             missed = sorted(name for name, each in now.items() if found.get(name) != each)
             what = f"{path} has {json.dumps(statuses, indent=1)}; the watch has not told of {missed}"
-            raise AssertionError(f"waited in vain for {SECONDS:g} s: {what}") from None
+            raise AssertionError(f"waited in vain for {seconds:g} s: {what}") from None
 
 
 @dataclass
@@ -237,7 +238,7 @@ class Kubectl:
         """Exit code, stdout and stderr. A manifest given as `stdin` is sent as JSON."""
         process = await self.start(*arguments, stdin=stdin)
         data = json.dumps(stdin).encode() if stdin is not None else None
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             out, err = await process.communicate(data)
         return process.returncode, out.decode(), err.decode()
 

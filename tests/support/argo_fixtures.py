@@ -26,6 +26,7 @@ from controller_fixtures import RecordingClient, World
 from hera.workflows import Workflow
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
+from left_overs import folder_prefix
 from waiting import SECONDS
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, delete_jobs_on_exit
@@ -49,7 +50,7 @@ def argo_server() -> Iterator[tuple[Any, Program]]:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     paths = programs_or_skip((*CONTROL_PLANE, *ARGO))
     with (
-        tempfile.TemporaryDirectory(prefix="mxjob-argo-") as name,
+        tempfile.TemporaryDirectory(prefix=folder_prefix()) as name,
         control_plane(paths, Path(name), [*definitions(), *argo_crds()]) as server,
     ):
         install_argo(server)

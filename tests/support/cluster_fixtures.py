@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from cluster_objects import ClusterObjects
+from guarded_program import GuardedProgram
 from images_fixtures import SHARED_HOME
 from kubectl import kubectl
 from left_overs import folder_prefix
@@ -60,11 +61,11 @@ class LocalCluster(ClusterObjects):
         """Run kubectl to its end; the caller looks at the exit code."""
         return self._run([kubectl(), *args], stdin)
 
-    def start_mxjob(self, *args: str, **options: Any) -> "subprocess.Popen[str]":
+    def start_mxjob(self, *args: str, **options: Any) -> GuardedProgram:
         """Start `mxjob` with its output in pipes."""
         return self._start([*MXJOB, *args], **options)
 
-    def start_kubectl(self, *args: str, **options: Any) -> "subprocess.Popen[str]":
+    def start_kubectl(self, *args: str, **options: Any) -> GuardedProgram:
         """Start kubectl with its output in pipes."""
         return self._start([kubectl(), *args], **options)
 
@@ -112,9 +113,9 @@ class LocalCluster(ClusterObjects):
             check=False,
         )
 
-    def _start(self, command: list[str], **options: Any) -> "subprocess.Popen[str]":
+    def _start(self, command: list[str], **options: Any) -> GuardedProgram:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, env=self.environment, **pipes)
+        return GuardedProgram(command, stdin=subprocess.DEVNULL, env=self.environment, **pipes)
 
 
 def _state(job: dict[str, Any]) -> str:

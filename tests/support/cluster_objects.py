@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from waiting import SECONDS
+from waiting import SECONDS, patience
 
 from mxnet_operator.api.kinds import ALL, kind_of
 from mxnet_operator.client.jobs import collections
@@ -58,9 +59,10 @@ class ClusterObjects:
     def pods_of(self, job: str, namespace: str = "default") -> list[Object]:
         return self.find("pods", namespace, labels=f"training.kubeflow.org/job-name={job}")
 
-    def create(self, manifest: Object, namespace: str = "default") -> Object:
-        resource = _resource_of(manifest)
-        return self._ask(lambda client: client.create(resource.path(namespace), manifest))
+    def create(self, manifest: Object, namespace: str = "default", *, strict: bool = False) -> Object:
+        """Create an object; where `strict`, the server rejects fields that it doesn't know, as kubectl asks it to."""
+        path, params = _resource_of(manifest).path(namespace), {"fieldValidation": "Strict"} if strict else {}
+        return self._ask(lambda client: client.create(path, manifest, params))
 
     def patch(self, type_: str, name: str, change: Object, namespace: str = "default") -> Object:
         """Merge a change into an object."""
@@ -82,6 +84,34 @@ class ClusterObjects:
     ) -> Object | None:
         """The object, once something holds of it; None stands for one that isn't there."""
         return self._ask(lambda client: _until(client, _BY_NAME[type_].path(namespace), name, holds))
+
+    @contextlib.contextmanager
+    def events(self, type_: str, namespace: str = "default") -> Iterator[list[Object]]:
+        """The events of a watch of a type, as they come until the context ends; not of what is there already."""
+        path, found, begun = _BY_NAME[type_].path(namespace), list[Object](), threading.Event()
+        loop = asyncio.new_event_loop()
+
+        async def watched() -> None:
+            async with Client(load_credentials(str(self.kubeconfig))) as client:
+                since = (await client.list(path, {}))["metadata"]["resourceVersion"]
+                begun.set()
+                params = {"resourceVersion": since, "timeoutSeconds": "3600"}
+                async with contextlib.aclosing(client.watch(path, params)) as lines:
+                    async for line in lines:
+                        found.append(json.loads(line))
+
+        task = loop.create_task(watched())
+        with ThreadPoolExecutor(1) as thread:
+            running = thread.submit(loop.run_until_complete, asyncio.wait({task}))
+            assert begun.wait(SECONDS)
+            try:
+                yield found
+            finally:
+                loop.call_soon_threadsafe(task.cancel)
+                running.result(SECONDS)
+                loop.close()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
 
     def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         async def asked() -> T:
@@ -105,14 +135,14 @@ async def _listed(client: Client, path: str, labels: str, fields: str) -> list[O
 
 
 async def _until(client: Client, path: str, name: str, holds: Callable[[Object | None], object]) -> Object | None:
-    found = None
-    named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, patience=SECONDS)
+    found, seconds = None, patience()
+    named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, patience=seconds)
     try:
-        async with asyncio.timeout(SECONDS), contextlib.aclosing(named) as looks:
+        async with asyncio.timeout(seconds), contextlib.aclosing(named) as looks:
             async for objects in looks:
                 found = next(iter(objects.values()), None)
                 if holds(found):
                     return found
     except TimeoutError:
         pass
-    raise AssertionError(f"waited in vain for {SECONDS} s: {name} is {json.dumps(found, indent=1)}")
+    raise AssertionError(f"waited in vain for {seconds:g} s: {name} is {json.dumps(found, indent=1)}")

@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from apiserver_fixtures import Api, RunningServer, running_server
 from builders import make_mxjob
-from waiting import SECONDS
+from waiting import patience, while_runs
 
+from mxnet_operator.api.conditions import TERMINAL
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -61,6 +63,9 @@ def gang(name: str = "digits") -> dict[str, Any]:
     return submitted(make_mxjob(name).gang())
 
 
+_CONTROLLER = "the controller"
+
+
 class World:
     """A namespace of an API server, the user's access to it (`api`), and the controller, which can be restarted."""
 
@@ -86,8 +91,8 @@ class World:
             options.setdefault("namespaces", [self.namespace])
         self.controller = controller = Controller(self.client, **options)
         self._task = asyncio.create_task(controller.run())
-        async with asyncio.timeout(SECONDS):
-            await controller.synced.wait()
+        async with asyncio.timeout(patience()):
+            await while_runs(self._task, _CONTROLLER, controller.synced.wait())
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -106,14 +111,15 @@ class World:
 
     async def eventually(self, path: str, holds: Callable[[Any], Any]) -> dict[str, dict[str, Any]]:
         """The objects at the path by name, once `holds` is true of them: of those that are there, to begin with."""
-        found: dict[str, dict[str, Any]] = await self.api.until(self.path(path), holds)
+        until = self.api.until(self.path(path), holds)
+        found: dict[str, dict[str, Any]] = await while_runs(self._task, _CONTROLLER, until)
         return found
 
     async def emptied(self, path: str) -> None:
         """Wait until nothing is left of what is at the path now."""
         found, since = await self.api.listed(self.path(path))
         left = set(found)
-        async with asyncio.timeout(SECONDS), self.api.watch(self.path(path), resourceVersion=since) as events:
+        async with asyncio.timeout(patience()), self.api.watch(self.path(path), resourceVersion=since) as events:
             while left:
                 event = await events.next()
                 if event["type"] == "DELETED":
@@ -124,9 +130,15 @@ class World:
         return dict(sorted((await self.eventually(PODS, lambda pods: len(pods) == count)).items()))
 
     async def state(self, name: str, state: dict[str, Any]) -> dict[str, Any]:
-        """The job, once its state is this one."""
-        jobs = await self.eventually(JOBS, lambda jobs: jobs.get(name, {}).get("status", {}).get("state") == state)
-        return jobs[name]
+        """The job, once its state is this one; fails as soon as the job has ended in another."""
+
+        def reached(jobs: dict[str, dict[str, Any]]) -> bool:
+            found = jobs.get(name, {}).get("status", {})
+            if found.get("state") in TERMINAL and found["state"] != state:
+                pytest.fail(f"{name} will never be {state}: {json.dumps(found, indent=1)}")
+            return bool(found.get("state") == state)
+
+        return (await self.eventually(JOBS, reached))[name]
 
     async def event(self, reason: str, count: int = 1, says: str = "") -> dict[str, Any]:
         """The Event with this reason whose message contains `says`, once it has been told `count` times."""
@@ -193,7 +205,7 @@ class Program:
     async def says(self, part: str) -> str:
         """The line of the log that has this in its message, and all before it; only lines not yet read count."""
         assert self.process.stderr is not None
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             while line := await self.process.stderr.readline():
                 self.lines.append(json.loads(line))
                 message = str(self.lines[-1]["message"])
@@ -203,7 +215,7 @@ class Program:
 
     async def end(self) -> int | None:
         """The exit code, once it has ended by itself, and the whole log."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             _, rest = await self.process.communicate()
         self.lines.extend(json.loads(line) for line in rest.splitlines())
         return self.process.returncode

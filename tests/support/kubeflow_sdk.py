@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guarded_program import GuardedProgram
 from kubernetes_programs import MissingProgramError, source_of
 from locked_python import locked_python
 from waiting import SECONDS
@@ -22,7 +23,7 @@ def life_of_a_job(kubeconfig: Path, *args: str, when_running: Callable[[], None]
     """What the SDK saw of a job from its creation to its deletion; the arguments are life_of_a_job.py's."""
     environment = clean_environment(os.environ) | {"KUBECONFIG": str(kubeconfig)}
     script = [str(locked_python("kubeflow-training")), str(FOLDER / "life_of_a_job.py"), *args]
-    with subprocess.Popen(script, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with GuardedProgram(script, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         while (line := process.stdout.readline()) not in ("running\n", ""):
             pass

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from apiserver_fixtures import running_server
-from waiting import SECONDS
+from waiting import patience, while_runs
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -67,6 +68,7 @@ class Node:
     client: Client
     images: ThisInterpreterAsImages
     folder: Path
+    running_kubelet: "asyncio.Task[None]"
     namespace: str = "default"
 
     async def create(self, pod: dict[str, Any]) -> Any:
@@ -82,10 +84,13 @@ class Node:
 
     async def until(self, name: str, holds: Callable[[Any], Any], what: str) -> Any:
         """The pod, once `holds(pod)`; it is watched, not polled."""
+        return await while_runs(self.running_kubelet, "the kubelet", self._until(name, holds, what))
+
+    async def _until(self, name: str, holds: Callable[[Any], Any], what: str) -> Any:
         last = None
         path, selector = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(patience()):
                 async for line in self.client.watch(path, selector):
                     event = msgspec.json.decode(line)
                     last = event["object"]
@@ -99,16 +104,19 @@ class Node:
         return await self.until(name, lambda pod: pod["status"]["phase"] in {"Succeeded", "Failed"}, "ended")
 
     async def running(self, name: str) -> Any:
-        return await self.until(
-            name, lambda pod: any(state(each, "running") for each in statuses(pod)), "had a running container"
-        )
+        def runs(pod: dict[str, Any]) -> bool:
+            if pod["status"].get("phase") in {"Succeeded", "Failed"}:
+                pytest.fail(f"pod {name} has ended before it was seen to run: {pod['status']}")
+            return any(state(each, "running") for each in statuses(pod))
+
+        return await self.until(name, runs, "had a running container")
 
     async def gone(self, name: str) -> None:
         """Wait until the API server has the pod no more."""
         path, query = PODS.path(self.namespace), {"fieldSelector": f"metadata.name={name}"}
         found = await self.client.list(path, query)
         if found["items"]:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(patience()):
                 version = found["metadata"]["resourceVersion"]
                 async for line in self.client.watch(path, {**query, "resourceVersion": version}):
                     if msgspec.json.decode(line)["type"] == "DELETED":
@@ -130,7 +138,7 @@ class Node:
         """Follow the log until `text` appears; returns what came so far."""
         seen = b""
         await self.running(name)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             async for piece in self.client.stream(PODS.path(self.namespace, name, "log"), {"follow": True, **query}):
                 seen += piece
                 if text.encode() in seen:
@@ -140,7 +148,7 @@ class Node:
     async def event(self, name: str, reason: str) -> Any:
         """The first event about a pod with this reason, once it is there."""
 
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             async for line in self.client.watch(
                 EVENTS.path(self.namespace), {"fieldSelector": f"involvedObject.name={name},reason={reason}"}
             ):
@@ -206,7 +214,7 @@ async def running_kubelet(
         server.server.log_source = kubelet.log_source
         running = asyncio.create_task(kubelet.run())
         try:
-            yield Node(kubelet, client, images, folder / "pods")
+            yield Node(kubelet, client, images, folder / "pods", running)
         finally:
             await kubelet.stop()
             await running

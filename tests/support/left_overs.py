@@ -44,8 +44,9 @@ def _namespace() -> int:
 
 
 def folder_prefix() -> str:
-    """How the names of this run's folders below /tmp begin."""
-    return f"{_FOLDER}{os.environ[MARK]}-"
+    """How the names of this run's folders below /tmp begin; outside of a run nobody sweeps them."""
+    owner = os.environ.get(MARK)
+    return f"{_FOLDER}{owner}-" if owner else "mxjob-"
 
 
 def mark() -> dict[str, str]:

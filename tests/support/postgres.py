@@ -22,6 +22,7 @@ from typing import Any
 
 import psycopg2
 import pytest
+from left_overs import folder_prefix
 from waiting import SECONDS, eventually
 
 _ROLE = "airflow"
@@ -94,7 +95,7 @@ class Postgres:
         """Create a database of an Airflow without DAGs; the schema is migrated once and copied, as that takes long."""
         if python not in self._migrated:
             migrated = self.create()
-            with tempfile.TemporaryDirectory(prefix="airflow-migration-") as home:
+            with tempfile.TemporaryDirectory(prefix=folder_prefix()) as home:
                 _migrate(migrated, Path(home), python)
             self._migrated[python] = migrated
         return self.create(self._migrated[python].name)
@@ -187,7 +188,9 @@ def _answers(folder: Path) -> bool:
         Database(folder, "postgres").connect().close()
     except psycopg2.OperationalError:
         log = folder / "log"
-        assert "FATAL" not in (log.read_text() if log.exists() else "").replace("FATAL:  the database system is", "")
+        said = log.read_text() if log.exists() else ""
+        if "FATAL" in said.replace("FATAL:  the database system is", ""):
+            pytest.fail(f"PostgreSQL does not start: {said}")
         return False
     return True
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from deployment import MANIFESTS
+from guarded_program import GuardedProgram
 from kubectl import kubectl
 from kubernetes_programs import MissingProgramError
 from progress import say
@@ -109,7 +110,7 @@ class Scene:
     def follow(self, pod: str) -> Iterator[Iterable[str]]:
         """The lines of a pod's log as they come, until the context ends."""
         command = self.node.command(kubectl(), "--namespace", self.namespace, "logs", "--follow", pod)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with GuardedProgram(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             yield process.stdout
             process.terminate()

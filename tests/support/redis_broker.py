@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from kubernetes_programs import MissingProgramError
+from left_overs import folder_prefix
 from real_node.debian import unpacked
 from waiting import SECONDS, eventually
 
@@ -21,7 +22,7 @@ def redis_broker() -> Iterator[str]:
     """The address of a running server, as Celery takes it; the test is skipped where there is none, or fails in CI."""
     program, environment = _program()
     # Not in pytest's folders: a socket's path is at most some 100 characters long.
-    with tempfile.TemporaryDirectory(prefix="mxjob-redis-", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix(), dir="/tmp") as folder:
         socket = Path(folder) / "socket"
         options = {"port": "0", "unixsocket": str(socket), "dir": folder, "save": "", "logfile": f"{folder}/log"}
         server = subprocess.Popen(

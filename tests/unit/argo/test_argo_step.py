@@ -23,6 +23,7 @@ from hera.workflows import (
     models,
 )
 from hera.workflows.models import Affinity, Artifact, ManifestFrom, Outputs, Toleration, ValueFrom
+from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
 from seed_manifests import SEEDS
 
 from mxnet_argo import (
@@ -948,6 +949,7 @@ def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
     assert strategy is not None
     assert strategy.backoff is not None
     assert (strategy.limit, strategy.backoff.duration, strategy.backoff.cap) == (10, "5s", "10m")
+    assert strategy.backoff.factor == IntOrString(root=2)
 
 
 def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_none() -> None:

@@ -4,6 +4,8 @@ import socket
 import subprocess
 import sys
 
+from guarded_program import GuardedProgram
+
 from mxnet_operator.local.control_plane.programs import Programs, held_port
 
 LISTEN = """
@@ -30,7 +32,7 @@ def test_nobody_else_is_given_a_held_port() -> None:
 def test_a_program_listens_on_a_held_port_and_is_reached() -> None:
     with held_port() as held:
         port = held.getsockname()[1]
-        with subprocess.Popen([sys.executable, "-c", LISTEN, str(port)], stdout=subprocess.PIPE, text=True) as program:
+        with GuardedProgram([sys.executable, "-c", LISTEN, str(port)], stdout=subprocess.PIPE) as program:
             while True:
                 try:
                     with socket.create_connection(("127.0.0.1", port)) as connection:

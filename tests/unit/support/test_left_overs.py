@@ -1,6 +1,7 @@
 """Nothing of a test run stays behind, however it ended."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -117,3 +118,16 @@ def test_a_run_names_what_it_left_and_ends_it_before_it_ends_itself(start: Start
     told = [line for line in out.splitlines() if line.startswith("left behind by a test, and ended now: ")]
     assert {int(line.split(": ")[1].split()[0]) for line in told} == set(run.left)
     assert "1 passed" in out.splitlines()[-1]
+
+
+def test_every_folder_below_tmp_is_named_so_that_it_is_swept() -> None:
+    """But for PostgreSQL's, which is another user's and goes with the server, and those of programs run by hand."""
+    tests = SUPPORT.parent
+    made = re.compile(r"(?:mkdtemp|TemporaryDirectory)\((?!prefix=folder_prefix\(\)|dir=)")
+    others = {"tests/support/postgres.py", "tests/support/simulator/mutants.py"}
+    found = {
+        path.relative_to(tests.parent).as_posix()
+        for path in tests.rglob("*.py")
+        if path.parts[-2] != "perf" and path.name != Path(__file__).name and made.search(path.read_text())
+    }
+    assert found == others
