@@ -218,6 +218,8 @@ def test_random_kills_of_airflow_s_parts_leave_no_unfinished_job(live):
             fail(draw.choice(scenes))
         else:
             live.airflow.stop(victim, signal.SIGKILL)
+            if victim == "scheduler":
+                live.airflow.killed_schedulers_are_given_up_on()
             live.airflow.start(victim)
             live.airflow.ready()
     for scene in scenes:
