@@ -333,7 +333,7 @@ CONTAINERS = [
     ),
     (one(securityContext={"runAsUser": -1}), [f"{CONTAINER}.securityContext.runAsUser: Invalid value: -1: {ID}"]),
     (
-        one(securityContext={"privileged": True, "allowPrivilegeEscalation": False}),
+        one(securityContext={"allowPrivilegeEscalation": False, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}),
         [f"{CONTAINER}.securityContext: Invalid value: "],
     ),
     (probe(exec={}), [f"{CONTAINER}.livenessProbe.exec.command: Required value"]),
