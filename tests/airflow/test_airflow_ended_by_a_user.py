@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from airflow_scenes import MODES, anywhere
@@ -11,6 +12,29 @@ from waiting import eventually
 from mxnet_operator.api.conditions import job_state
 
 pytestmark = pytest.mark.whole_airflow
+
+VANISHING = """
+from airflow.providers.common.compat.sdk import DAG
+from airflow.providers.standard.operators.empty import EmptyOperator
+
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+for mode in ("deferred", "waiting"):
+    with DAG(f"{mode}_vanishing", schedule=None):
+        EmptyOperator(task_id="stays")
+        if TRAINS:
+            MXNetJobOperator(
+                task_id="train",
+                image="mxjob/mxnet:1.9.1",
+                command=["sh", "-c", 'until [ -s "$GATE" ]; do sleep 0.2; done'],
+                env={"GATE": "{{ dag_run.conf['gate'] }}"},
+                kubernetes_conn_id="{{ dag_run.conf['connection'] }}",
+                poll_interval=2,
+                retries=2,
+                deferrable=mode == "deferred",
+            )
+"""
+"""A file with two DAGs, whose task `train` is there as long as TRAINS is true."""
 
 
 @anywhere
@@ -53,6 +77,25 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(live, mode):
     assert scene.train.xcom()["uid"] == new
     assert new not in scene.deletions()
     assert scene.creations() == 2
+
+
+def test_a_task_that_is_taken_out_of_its_dag_and_cleared_leaves_no_job(live):
+    """Airflow marks it removed, which ends its trigger or its worker; clearing the run then finds no task to run."""
+    file = Path(live.airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]) / "vanishing.py"
+    file.write_text(f"TRAINS = True\n{VANISHING}")
+    live.airflow.know_dags()
+    scenes = [live.begin(f"{mode}_vanishing") for mode in MODES]
+    uids = [scene.in_progress() for scene in scenes]
+    file.write_text(f"TRAINS = False\n{VANISHING}")
+    live.airflow.know_dags()
+    for scene in scenes:
+        live.airflow.ask("POST", f"{scene.run.path}/clear", {"dry_run": False})
+    for scene, uid in zip(scenes, uids, strict=True):
+        eventually(lambda: scene.uids() == set())  # noqa: B023
+        assert scene.deletions()[-1] == uid
+        scene.run.wait("success")
+        assert scene.train.look().state == "removed"
+        assert scene.creations() == 1
 
 
 @anywhere

@@ -507,6 +507,12 @@ async def test_what_is_in_namespaces_is_not_deleted_in_all_of_them_at_once(api, 
         assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_jobs_of_all_namespaces_at_once_are_only_read(api, method):
+    answer = await api.ask(method, "/apis/kubeflow.org/v1/mxjobs", mxjob("a"))
+    assert (answer.code, answer.text) == (404, "404 page not found\n")
+
+
 async def test_the_containers_of_a_pod_stay(api, namespace):
     (await api.post(PODS.format(namespace), pod("a"))).ok()
     more = [{"op": "add", "path": "/spec/containers/-", "value": {"name": "b", "image": "b"}}]

@@ -165,6 +165,16 @@ class AirflowServer:
         where = "where job_type = 'TriggererJob' and end_date is null"
         assert self.database.rows(f"update job {set_back} {where} returning 1")
 
+    def killed_schedulers_are_given_up_on(self) -> None:
+        """Have Airflow find that nothing was heard of a scheduler that was killed for longer than it waits.
+
+        Its workers went with it, and what becomes of their tasks is asked when a scheduler starts, and then every five
+        minutes.
+        """
+        set_back = "set latest_heartbeat = latest_heartbeat - interval '1 day'"
+        where = "where job_type = 'SchedulerJob' and end_date is null"
+        assert self.database.rows(f"update job {set_back} {where} returning 1")
+
     def stop_all(self) -> None:
         """End every part; they need seconds, and all at once."""
         for process in self._processes.values():

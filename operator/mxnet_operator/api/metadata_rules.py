@@ -53,10 +53,16 @@ def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
     for key, value in labels.items():
         if not _is_key(key):
             yield from key_errors(key, path, key)
-        if len(value.encode()) > 63:
-            yield invalid(path, value, "must be no more than 63 bytes")
-        if not _LABEL_VALUE.fullmatch(value):
-            yield invalid(path, value, _LABEL_VALUE_RULE)
+        for rule in broken_value_rules(value):
+            yield invalid(path, value, rule)
+
+
+def broken_value_rules(value: str) -> Iterator[str]:
+    """Yield the rules that a label's value breaks."""
+    if len(value.encode()) > 63:
+        yield "must be no more than 63 bytes"
+    if not _LABEL_VALUE.fullmatch(value):
+        yield _LABEL_VALUE_RULE
 
 
 def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -14,11 +13,11 @@ from rich.text import Text
 
 from mxnet_operator.api.installation import install_command
 from mxnet_operator.api.printable import printable
-from mxnet_operator.cli.output.terminal import drop_output, message_console
+from mxnet_operator.cli.output.terminal import drop_output, message_console, open_streams
 
 _ClickError: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """ClickException, from click or from the copy of click in newer Typer releases."""
-_DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_UNWRITTEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EBADF)
 
 
 class Exit(IntEnum):
@@ -76,9 +75,7 @@ def extra_needed(extra: str) -> Iterator[None]:
 
 def run_app(app: Callable[..., Any], name: str) -> None:
     """Run a Typer app and exit: a CommandError shows its message, an unexpected error exits with `Exit.INTERNAL`."""
-    for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # closed by who started us
-            setattr(sys, stream, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for as long as the process lives
+    open_streams()
     try:
         code = _outcome(app, name)
     except BrokenPipeError:
@@ -103,12 +100,13 @@ def _outcome(app: Callable[..., Any], name: str) -> Any:
         if (unwritten := unwritten_output(error, Exit.FAILED)) is None:
             return _unexpected()
         show_error(unwritten)
+        drop_output()
         return unwritten.code
 
 
 def unwritten_output(error: BaseException, code: Exit) -> CommandError | None:
-    """Return the error, with this exit code, of output to a full disk; None for every other exception."""
-    if not isinstance(error, OSError) or error.errno not in _DISK_FULL:
+    """Return the error, with this exit code, of output to a full disk or a closed stdout; None for any other."""
+    if not isinstance(error, OSError) or error.errno not in _UNWRITTEN:
         return None
     return CommandError(f"the output can't be written: {error.strerror}", code=code)
 

@@ -76,7 +76,7 @@ def start_detached(
     """
     files = make_cluster_folder(home)
     while True:
-        _wait_for_other(files, on_step, sleep)
+        wait_for_other(files, on_step, sleep)
         try:
             return _start(files, command, on_step)
         except StartFailedError:
@@ -84,7 +84,15 @@ def start_detached(
                 raise
 
 
-def _wait_for_other(files: ClusterFiles, on_step: Callable[[str], None], sleep: Callable[[float], None]) -> None:
+def wait_for_other(
+    files: ClusterFiles, on_step: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Wait for another cluster of this home that is stopping, or starting.
+
+    Raises:
+        AlreadyRunningError: it is ready.
+        BusyError: it neither becomes ready nor ends.
+    """
     for _ in range(round(_BUSY_SECONDS / _BUSY_PAUSE)):
         if (pid := lock_holder(files.lock)) is None:
             return

@@ -56,6 +56,14 @@ async def test_the_root_as_working_directory_is_the_container_s_own_folder(node,
     assert (where.rpartition("/")[2], what) == ("workspace", "data")
 
 
+@pytest.mark.parametrize("folder", ["../..", "..", "a/../../..", "/data/../../../..", "/other/../.."])
+async def test_no_working_directory_leads_out_of_the_container(node, folder):
+    volume = {"volumes": [{"name": "data", "emptyDir": {}}]}
+    mounted = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    await node.run("a", "sh", "-c", "pwd", container={"workingDir": folder, **mounted}, **volume)
+    assert (await node.log("a")).strip().endswith("/workspace")
+
+
 async def test_the_loader_finds_the_image_s_libraries_unless_the_template_says_otherwise(node):
     read = {"command": ["sh", "-c", "echo [$LD_LIBRARY_PATH]"]}
     assert await said(node, "none", **read) == ["[]"]

@@ -11,7 +11,7 @@ from kubelet_fixtures import IMPATIENT, make_pod, running_node
 from mxnet_operator.api.quantities import pod_requests, quantity
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
-from mxnet_operator.kube.errors import ApiUnavailable
+from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
 from mxnet_operator.local.kubelet.processes import Processes
@@ -141,6 +141,39 @@ async def test_what_was_just_bound_counts_before_the_watch_shows_it(tmp_path, wr
             assert await behind._pass() is None, "a request failed"
         stored = (await client.list(PODS.path("default")))["items"]
         assert [pod["spec"].get("nodeName") for pod in stored] == ["node", None, None]
+
+
+class MayNotDelete:
+    """A client whose deletions are rejected."""
+
+    def __init__(self, client):
+        self.find, self.patch, self.create = client.find, client.patch, client.create
+        self.asked = 0
+
+    async def delete(self, *_):
+        self.asked += 1
+        raise ApiError.from_status({"code": 403, "reason": "Forbidden", "message": "no"})
+
+
+async def test_a_pod_without_a_node_that_can_not_be_removed_keeps_no_other_waiting(tmp_path):
+    async with running_server(tmp_path) as server, Client(load_credentials(str(server.kubeconfig))) as client:
+        stray = await client.create(PODS.path("default"), make_pod("stray", "true", nodeName="gone"))
+        stray["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        waits = await client.create(PODS.path("default"), make_pod("waits", "true"))
+        rejected = MayNotDelete(client)
+        scheduler = Scheduler(
+            rejected,
+            "node",
+            allocatable={"cpu": "8"},
+            nodes=lambda: {"node": {"metadata": {"name": "node"}}},
+            pods=lambda: [stray, waits],
+            changes=None,
+            events=Ignored(),
+        )
+        assert await scheduler._pass(), "it is tried again"
+        assert rejected.asked == 1
+        stored = (await client.list(PODS.path("default")))["items"]
+        assert {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in stored}["waits"] == "node"
 
 
 RULES = [

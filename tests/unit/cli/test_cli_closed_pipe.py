@@ -103,18 +103,33 @@ def test_an_error_that_nobody_reads_is_silent(served: tuple[HostileApi, Path, Pa
     assert ended(served, words, stderr_too=True) == (Exit.CLOSED_PIPE, "")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_a_stream_that_was_never_open_is_no_error(served: tuple[HostileApi, Path, Path], closed: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "closed", "code"),
+    [
+        *[(" ".join(words), ">&-", Exit.FAILED) for words in COMMANDS],
+        ("get", ">&- 2>&-", Exit.FAILED),
+        ("get", "2>&-", Exit.OK),
+        ("run -f good.yaml", ">&-", Exit.OK),
+        ("wait digits", ">&-", Exit.OK),
+    ],
+)
+def test_what_has_nowhere_to_go_fails_a_command_that_is_there_to_show_it(
+    served: tuple[HostileApi, Path, Path], command: str, closed: str, code: Exit
+) -> None:
     _, kubeconfig, folder = served
-    program = f"exec {sys.executable} -P -m mxnet_operator.cli.mxjob get {closed}"
+    program = f"exec {sys.executable} -P -m mxnet_operator.cli.mxjob {command} {closed}"
     done = subprocess.run(
         ["sh", "-c", program],
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
         cwd=folder,
         capture_output=True,
+        timeout=SECONDS,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
+    said = b"error: the output can't be written: Bad file descriptor\n"
+    assert done.returncode == code, done.stderr
+    assert done.stderr.endswith(said) is (code == Exit.FAILED and "2>&-" not in closed)
+    assert b"Traceback" not in done.stderr
 
 
 def test_a_full_disk_is_said(served: tuple[HostileApi, Path, Path]) -> None:
@@ -130,3 +145,17 @@ def test_a_full_disk_is_said(served: tuple[HostileApi, Path, Path]) -> None:
         )
         assert done.returncode == 1
         assert done.stderr == b"error: the output can't be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("program", ["mxjob", "mxnet-operator"])
+def test_an_interrupt_while_a_program_is_imported_is_silent(tmp_path: Path, program: str) -> None:
+    interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    (tmp_path / "typer.py").write_text(interrupted)  # is imported in place of the library
+    done = subprocess.run(
+        [Path(sys.executable).with_name(program), "--help"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (Exit.INTERRUPTED, b"", b"")

@@ -1,15 +1,21 @@
 """The program `mxnet-operator`: run against an API server until a signal, and print the CRD."""
 
 import asyncio
+import contextlib
 import os
 import signal
 
 import pytest
 import yaml
-from controller_fixtures import JOBS, PODS, PROGRAM, gang, running_program, world
-from waiting import SECONDS
+from api_gateway import gateway_to
+from builders import make_mxjob
+from controller_fixtures import JOBS, PODS, PROGRAM, gang, running_program, submitted, world
+from waiting import SECONDS, until
 
 from mxnet_operator.api.definitions import definitions, legacy_definitions
+from mxnet_operator.cli.daemons import controller as daemon
+from mxnet_operator.cli.server.connection import Target
+from mxnet_operator.kube.lease import LeaseTimes
 
 
 async def start(*arguments, **environment):
@@ -59,6 +65,45 @@ async def test_without_leader_election_it_asks_for_no_lease_and_several_namespac
                 await w.eventually(PODS.replace("default", name), lambda pods: len(pods) == 5)
             assert await w.names(PODS.replace("default", "three")) == []
             assert (await w.api.get("/apis/coordination.k8s.io/v1/leases")).ok()["items"] == []
+
+
+async def test_the_lease_is_renewed_while_every_other_connection_is_taken(tmp_path, monkeypatch):
+    """By creations that the server doesn't answer: as many as there are connections, and more that wait for one."""
+    taken = 20
+    monkeypatch.setattr(daemon, "_CONNECTIONS", taken)
+    answered = asyncio.Event()
+    async with world(tmp_path, start=False) as w:
+        folder = tmp_path / "gateway"
+        folder.mkdir()
+        with gateway_to(w.running.kubeconfig, folder) as gateway:
+
+            async def hang(asked, forward):
+                if asked.method == "POST" and asked.path == PODS:
+                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answered.wait(), loop))
+
+            loop, gateway.handler = asyncio.get_running_loop(), hang
+            options = daemon.Options(
+                target=Target(str(gateway.kubeconfig), None, None),
+                namespaces=(),
+                workers=8,
+                election=daemon.Election(name="a", namespace="default", times=LeaseTimes(3, 2.0, 0.2)),
+                metrics=None,
+                health=None,
+            )
+            running = asyncio.create_task(daemon.run(options))
+            try:
+                await w.submit(submitted(make_mxjob("large").worker(100)))
+                await until(lambda: len([each for each in gateway.writes(PODS) if each.method == "POST"]) >= 8)
+                before = len(gateway.writes("/leases"))
+                await until(lambda: running.done() or len(gateway.writes("/leases")) >= before + 20)
+                assert not running.done()
+                lease = (await w.api.get("/apis/coordination.k8s.io/v1/namespaces/default/leases/a")).ok()
+                assert lease["spec"]["leaseTransitions"] == 0
+            finally:
+                answered.set()
+                running.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await running
 
 
 async def test_without_a_kubeconfig_it_says_how_to_name_one(tmp_path):

@@ -1,15 +1,20 @@
-"""`mxjob local up --detach` beside another cluster of the same home that is starting, stopping or ready."""
+"""`mxjob local up` beside another cluster of the same home that is starting, stopping or ready."""
 
 import contextlib
+import functools
 import os
 
 import msgspec
 import pytest
+import typer
 
+from mxnet_operator.cli.daemons import local_cluster
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, HomeLock
+from mxnet_operator.local.cluster import ClusterOptions
 from mxnet_operator.local.home import make_cluster_folder
 from mxnet_operator.local.state import ClusterState, running_state, write_state
+from mxnet_operator.plan import Policy
 
 OURS = ClusterState(pid=1, started_at=0.0, port=1, subnet="127.99")
 
@@ -103,6 +108,23 @@ def test_one_that_neither_ends_nor_becomes_ready_is_not_waited_for_without_end(h
     with pytest.raises(daemon.BusyError, match="has been starting or stopping for 60 s"):
         detached(home, other, monkeypatch)
     assert not other.started
+
+
+def test_one_that_is_stopping_is_waited_for_in_the_foreground_as_well(home, monkeypatch):
+    monkeypatch.setenv("MXJOB_HOME", str(home))
+    other, steps = Other(home, "waits", "has_ended"), []
+    other.starts()
+    other.stops()
+
+    async def run(_home, _options, _make, *, on_step, on_ready, stop):
+        steps.append("ours runs")
+
+    monkeypatch.setattr(local_cluster, "run_cluster", run)
+    sleep = lambda seconds: (steps.append("looks"), other.look(seconds))  # noqa: E731
+    monkeypatch.setattr(daemon, "wait_for_other", functools.partial(daemon.wait_for_other, sleep=sleep))
+    with other.lock, pytest.raises(typer.Exit) as ended:
+        local_cluster.in_foreground(ClusterOptions(), Policy())
+    assert (ended.value.exit_code, steps) == (0, ["looks", "looks", "ours runs"])
 
 
 def test_one_that_is_ready_is_left_as_it_is(home, monkeypatch):

@@ -24,6 +24,7 @@ from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
 from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError
 from mxnet_operator.local.control_plane.programs import ProgramError
+from mxnet_operator.local.home import make_cluster_folder
 from mxnet_operator.local.state import ClusterState
 from mxnet_operator.plan import Policy
 
@@ -118,8 +119,9 @@ def _serve(
 
     try:
         with usable_home() as home:
+            daemon.wait_for_other(make_cluster_folder(home), on_step)
             asyncio.run(main(home))
-    except AlreadyRunningError as error:
+    except (AlreadyRunningError, daemon.BusyError) as error:
         raise CommandError(str(error), hint="stop it with: mxjob local down") from error
     except MissingProgramsError as error:
         raise CommandError(str(error), hint=_HOW_TO_GET_PROGRAMS) from error

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mxnet_operator.api.pod_sources import VOLUME_TYPES
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.keyed_objects import fill_in_secret
 from mxnet_operator.local.apiserver.priorities import fill_in_class
@@ -77,6 +78,11 @@ def _pod(pod: Object) -> None:
             resources["requests"] = limits | (resources.get("requests") or {})
         for port in container.get("ports") or ():
             port.setdefault("protocol", "TCP")
+            if spec.get("hostNetwork") and not port.get("hostPort") and "containerPort" in port:
+                port["hostPort"] = port["containerPort"]
+    for volume in spec.get("volumes") or ():
+        if not any(volume.get(source) is not None for source in VOLUME_TYPES):
+            volume["emptyDir"] = {}
 
 
 def _is_latest(image: str) -> bool:

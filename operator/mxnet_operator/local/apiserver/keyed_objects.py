@@ -51,13 +51,14 @@ def keyed_errors(obj: Object) -> Iterator[FieldError]:
     texts, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     for field, values in (("data", texts), ("binaryData", binary)):
         for key in values:
-            for rule in _broken_key_rules(key):
+            for rule in broken_key_rules(key):
                 yield invalid(f"{field}[{key}]", key, rule)
             if field == "data" and key in binary:
                 yield invalid(f"{field}[{key}]", key, "duplicate of key present in binaryData")
 
 
-def _broken_key_rules(key: str) -> Iterator[str]:
+def broken_key_rules(key: str) -> Iterator[str]:
+    """Yield the rules that a key of a ConfigMap or Secret breaks."""
     if len(key) > _LONGEST_KEY:
         yield f"must be no more than {_LONGEST_KEY} characters"
     if not _KEY.fullmatch(key):

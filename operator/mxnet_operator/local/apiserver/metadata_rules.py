@@ -30,9 +30,20 @@ def is_dns_label(text: str) -> bool:
     return len(text) <= 63 and _LABEL.fullmatch(text) is not None
 
 
-def dns_label_error(path: str, text: str) -> FieldError:
-    """Build the error for a name that isn't a DNS label."""
-    return invalid(path, text, _LABEL_RULE)
+def dns_label_errors(path: str, text: str) -> Iterator[FieldError]:
+    """Validate a name that has to be a DNS label."""
+    if len(text) > 63:
+        yield invalid(path, text, "must be no more than 63 bytes")
+    if not _LABEL.fullmatch(text):
+        yield invalid(path, text, _LABEL_RULE)
+
+
+def subdomain_errors(path: str, text: str) -> Iterator[FieldError]:
+    """Validate a name that has to be a DNS subdomain, as most objects' names are."""
+    if len(text) > 253:
+        yield invalid(path, text, "must be no more than 253 bytes")
+    if not SUBDOMAIN.fullmatch(text):
+        yield invalid(path, text, SUBDOMAIN_RULE)
 
 
 def metadata_errors(resource: Resource, obj: Object) -> Iterator[FieldError]:

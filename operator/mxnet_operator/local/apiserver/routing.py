@@ -16,8 +16,8 @@ class Target:
     subresource: str = ""
 
 
-def find_target(catalog: Catalog, path: str) -> Target | None:
-    """Find the target of a path; None where there is none."""
+def find_target(catalog: Catalog, path: str, method: str = "GET") -> Target | None:
+    """Find the target of a path; None where there is none, also for this method."""
     match path.strip("/").split("/"):
         case ["api", version, *rest]:
             group = ""
@@ -38,6 +38,8 @@ def find_target(catalog: Catalog, path: str) -> Target | None:
         return None
     if resource.namespaced != bool(namespace) and (namespace or name):
         return None
+    if resource.custom and resource.namespaced and not namespace and method != "GET":
+        return None  # of all namespaces together there are only lists and watches
     return Target(resource, namespace, name, subresource)
 
 

@@ -127,7 +127,7 @@ class ApiServer:
             raise StatusError(403, "Forbidden", "impersonation is not supported by the local cluster")
         if request.method == "GET" and (document := self._documents.answer(request)):
             return document
-        target = find_target(self.store.catalog, request.path)
+        target = find_target(self.store.catalog, request.path, request.method)
         if target is None:
             if refusal := no_target(self.store.catalog, request.path):
                 raise refusal

@@ -1,14 +1,12 @@
 """Validation of objects: custom resources by schema and rules, built-in ones by the rules that clients notice."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.api.metadata_rules import key_errors, label_errors
-from mxnet_operator.api.pod_sources import variable_errors, volume_errors
-from mxnet_operator.api.quantities import quantity
+from mxnet_operator.api.metadata_rules import label_errors
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -21,7 +19,9 @@ from mxnet_operator.api.validation import validate, validate_status_change, vali
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.keyed_objects import config_map_errors, keyed_change_errors, secret_errors
-from mxnet_operator.local.apiserver.metadata_rules import dns_label_error, is_dns_label, metadata_errors
+from mxnet_operator.local.apiserver.metadata_rules import metadata_errors
+from mxnet_operator.local.apiserver.pod_rules import pod_errors
+from mxnet_operator.local.apiserver.pod_rules.fields import port_errors
 from mxnet_operator.local.apiserver.priorities import class_change_errors, class_errors
 from mxnet_operator.local.apiserver.resources import (
     CONFIG_MAPS,
@@ -142,7 +142,7 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
     if resource.custom:
         return found + structural_errors(dict(resource.schema or {}), obj)
     checks = {
-        PODS: _pod_errors,
+        PODS: pod_errors,
         SERVICES: _service_errors,
         EVENTS: _event_errors,
         CONFIG_MAPS: config_map_errors,
@@ -160,131 +160,6 @@ def _shares_all_but_status(obj: Object, stored: Object) -> bool:
     return all(obj.get(part) is stored.get(part) for part in parts)
 
 
-def _pod_errors(pod: Object) -> Iterator[FieldError]:
-    spec = pod.get("spec") or {}
-    volumes: list[str] = []
-    for position, volume in enumerate(spec.get("volumes") or ()):
-        yield from volume_errors(volume, f"spec.volumes[{position}]")
-        name = volume.get("name", "")
-        yield from _list_name_errors(f"spec.volumes[{position}].name", name, volumes)
-        volumes.append(name)
-    if not spec.get("containers"):
-        yield required("spec.containers")
-    seen: list[str] = []
-    for field in ("initContainers", "containers"):
-        for position, container in enumerate(spec.get(field) or ()):
-            path = f"spec.{field}[{position}]"
-            yield from _list_name_errors(f"{path}.name", container.get("name", ""), seen)
-            seen.append(container.get("name", ""))
-            yield from _container_errors(path, container, volumes)
-    if (policy := spec.get("restartPolicy")) not in ("Always", "OnFailure", "Never"):
-        yield unsupported("spec.restartPolicy", policy, ("Always", "OnFailure", "Never"))
-    deadline = spec.get("activeDeadlineSeconds", 1)
-    if not 1 <= deadline <= 2**31 - 1:
-        yield invalid("spec.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
-    for field in ("hostname", "subdomain"):
-        if spec.get(field) and not is_dns_label(spec[field]):
-            yield dns_label_error(f"spec.{field}", spec[field])
-    yield from label_errors(spec.get("nodeSelector") or {}, "spec.nodeSelector")
-    yield from _gate_errors(spec)
-
-
-def _list_name_errors(path: str, name: str, taken: list[str]) -> Iterator[FieldError]:
-    if not name:
-        yield required(path)
-    elif not is_dns_label(name):
-        yield dns_label_error(path, name)
-    elif name in taken:
-        yield FieldError(path, "FieldValueDuplicate", f'Duplicate value: "{name}"')
-
-
-def _container_errors(path: str, container: Object, volumes: list[str]) -> Iterator[FieldError]:
-    if not container.get("image"):
-        yield required(f"{path}.image")
-    for position, port in enumerate(container.get("ports") or ()):
-        # 0 is what a Go field holds that isn't set
-        yield from _port_errors(f"{path}.ports[{position}].containerPort", port.get("containerPort") or None)
-    for position, variable in enumerate(container.get("env") or ()):
-        if not variable.get("name"):
-            yield required(f"{path}.env[{position}].name")
-        elif "=" in variable["name"] or not (variable["name"].isascii() and variable["name"].isprintable()):
-            detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-            yield invalid(f"{path}.env[{position}].name", variable["name"], detail)
-        yield from variable_errors(variable, f"{path}.env[{position}]")
-    yield from _mount_errors(f"{path}.volumeMounts", container.get("volumeMounts") or (), volumes)
-    yield from _resource_errors(f"{path}.resources", container.get("resources") or {})
-
-
-def _mount_errors(path: str, mounts: Sequence[Object], volumes: list[str]) -> Iterator[FieldError]:
-    taken: set[str] = set()
-    for position, mount in enumerate(mounts):
-        where, mount_path = f"{path}[{position}]", mount.get("mountPath") or ""
-        if mount.get("name") not in volumes:
-            yield FieldError(f"{where}.name", "FieldValueNotFound", f'Not found: "{mount.get("name", "")}"')
-        if not mount_path:
-            yield required(f"{where}.mountPath")
-        if mount_path in taken:
-            yield invalid(f"{where}.mountPath", mount_path, "must be unique")
-        taken.add(mount_path)
-        yield from _relative_path_errors(f"{path}.subPath", mount.get("subPath") or "")
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            detail = "subPathExpr and subPath are mutually exclusive"
-            yield invalid(f"{where}.subPathExpr", mount["subPathExpr"], detail)
-        yield from _relative_path_errors(f"{path}.subPathExpr", mount.get("subPathExpr") or "")
-
-
-def _relative_path_errors(path: str, value: str) -> Iterator[FieldError]:
-    if value.startswith("/"):
-        yield invalid(path, value, "must be a relative path")
-    if ".." in value.split("/"):
-        yield invalid(path, value, "must not contain '..'")
-
-
-def _gate_errors(spec: Object) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for position, gate in enumerate(spec.get("schedulingGates") or ()):
-        path, name = f"spec.schedulingGates[{position}]", gate.get("name") or ""
-        yield from key_errors(name, path, name)
-        if name in seen:
-            yield FieldError(path, "FieldValueDuplicate", f'Duplicate value: "{name}"')
-        seen.add(name)
-    if spec.get("nodeName") and seen:
-        detail = "Forbidden: cannot be set until all schedulingGates have been cleared"
-        yield FieldError("spec.nodeName", "FieldValueForbidden", detail)
-
-
-def _resource_errors(path: str, resources: Object) -> Iterator[FieldError]:
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for field, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in amounts.items():
-            number = quantity(amount)
-            if number < 0:
-                yield invalid(f"{path}.{field}[{name}]", amount, "must be greater than or equal to 0")
-            if _is_extended(name) and number % 1:
-                yield invalid(f"{path}.{field}[{name}]", amount, "must be an integer")
-    for name, amount in requests.items():
-        limit = limits.get(name)
-        if limit is None:
-            if _is_extended(name):
-                yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-        elif _is_extended(name) and quantity(amount) != quantity(limit):
-            yield invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
-        elif quantity(amount) > quantity(limit):
-            yield invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")
-
-
-def _is_extended(resource: str) -> bool:
-    """Whether the name is that of an extended resource, such as nvidia.com/gpu."""
-    return "/" in resource and not resource.partition("/")[0].endswith("kubernetes.io")
-
-
-def _port_errors(path: str, port: int | None) -> Iterator[FieldError]:
-    if port is None:
-        yield required(path)
-    elif not 1 <= port <= 65535:
-        yield invalid(path, port, "must be between 1 and 65535, inclusive")
-
-
 def _service_errors(service: Object) -> Iterator[FieldError]:
     spec = service.get("spec") or {}
     if spec.get("type") != "ClusterIP":
@@ -293,7 +168,7 @@ def _service_errors(service: Object) -> Iterator[FieldError]:
         yield unsupported("spec.clusterIP", spec.get("clusterIP"), ("None",))
     ports = spec.get("ports") or []
     for position, port in enumerate(ports):
-        yield from _port_errors(f"spec.ports[{position}].port", port.get("port"))
+        yield from port_errors(f"spec.ports[{position}].port", port.get("port"))
         if len(ports) > 1 and not port.get("name"):
             yield required(f"spec.ports[{position}].name")
     yield from label_errors(spec.get("selector") or {}, "spec.selector")

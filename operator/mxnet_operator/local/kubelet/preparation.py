@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import posixpath
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -108,13 +109,16 @@ async def prepare(
         inside = {image.start.folder: workspace, **inside}
     paths = Paths(inside)
     asked = container.get("workingDir") or image.start.folder
-    work = paths.real(asked)
+    lies_at = posixpath.normpath(
+        "/" + asked.lstrip("/")
+    )  # nothing is above the root: no `..` leads out of the container
+    work = paths.real(lies_at)
     if work is None:
         work = workspace
-        if asked.startswith("/") and asked.strip("/"):
+        if not asked.startswith("/"):
+            work = workspace / lies_at.strip("/")
+        elif lies_at.strip("/"):
             paths = Paths({**inside, asked: workspace})
-        elif asked.strip("/"):
-            work = workspace / asked
     await asyncio.to_thread(_make_folders, place.folder, folder, workspace, work, image)
     command = _command(container, image.start)
     own = {name: paths.rewrite(value) for name, value in values.items()}

@@ -107,13 +107,13 @@ class Scheduler:
             return None
         try:
             await self._settle()
-            await self._remove_unhosted(nodes)
+            removed = await self._remove_unhosted(nodes)
             decision = self._decide(nodes)
             bound = [await self._bind(pod) for pod in decision.to_place]
             silent = self._silent(decision.forming)
             told = await self._tell({uid: why for uid, why in decision.words.items() if uid not in silent})
             again = min((left for left in (told, *silent.values()) if left is not None), default=None)
-            return again if all(bound) else _RETRY_SECONDS
+            return again if removed and all(bound) else _RETRY_SECONDS
         except KubeError as error:
             _LOG.info("scheduler: %s", error)
             return _RETRY_SECONDS
@@ -133,8 +133,12 @@ class Scheduler:
         blocked = {uid: why for uid, pod in known.items() if (why := self._why_blocked(pod))}
         return decide(gangs.in_order(pods, absent), node, free, blocked)
 
-    async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> None:
-        """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end."""
+    async def _remove_unhosted(self, nodes: Mapping[str, Object]) -> bool:
+        """Remove the pods that are being deleted and whose node doesn't exist: no kubelet confirms their end.
+
+        Returns whether none of them is left; what is rejected keeps no other pod waiting.
+        """
+        removed = True
         for pod in list(self._pods()):
             metadata, name = pod["metadata"], pod["spec"].get("nodeName")
             if not name or name in nodes or "deletionTimestamp" not in metadata:
@@ -144,7 +148,9 @@ class Scheduler:
                 await self._client.delete(PODS.path(metadata["namespace"], metadata["name"]), options)
             except ApiError as error:
                 if error.code not in {404, 409}:  # it has gone
-                    raise
+                    _LOG.warning("pod %s: %s", metadata["name"], error)
+                    removed = False
+        return removed
 
     async def _bind(self, pod: Object) -> bool:
         """Give a pod its node; whether it is bound, or gone, now.

@@ -1,0 +1,25 @@
+"""Entry points of the console scripts. They import the programs, so that Ctrl-C meanwhile leaves no traceback."""
+
+import sys
+from typing import Final
+
+_INTERRUPTED: Final = 130
+"""`Exit.INTERRUPTED`, whose module is among those that are imported."""
+
+
+def mxjob() -> None:
+    """Run `mxjob`."""
+    try:
+        from mxnet_operator.cli.mxjob import main  # noqa: PLC0415
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    main()
+
+
+def mxnet_operator() -> None:
+    """Run `mxnet-operator`."""
+    try:
+        from mxnet_operator.cli.mxnet_operator import main  # noqa: PLC0415
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    main()
