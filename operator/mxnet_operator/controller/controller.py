@@ -18,6 +18,7 @@ from mxnet_operator.controller.gangs.kinds import child_kinds as child_kinds_of
 from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
 from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.leases import Leases
+from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import Child, JobRecord
 from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
@@ -84,6 +85,8 @@ class Controller:
         self._fail_fast_hook = fail_fast_hook
         self._policy = policy
         self.queue = WorkQueue(observer=self._observer)
+        after = policy.gang_precedence_after if policy is not None else None
+        self._precedence = None if after is None else Precedence(after, self.queue.add)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._turns = Turns()
         self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
@@ -134,6 +137,7 @@ class Controller:
                 queues=partial(self._queues.system, children),
                 statuses=self.statuses,
                 policy=self._policy,
+                precedence=self._precedence,
             )
             added.append(jobs)
         self._jobs += added
@@ -329,6 +333,8 @@ class Controller:
         self._working = True
         for reconciler in self._reconcilers.values():
             reconciler.begin()
+        if self._precedence is not None:
+            self._precedence.clear()
         try:
             self._look_at_all()
             log.info("running jobs")
