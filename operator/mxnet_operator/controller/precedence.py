@@ -3,7 +3,7 @@
 `plan/precedence.py` has the rule between two jobs. A line is of one resource and one priority class. Its first gang
 comes first until it is placed, but not longer than `precedence_lasts`: then all jobs that were held back get their
 pods, nobody comes first for `after`, and then the one that `next_by_age` says. So a gang that can never be placed
-blocks nobody for ever. What is known here is made anew by a controller that takes over, as it looks at every job.
+blocks nobody for ever. What is known here is made anew by a controller that takes over, as it reconciles every job.
 """
 
 import logging

@@ -194,7 +194,7 @@ def precedence_lasts(after: timedelta, times_before: int) -> timedelta:
 def next_by_age(waiting: int, in_vain: int) -> int:
     """Return which of so many gangs comes first, 0 for the oldest, after so many in succession that weren't placed.
 
-    The oldest one every second time, the next one every fourth, and so on: nobody is left out, whoever never fits.
+    The oldest one every second time, the next one every fourth, and so on: no gang is left out, whichever never fit.
     """
     number = in_vain + 1
     trailing_zeros = (number & -number).bit_length() - 1
