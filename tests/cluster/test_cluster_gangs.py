@@ -15,6 +15,7 @@ from gangs import (
     GPU,
     NATIVE_GROUPS,
     NATIVE_WORKLOADS,
+    ONE_GPU,
     TWELVE,
     Gangs,
     coscheduling_control_plane,
@@ -355,6 +356,37 @@ async def test_an_unknown_priority_class_is_said_at_once(world):
 
     (told,) = said(await world.eventually(JOBS, said))
     assert "no PriorityClass with name nope was found" in told["message"]
+
+
+async def nodes_of(world, job, part):
+    """The node of each pod of a job whose name has this part, once all have one."""
+
+    def have_nodes(pods):
+        found = [pod for name, pod in pods.items() if job_of(pod) == job and part in name]
+        return found and all(pod["spec"].get("nodeName") for pod in found)
+
+    pods = await world.eventually(PODS, have_nodes)
+    return [pod["spec"]["nodeName"] for name, pod in pods.items() if job_of(pod) == job and part in name]
+
+
+async def test_packed_workers_share_a_node_and_their_servers_do_not(world):
+    builder = make_mxjob("packed").scheduler().server(2).worker(6, resources=ONE_GPU).run_policy(nodes="Pack")
+    await world.submit(submitted(builder))
+    assert len(set(await nodes_of(world, "packed", "-worker-"))) == 1
+    assert len(set(await nodes_of(world, "packed", "-server-"))) == 2
+
+
+async def test_no_other_job_comes_onto_exclusive_nodes(world):
+    await world.submit(submitted(gang("first", 2, nodes="Exclusive")))
+    (first,) = set(await nodes_of(world, "first", "first-"))
+    await world.submit(submitted(gang("second", 6)))
+    assert set(await nodes_of(world, "second", "second-")) == {"node-1", "node-2"} - {first}
+    await world.submit(submitted(gang("third", 6)))
+
+    def said(jobs):
+        return "anti-affinity" in str(jobs.get("third", {}).get("status", {}).get("conditions", ""))
+
+    await world.eventually(JOBS, said)
 
 
 async def test_claims_of_devices_reach_the_pods_and_a_job_without_a_driver_says_what_it_waits_for(world):
