@@ -174,6 +174,13 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
             " where MXNet would hang. Defaults to true. Not in training-operator 1.8.1."
         ),
     ] = None
+    nodes: Annotated[
+        Literal["Pack", "Exclusive"] | None,
+        Meta(
+            description="nodes adds affinities to the pods: Pack (Workers on few nodes, Servers on many) or Exclusive"
+            " (few nodes, on which no other job has pods). Not in training-operator 1.8.1."
+        ),
+    ] = None
 
 
 class MXJobSpec(ApiStruct, frozen=True, kw_only=True):

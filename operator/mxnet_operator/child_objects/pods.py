@@ -10,6 +10,7 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.child_objects.environment import environment
 from mxnet_operator.child_objects.fail_fast import can_take_hook, wants_hook, with_hook
 from mxnet_operator.child_objects.metadata import owner_reference, pod_labels
+from mxnet_operator.child_objects.node_sharing import with_nodes
 from mxnet_operator.views.kueue import Placement
 
 
@@ -41,7 +42,7 @@ def build_pod(
     identity = {names.REPLICA_ANNOTATION: f"{replica_type}/{index}/{attempt}"}
     if gang:
         identity[names.GANG_MEMBER_ANNOTATION] = gang
-    spec = template["spec"]
+    spec = with_nodes(template["spec"], job, replica_type)
     if priority_class and not spec.get("priorityClassName"):
         spec = {**spec, "priorityClassName": priority_class}
         identity[names.GANG_PRIORITY_ANNOTATION] = priority_class

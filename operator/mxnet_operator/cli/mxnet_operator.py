@@ -121,6 +121,17 @@ def run(  # noqa: PLR0917 - options
             show_default=False,
         ),
     ] = "",
+    gang_precedence_after: Annotated[
+        float,
+        typer.Option(
+            parser=_seconds,
+            metavar="DURATION",
+            envvar=f"{_ENV}GANG_PRECEDENCE_AFTER",
+            help="How long a gang waits for GPUs or other extended resources until it comes first: younger jobs that"
+            " ask for the same get no pods until it is placed, for ten times as long at the most. 0 turns it off.",
+            show_default="0",
+        ),
+    ] = 0,
     leader_elect: Annotated[
         bool,
         typer.Option(
@@ -260,6 +271,7 @@ def run(  # noqa: PLR0917 - options
         metrics=controller.address(metrics_address, 8080),
         health=controller.address(health_address, 8081),
         gangs=controller.gang_schedulers(gang_scheduling.value, gang_scheduler_name),
+        gang_precedence_after=controller.precedence_after(gang_precedence_after),
         metrics_certificate=metrics_certificate,
     )
     configure_logging(log_level.value, log_format.value)

@@ -18,11 +18,13 @@ from mxnet_operator.controller.gangs.kinds import child_kinds as child_kinds_of
 from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
 from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.leases import Leases
+from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import Child, JobRecord
 from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
 from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.controller.turns import Place, Turns
+from mxnet_operator.kube.answers import AnyList
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served, until_gone
 from mxnet_operator.kube.errors import ApiError, InvalidAnswerError, KubeError, WriteFencedError
@@ -38,6 +40,7 @@ DEFAULT_WORKERS: Final = 8
 _SYNC_SECONDS: Final = 10.0
 _ASK_AGAIN: Final = 1.0
 """Seconds until discovery is retried that failed before any work began."""
+_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 LOOK_FOR_KINDS_SECONDS: Final = 30.0
 """Interval of the check whether the CRD of a further kind is installed; one request for each that is not."""
@@ -84,6 +87,8 @@ class Controller:
         self._fail_fast_hook = fail_fast_hook
         self._policy = policy
         self.queue = WorkQueue(observer=self._observer)
+        after = policy.gang_precedence_after if policy is not None else None
+        self._precedence = None if after is None else Precedence(after, self.queue.add)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._turns = Turns()
         self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
@@ -134,6 +139,7 @@ class Controller:
                 queues=partial(self._queues.system, children),
                 statuses=self.statuses,
                 policy=self._policy,
+                precedence=self._precedence,
             )
             added.append(jobs)
         self._jobs += added
@@ -234,15 +240,29 @@ class Controller:
                 known_in_time.cancel()
 
     async def _served_gang(self) -> "_Gang | None":
-        """Return the first gang scheduler all of whose kinds are served.
+        """Return the first gang scheduler all of whose kinds are served, rather one whose objects may be listed.
 
         Raises:
             KubeError: the server doesn't say.
         """
+        forbidden: _Gang | None = None
         for gang in self._gangs:
             if await self._are_served(gang.kinds):
-                return gang
-        return None
+                if await self._may_list(gang.kinds):
+                    return gang
+                forbidden = forbidden or gang
+        return forbidden
+
+    async def _may_list(self, kinds: Sequence[ChildKind]) -> bool:
+        """Return whether this controller has the right to list the objects of these kinds."""
+        for path in (kind.resource.path(children.namespace) for kind in kinds for children in self._children):
+            try:
+                await self._client.get(path, {"limit": 1}, shape=AnyList)
+            except ApiError as error:
+                if error.code == _FORBIDDEN:
+                    log.info("another gang scheduler is looked for: %s", error)
+                    return False
+        return True
 
     async def _wait_for_gangs(self) -> None:
         """Wait until it is known whether jobs get pod groups; work without where the server answers and doesn't say.
@@ -329,6 +349,8 @@ class Controller:
         self._working = True
         for reconciler in self._reconcilers.values():
             reconciler.begin()
+        if self._precedence is not None:
+            self._precedence.clear()
         try:
             self._look_at_all()
             log.info("running jobs")

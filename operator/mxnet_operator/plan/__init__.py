@@ -12,8 +12,16 @@ from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
-from mxnet_operator.plan.observed import NodeView, Observed, PodView
+from mxnet_operator.plan.observed import HeldBack, NodeView, Observed, PodView
 from mxnet_operator.plan.policy import Policy
+from mxnet_operator.plan.precedence import (
+    Claimant,
+    amount_in_words,
+    claimant,
+    comes_before,
+    next_by_age,
+    precedence_lasts,
+)
 from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
@@ -24,6 +32,8 @@ from mxnet_operator.plan.workflow import goes_with_workflow
 __all__ = [
     "ChildRule",
     "ChildView",
+    "Claimant",
+    "HeldBack",
     "NodeView",
     "Observed",
     "Plan",
@@ -33,6 +43,9 @@ __all__ = [
     "QueueWorkload",
     "RejectedCreation",
     "ServiceView",
+    "amount_in_words",
+    "claimant",
+    "comes_before",
     "creation_rejected",
     "flavors_wanted",
     "goes_with_workflow",
@@ -40,8 +53,10 @@ __all__ = [
     "kept_lease",
     "may_have_unwatched_children",
     "may_have_unwatched_pods",
+    "next_by_age",
     "nodes_in_doubt",
     "plan",
+    "precedence_lasts",
     "priority_wanted",
     "queue_of",
     "reconcile_failed",

@@ -17,7 +17,7 @@ from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.gangs import NAMES, backends_of, child_kinds, coscheduling
 from mxnet_operator.controller.gangs.backend import GangBackend, group_metadata
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, InvalidAnswerError
-from mxnet_operator.kube.resources import LEASES
+from mxnet_operator.kube.resources import CONFIGMAPS, LEASES
 from mxnet_operator.plan.gang import gang_of
 
 GPU = {"limits": {"nvidia.com/gpu": "1"}}
@@ -253,6 +253,25 @@ async def test_a_gang_scheduler_is_believed_to_be_gone_at_the_second_answer_in_a
             assert not is_gone()
             served["groups"] = False
             await until(is_gone)
+
+
+async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_from_being_used(
+    tmp_path, served, monkeypatch
+):
+    async with world(tmp_path, start=False) as w:
+        ask = w.client.get
+
+        async def forbidden(path, *args, **kwargs):
+            if path.endswith("/configmaps"):
+                raise ApiError(403, "Forbidden", "configmaps is forbidden")
+            return await ask(path, *args, **kwargs)
+
+        monkeypatch.setattr(w.client, "get", forbidden)
+        first = msgspec.structs.replace(stand_in(), name="first", resources=(CONFIGMAPS,))
+        await w.start(gangs=[first, stand_in()], look_for_kinds=0.02)
+        await w.submit(gang())
+        await w.pods(5)
+        assert "digits" in await w.names(LEASES_PATH)
 
 
 async def test_a_lone_worker_has_no_group(tmp_path, served):

@@ -7,6 +7,7 @@ import re
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,15 @@ from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.controller.serving_certificate import CERTIFICATE, KEY, ServingCertificate
 from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, own_identity
 from mxnet_operator.kube.reviews import AccessReviewer
+from mxnet_operator.plan import Policy
 
 _CONNECTIONS = 100
 _CONNECTIONS_OF_THE_LEASE = 2
 """Connections for the Lease alone, so that no other request delays a renewal: one, and one for a retry."""
 _CONNECTIONS_PER_NAMESPACE = len(ALL) + 4
 """Connections held by the watches of one namespace: each kind of job, pods, Services, Workloads, pod groups."""
+_SHORTEST_PRECEDENCE, _LONGEST_PRECEDENCE = 1, 365 * 24 * 3600
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,8 @@ class Options:
     health: Address | None
     gangs: tuple[GangBackend, ...] = ()
     """Gang schedulers that may place pods, in order of preference."""
+    gang_precedence_after: timedelta | None = None
+    """Time after which a gang that waits comes before younger jobs; None where none ever does."""
     metrics_certificate: Path | None = None
     """Folder of the serving certificate; with it, metrics are served over TLS and to authorized clients only."""
 
@@ -78,6 +84,17 @@ def lease_times(duration: float, renew_deadline: float, retry_period: float) -> 
 def gang_schedulers(name: str, scheduler: str) -> tuple[GangBackend, ...]:
     """Return the gang schedulers that --gang-scheduling and --gang-scheduler-name select, in order of preference."""
     return backends_of(name, scheduler)
+
+
+def precedence_after(seconds: float) -> timedelta | None:
+    """Return the time of --gang-precedence-after; None for zero, which turns it off.
+
+    Raises:
+        typer.BadParameter: it is shorter than the times that the API server stores can tell, or beyond any use.
+    """
+    if seconds and not _SHORTEST_PRECEDENCE <= seconds <= _LONGEST_PRECEDENCE:
+        raise typer.BadParameter(f"--gang-precedence-after must be 0, or from 1s to 8760h, not {seconds:g} s")
+    return timedelta(seconds=seconds) if seconds else None
 
 
 def address(given: str | None, default_port: int) -> Address | None:
@@ -129,6 +146,7 @@ async def run(options: Options) -> None:
                 observer=metrics,
                 fail_fast_hook=True,
                 gangs=options.gangs,
+                policy=Policy(gang_precedence_after=options.gang_precedence_after),
             )
             metrics.watch(controller)
             pages, tls = metrics_pages(metrics), None
