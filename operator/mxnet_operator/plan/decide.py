@@ -150,10 +150,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     begin = next_attempt(job, now, policy)
     waiting = begin is not None and begin > now
     gets_pods = (
-        held is None
-        and not waiting
-        and admission.standing is not Standing.HOLDS
-        and pods_are_admitted(job, observed)
+        held is None and not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
     )
     return Plan(
         actions=(
