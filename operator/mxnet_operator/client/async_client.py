@@ -25,9 +25,9 @@ from mxnet_operator.client.errors import (
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.job_status import JobStatus, status_of
 from mxnet_operator.client.jobs import (
-    PATIENCE,
+    RETRY_SECONDS,
     DeletedError,
-    Patience,
+    RetryBudget,
     delete_job,
     job_versions,
     main_replica,
@@ -77,7 +77,7 @@ class AsyncMXJobClient:
         kubeconfig: str | Path | None = None,
         context: str | None = None,
         namespace: str | None = None,
-        patience: float = PATIENCE,
+        patience: float = RETRY_SECONDS,
     ) -> None:
         self._kubeconfig, self._context = kubeconfig, context
         self._namespace, self._patience = namespace, patience
@@ -252,13 +252,13 @@ class AsyncMXJobClient:
         own = {**(metadata.get("annotations") or {}), names.SUBMISSION_ANNOTATION: token}
         body = {**manifest, "metadata": {**metadata, "annotations": own}}
         namespace, name = metadata["namespace"], metadata["name"]
-        patience = Patience(self._patience)
+        budget = RetryBudget(self._patience)
         while True:
             try:
                 return await self._connected.create(MXJOBS.path(namespace), body, {"fieldManager": "mxnet-client"})
             except (ApiUnavailable, ApiError) as error:
                 if not isinstance(error, ApiError) or error.reason != "AlreadyExists":
-                    await patience.bear(error)
+                    await budget.bear(error)
                     continue
                 refusal = error
             found = await self._stored(namespace, name)
@@ -283,14 +283,14 @@ class AsyncMXJobClient:
         from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
-        patience = Patience(self._patience)
+        budget = RetryBudget(self._patience)
         while True:
             try:
                 return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
             except (ApiUnavailable, ApiError) as error:
                 if isinstance(error, ApiError) and error.code == 404:
                     return None
-                await patience.bear(error)
+                await budget.bear(error)
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
         return status_of(await with_whole_result(self._connected, job, patience=self._patience))

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.client.jobs import PATIENCE, PODS, DeletedError, Patience, pod_name, pods_of, versions
+from mxnet_operator.client.jobs import PODS, RETRY_SECONDS, DeletedError, RetryBudget, pod_name, pods_of, versions
 from mxnet_operator.views.log_lines import LineSplitter, LogCursor
 from mxnet_operator.views.long_result import is_part
 from mxnet_operator.views.pods import has_log, is_log_complete, why_not_started
@@ -40,7 +40,7 @@ class LogFollower:
         *,
         on_wait: OnLine = lambda _: None,
         tail: int | None = None,
-        patience: float = PATIENCE,
+        patience: float = RETRY_SECONDS,
     ) -> None:
         """`tail` limits the first log to its last lines; `on_wait` is called with why a pod doesn't start.
 
@@ -144,17 +144,17 @@ class LogFollower:
             self._seen.add(uid)
             self._uid = uid
             tail, self._tail = self._tail, None
-            cursor, with_server = LogCursor(exact=True), Patience(self._patience)
+            cursor, budget = LogCursor(exact=True), RetryBudget(self._patience)
             while True:  # a stream may end before its log, by a server that is restarted, say
                 over = not follow or await self._is_over(uid)
                 try:
                     await self._read_stream(cursor, follow=not over, tail=tail)
                 except (ApiUnavailable, ApiError) as error:
-                    await with_server.bear(error)
+                    await budget.bear(error)
                     continue
                 if over:
                     return
-                with_server.answered()
+                budget.answered()
                 await asyncio.sleep(_PAUSE)
 
     async def _is_over(self, uid: str) -> bool:

@@ -20,7 +20,7 @@ from mxnet_operator.views.pods import is_owned_by
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
-PATIENCE: Final = 60.0
+RETRY_SECONDS: Final = 60.0
 """Seconds for which a server that can't be reached is asked again before giving up."""
 
 _REST: Final = 0.5
@@ -37,8 +37,8 @@ class NotOursError(Exception):
     """A job to delete is somebody else's by now."""
 
 
-class Patience:
-    """With a server that can't be reached: pauses of half a second, doubled up to eight, until it has been too long.
+class RetryBudget:
+    """Retry budget for a server that can't be reached: pauses of half a second, doubled up to eight, until it is spent.
 
     Args:
         seconds: since its last answer.
@@ -77,7 +77,7 @@ class Patience:
 
 
 async def collections(
-    client: "Client", path: str, params: dict[str, str] | None = None, *, patience: float = PATIENCE
+    client: "Client", path: str, params: dict[str, str] | None = None, *, patience: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, dict[str, Any]]]:
     """Yield the objects of a list by uid, as they are and as they become; some versions may be left out.
 
@@ -89,11 +89,11 @@ async def collections(
     from mxnet_operator.kube.answers import Stored, document  # noqa: PLC0415
     from mxnet_operator.kube.frames import event_of  # noqa: PLC0415
 
-    with_server = Patience(patience)
+    budget = RetryBudget(patience)
     while True:
         try:
             listed = await client.list(path, params)
-            with_server.answered()
+            budget.answered()
             found = {item["metadata"]["uid"]: item for item in listed["items"]}
             yield dict(found)
             since = {"resourceVersion": listed["metadata"]["resourceVersion"], "timeoutSeconds": "300"}
@@ -109,13 +109,13 @@ async def collections(
                     else:
                         found[uid] = changed
                     yield dict(found)
-            await with_server.rest()
+            await budget.rest()
         except (ApiUnavailable, ApiError) as error:
-            await with_server.bear(error, also=410)
+            await budget.bear(error, also=410)
 
 
 async def versions(
-    client: "Client", resource: Resource, namespace: str, name: str, *, patience: float = PATIENCE
+    client: "Client", resource: Resource, namespace: str, name: str, *, patience: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield an object as it is and as it becomes, newest last; some versions may be left out.
 
@@ -178,7 +178,7 @@ def pod_selector(job: dict[str, Any]) -> dict[str, str]:
 
 
 async def job_versions(
-    client: "Client", job: dict[str, Any], *, patience: float = PATIENCE
+    client: "Client", job: dict[str, Any], *, patience: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield a job as it is and as it becomes; as `versions`.
 
@@ -271,11 +271,11 @@ def replicas(job: dict[str, Any]) -> list[str]:
 
 
 __all__ = [
-    "PATIENCE",
     "PODS",
+    "RETRY_SECONDS",
     "DeletedError",
     "NotOursError",
-    "Patience",
+    "RetryBudget",
     "collections",
     "delete_if",
     "delete_job",

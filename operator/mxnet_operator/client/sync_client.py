@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeVar
 
 from mxnet_operator.client.async_client import AsyncMXJobClient, JobRef, Manifest
 from mxnet_operator.client.job_status import JobStatus
-from mxnet_operator.client.jobs import PATIENCE
+from mxnet_operator.client.jobs import RETRY_SECONDS
 from mxnet_operator.job import MXJobDescription
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class MXJobClient:
         kubeconfig: str | Path | None = None,
         context: str | None = None,
         namespace: str | None = None,
-        patience: float = PATIENCE,
+        patience: float = RETRY_SECONDS,
     ) -> None:
         self._async = AsyncMXJobClient(kubeconfig=kubeconfig, context=context, namespace=namespace, patience=patience)
         self._is_closed = False

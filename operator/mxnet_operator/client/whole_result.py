@@ -4,7 +4,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
-from mxnet_operator.client.jobs import PATIENCE, PODS, Patience, main_replica, pod_name
+from mxnet_operator.client.jobs import PODS, RETRY_SECONDS, RetryBudget, main_replica, pod_name
 from mxnet_operator.views.log_lines import LineSplitter
 from mxnet_operator.views.long_result import reference_in, text_of, with_result
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
 
 
-async def with_whole_result(client: "Client", job: dict[str, Any], *, patience: float = PATIENCE) -> dict[str, Any]:
+async def with_whole_result(
+    client: "Client", job: dict[str, Any], *, patience: float = RETRY_SECONDS
+) -> dict[str, Any]:
     """Return the job with its whole result in its status; as it is where that is there already, or lost with its pod.
 
     Raises:
@@ -23,7 +25,7 @@ async def with_whole_result(client: "Client", job: dict[str, Any], *, patience: 
     wanted = reference_in(job)
     if wanted is None:
         return job
-    metadata, with_server = job["metadata"], Patience(patience)
+    metadata, budget = job["metadata"], RetryBudget(patience)
     path = PODS.path(metadata["namespace"], pod_name(metadata["name"], main_replica(job)), "log")
     while True:
         splitter = LineSplitter()
@@ -36,7 +38,7 @@ async def with_whole_result(client: "Client", job: dict[str, Any], *, patience: 
         except (ApiUnavailable, ApiError) as error:
             if isinstance(error, ApiError) and not error.is_transient:
                 return job  # the pod is gone, or its log may not be read
-            await with_server.bear(error)
+            await budget.bear(error)
             continue
         text = text_of(wanted, (line.decode("utf-8", "replace") for line in (*lines, splitter.rest)))
         return job if text is None else with_result(job, text)

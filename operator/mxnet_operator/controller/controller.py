@@ -42,7 +42,7 @@ _ASK_AGAIN: Final = 1.0
 """Seconds until discovery is retried that failed before any work began."""
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
-LOOK_FOR_KINDS_SECONDS: Final = 30.0
+DISCOVERY_SECONDS: Final = 30.0
 """Interval of the check whether the CRD of a further kind is installed; one request for each that is not."""
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Controller:
         elector: LeaderElector | None = None,
         observer: ControllerObserver | None = None,
         fail_fast_hook: bool = False,
-        look_for_kinds: float = LOOK_FOR_KINDS_SECONDS,
+        discovery_interval: float = DISCOVERY_SECONDS,
         child_kinds: Sequence[ChildKind] = KINDS,
         gangs: Sequence[GangBackend] = (),
         policy: Policy | None = None,
@@ -72,7 +72,7 @@ class Controller:
         """Create a controller for these namespaces (none: all) that sends no request before `run`.
 
         `client` is open and stays the caller's. `fail_fast_hook` is for clusters whose kubelets don't add the hook
-        themselves, as the local one does. The CRDs of kinds other than MXJob are discovered every `look_for_kinds`
+        themselves, as the local one does. The CRDs of kinds other than MXJob are discovered every `discovery_interval`
         seconds until they are installed, those of optional children all the time. Of `gangs`, gang schedulers, the
         first that is served schedules the pods of jobs; whether one is, is known before the first job is reconciled.
         `policy` has the times that no field of a job sets.
@@ -83,7 +83,7 @@ class Controller:
         self.statuses = StatusWriter()
         self._working = False
         self._observer = observer or ControllerObserver()
-        self._look_for_kinds = look_for_kinds
+        self._discovery_interval = discovery_interval
         self._fail_fast_hook = fail_fast_hook
         self._policy = policy
         self.queue = WorkQueue(observer=self._observer)
@@ -99,7 +99,7 @@ class Controller:
         self._children = tuple(
             WatchedChildren(client, namespace, self._child_changed, rows) for namespace in namespaces or (None,)
         )
-        self._queues = Queues(client, self._children, self._look_at_all, self._observer.crashed, look_for_kinds)
+        self._queues = Queues(client, self._children, self._reconcile_all, self._observer.crashed, discovery_interval)
         self._jobs: list[WatchedJobs] = []
         self._reconcilers: dict[tuple[str, str | None], Reconciler] = {}
         """Reconcilers by resource, as kubectl writes it, and by namespace, if this controller watches some only."""
@@ -194,7 +194,7 @@ class Controller:
         self._one_synced.set()
         await self._gang_is_known.wait()
         self._begun.add(namespace)
-        self._look_at_all()
+        self._reconcile_all()
 
     def _keep(self, tasks: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> None:
         tasks.create_task(self._kept(name, run), name=name)
@@ -207,7 +207,7 @@ class Controller:
         """Run the jobs of a kind from when its CRD is installed, which may be now, later or never."""
         resource = resource_of(kind)
         while not await self._is_served(resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
-            await asyncio.sleep(self._look_for_kinds)
+            await asyncio.sleep(self._discovery_interval)
         log.info("%s are served: reconciling them, too", resource)
         async with asyncio.TaskGroup() as tasks:
             for reflector in self._watch(kind):
@@ -217,7 +217,7 @@ class Controller:
         """Watch children of an optional kind from when it is served, and until it no longer is."""
         while True:
             while not await self._is_served(kind.resource):  # noqa: ASYNC110 - nobody tells who may not watch CRDs
-                await asyncio.sleep(self._look_for_kinds)
+                await asyncio.sleep(self._discovery_interval)
             await self._watch_while_served((kind,))
 
     async def _watch_gangs(self) -> None:
@@ -230,7 +230,7 @@ class Controller:
             if gang is None:
                 if self._gang_error is None:
                     self._gang_is_known.set()
-                await asyncio.sleep(self._look_for_kinds if self._gang_is_known.is_set() else _ASK_AGAIN)
+                await asyncio.sleep(self._discovery_interval if self._gang_is_known.is_set() else _ASK_AGAIN)
                 continue
             log.info("gang scheduling by %s: jobs of several pods get pod groups", gang.name)
             known_in_time = asyncio.get_running_loop().call_later(_SYNC_SECONDS, self._give_up_on, gang)
@@ -300,7 +300,7 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as tasks:
                 watching = [tasks.create_task(self._watch_children(of, kinds, on_synced)) for of in self._children]
-                await until_gone(partial(self._are_served, kinds), self._look_for_kinds)
+                await until_gone(partial(self._are_served, kinds), self._discovery_interval)
                 for task in watching:
                     task.cancel()
         finally:
@@ -329,9 +329,9 @@ class Controller:
                 children.caches.serve(kind, served=True)
             if all(kind in each.caches.served for each in self._children for kind in kinds):
                 on_synced()
-            self._look_at_all()
+            self._reconcile_all()
 
-    def _look_at_all(self) -> None:
+    def _reconcile_all(self) -> None:
         """Enqueue every job, if this process leads."""
         for key in (key for jobs in self._jobs for key in jobs.keys if self._working):
             self.queue.add(key)
@@ -352,7 +352,7 @@ class Controller:
         if self._precedence is not None:
             self._precedence.clear()
         try:
-            self._look_at_all()
+            self._reconcile_all()
             log.info("running jobs")
             async with asyncio.TaskGroup() as tasks:
                 await self._hand_out(tasks)
@@ -388,7 +388,7 @@ class Controller:
             if not self.leads:  # The process stood still, and another may lead by now.
                 self.queue.done(key)
                 return
-            tasks.create_task(self._work(key, Place(places)), name=f"look at {key}")
+            tasks.create_task(self._work(key, Place(places)), name=f"reconcile {key}")
 
     async def _work(self, key: str, place: Place) -> None:
         try:

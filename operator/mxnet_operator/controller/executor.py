@@ -189,8 +189,8 @@ class Executor:
 
     def _note_dropped(self, job: MXJob, created: ChildKind, stored: dict[str, Any], outcome: Outcome) -> None:
         """Record what the server dropped in silence: a field of a feature that is off there."""
-        told = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self._served()]
-        for dropped in told:
+        describe = [created.dropped] if created.rule else [kind.dropped_of_pod for kind in self._served()]
+        for dropped in describe:
             if dropped is not None and (words := dropped(job, stored)):
                 outcome.tell(_DROPPED, words)
 

@@ -1,7 +1,7 @@
 """Expectations: a job is reconciled again only once the caches have seen every write made for it.
 
-Without this a second look, at a cache that lags behind, would create what exists and count what was counted. Versions
-are integers that grow (KEP-5504); KEP-5647 does the same in Kubernetes' own controllers.
+Without this a second reconciliation, from a cache that lags behind, would create what exists and count what was
+counted. Versions are integers that grow (KEP-5504); KEP-5647 does the same in Kubernetes' own controllers.
 """
 
 import time

@@ -27,7 +27,7 @@ NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"
 REPORTED_LABEL: Final = "workflows.argoproj.io/report-outputs-completed"
 CHECK_INTERVAL: Final = timedelta(seconds=15)
 CHECK_INTERVAL_OF_FINISHED_JOBS: Final = timedelta(minutes=1)
-LOOK_AGAIN_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
+CHECK_INTERVAL_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 _COMPLETES_BY_ITSELF: Final = frozenset({"wait", "supervisor"})
 """Containers of Argo's that outlive the main one, for whose pods Argo completes the result."""
 
@@ -72,7 +72,7 @@ class Pollers:
         self._clock = clock
         self._again: dict[tuple[str, str], float] = {}
 
-    async def look(self, job: MXJob) -> timedelta | None:
+    async def check(self, job: MXJob) -> timedelta | None:
         """Complete the results of the dead pollers of the job's workflow; return when to check again, or None.
 
         No error here keeps the job from being reconciled: it is tried again.
@@ -84,7 +84,7 @@ class Pollers:
         now = self._clock()
         if (again := self._again.get(key)) is not None and now < again:
             return timedelta(seconds=again - now)
-        forgotten = now - LOOK_AGAIN_WHERE_FORBIDDEN.total_seconds()
+        forgotten = now - CHECK_INTERVAL_WHERE_FORBIDDEN.total_seconds()
         for other in [other for other, again in self._again.items() if again < forgotten]:
             del self._again[other]  # of a workflow that has no job any more
         wait = CHECK_INTERVAL_OF_FINISHED_JOBS if is_terminal(job.status) else CHECK_INTERVAL
@@ -98,7 +98,7 @@ class Pollers:
         except KubeError as error:
             log.debug("the pollers of workflow %s: %s", name, error)
             if isinstance(error, ApiError) and error.code in {403, 404}:
-                wait = LOOK_AGAIN_WHERE_FORBIDDEN
+                wait = CHECK_INTERVAL_WHERE_FORBIDDEN
         self._again[key] = now + wait.total_seconds()
         return wait
 

@@ -67,11 +67,11 @@ class Queues:
         children: Sequence[WatchedChildren],
         changed: Callable[[], None],
         on_crash: Callable[[str], None],
-        look_again: float,
+        interval: float,
     ) -> None:
-        """Call `changed` when every job is to be reconciled; ask the server every `look_again` seconds."""
+        """Call `changed` when every job is to be reconciled; ask the server every `interval` seconds."""
         self._client, self._children = client, children
-        self._changed, self._on_crash, self._look_again = changed, on_crash, look_again
+        self._changed, self._on_crash, self._interval = changed, on_crash, interval
         self._is_absent = False
         self._trouble = ""
         self._reflectors: dict[WatchedChildren, Reflector[Any]] = {}
@@ -90,7 +90,7 @@ class Queues:
         while True:
             kind = await self._served()
             if kind is None:
-                await asyncio.sleep(self._look_again)
+                await asyncio.sleep(self._interval)
                 continue
             log.info("%s are served in %s: jobs that name a queue wait for it", kind.resource, kind.resource.version)
             if self._is_absent:  # From now on a job without quota may not start, be Workloads readable or not.
@@ -99,7 +99,7 @@ class Queues:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     watching = [tasks.create_task(self._watch(of, kind)) for of in self._children]
-                    await until_gone(partial(is_served, self._client, kind.resource), self._look_again)
+                    await until_gone(partial(is_served, self._client, kind.resource), self._interval)
                     for task in watching:
                         task.cancel()
             finally:

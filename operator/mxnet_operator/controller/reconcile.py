@@ -121,7 +121,7 @@ class Reconciler:
         `on_long` is called before more requests are made than may be under way: from then on it mostly waits.
 
         Raises:
-            KubeError: something is left to do; look again after a while.
+            KubeError: something is left to do; reconcile again after a while.
             Exception: the job can't be handled, and says so by now.
         """
         record = self._jobs.get(key)
@@ -143,7 +143,7 @@ class Reconciler:
         if raw is None:
             return REQUEUE_AFTER  # It is gone, and the watch will say so.
         try:
-            again = await self._look(key, raw, on_long)
+            again = await self._reconcile(key, raw, on_long)
         except WriteFencedError:
             raise
         except Exception as error:
@@ -162,7 +162,7 @@ class Reconciler:
         found = await self._client.find(self._resource.path(namespace, name))
         return None if found is None else msgspec.json.encode(found)
 
-    async def _look(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
+    async def _reconcile(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, raw)
         if read.job is None:
             self._forget_claims(key)
@@ -182,7 +182,7 @@ class Reconciler:
         again = await self._carry_out(read, read.job, decided, on_long)
         if uid := self._ending.pop(key, ""):
             self._ended[key] = uid
-        at_pollers = await self._pollers.look(read.job)
+        at_pollers = await self._pollers.check(read.job)
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
 
@@ -254,11 +254,11 @@ class Reconciler:
             on_long()
         outcome = await self._executor.carry_out(started, decided.actions)
         if outcome.error is not None and ends_job(decided):
-            raise outcome.error  # What did not happen is not told.
+            raise outcome.error  # What did not happen is not reported.
         if outcome.error is None and any(isinstance(action, CreatePod) for action in decided.actions):
-            told = with_attempt_created(started, decided.status or job.status)
-            if told != job.status:
-                decided = msgspec.structs.replace(decided, status=told)
+            status = with_attempt_created(started, decided.status or job.status)
+            if status != job.status:
+                decided = msgspec.structs.replace(decided, status=status)
         if outcome.rejected is not None:
             decided = creation_rejected(started, decided, outcome.rejected, self._now())
         await self._conclude(read, decided, pods_left=left)

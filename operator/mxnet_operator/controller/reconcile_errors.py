@@ -86,11 +86,11 @@ class ReconcileErrors:
         if failing.written is not None and at - failing.written < AT_MOST_EVERY:
             return
         why, message = _words(error)
-        told = reconcile_failed(stored.metadata.name, current, why, message, now)
-        if told == current:
+        changed = reconcile_failed(stored.metadata.name, current, why, message, now)
+        if changed == current:
             return
         failing.written = at
-        await self._write(key, stored.metadata, told)
+        await self._write(key, stored.metadata, changed)
         await self._recorder.record(stored.metadata, Event("Warning", conditions.RECONCILE_ERROR, message))
 
     async def clear(self, key: str, raw: bytes) -> None:
@@ -100,12 +100,12 @@ class ReconcileErrors:
             return  # What was just written changes the job, and it comes again.
         stored = msgspec.json.decode(raw, type=_Stored)
         current = _conditions(stored.status)
-        told = reconciled(current, self._now().replace(microsecond=0))
-        if told != current:
-            await self._write(key, stored.metadata, told)
+        changed = reconciled(current, self._now().replace(microsecond=0))
+        if changed != current:
+            await self._write(key, stored.metadata, changed)
 
-    async def _write(self, key: str, job: ObjectMeta, told: tuple[Condition, ...]) -> None:
-        status = {"conditions": msgspec.to_builtins(told), "state": conditions.state_of(told)}
+    async def _write(self, key: str, job: ObjectMeta, changed: tuple[Condition, ...]) -> None:
+        status = {"conditions": msgspec.to_builtins(changed), "state": conditions.state_of(changed)}
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": status}
         try:
             written = await self._client.patch(self._resource.path(job.namespace, job.name, "status"), body)

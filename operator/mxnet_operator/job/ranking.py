@@ -38,12 +38,12 @@ def number(result: Any, metric: str) -> float | None:
     return found if abs(found) <= sys.float_info.max else None
 
 
-def ranked(told: Iterable[tuple[str, Any]], metric: str, direction: Direction) -> list[Row]:
+def ranked(results: Iterable[tuple[str, Any]], metric: str, direction: Direction) -> list[Row]:
     """Rank trials, `(job, result)` each: those without a number first, then the others up to the best.
 
     Of equals the first given is the better one. There is no best trial where the last has no number.
     """
-    rows = [Row(job=job, value=number(result, metric), result=result) for job, result in told]
+    rows = [Row(job=job, value=number(result, metric), result=result) for job, result in results]
     without = [row for row in rows if row["value"] is None]
     numbered = [(row["value"], row) for row in reversed(rows) if row["value"] is not None]
     numbered.sort(key=lambda each: each[0], reverse=direction == "minimize")

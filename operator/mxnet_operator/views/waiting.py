@@ -55,5 +55,5 @@ def _of_suspended(job: Mapping[str, Any], found: list[Mapping[str, Any]]) -> tup
     said, queue = by_type.get(conditions.SUSPENDED, ""), by_type.get(conditions.ADMITTED)
     if ((job.get("spec") or {}).get("runPolicy") or {}).get("suspend"):
         return (f"{said} Its spec.runPolicy.suspend is true.".strip(),)
-    told = queue or said  # Suspended says no more than which queue that is.
-    return (told,) if told else ()
+    queued = queue or said  # Suspended says no more than which queue that is.
+    return (queued,) if queued else ()

@@ -7,7 +7,7 @@ from simulator.mutations import Mutation
 
 _LEASE = "tests/unit/kube/test_kube_lease.py::test_"
 _CLIENT = "tests/unit/kube/test_kube_client.py::test_"
-_PATIENCE = "tests/unit/cli/test_cli_patience.py::test_"
+_RETRY_BUDGET = "tests/unit/cli/test_cli_retry_budget.py::test_"
 _OUTAGE = "tests/unit/provider/test_provider_outage.py::test_"
 _WAITS = "tests/unit/provider/test_provider_waits.py::test_"
 _TASK_JOB = "tests/unit/provider/test_provider_task_job.py::test_"
@@ -69,14 +69,14 @@ OUTSIDE = (
         "client/jobs.py",
         "        self._since, self._pause = self._clock(), 0.5\n",
         '        self._since, self._pause = getattr(self, "_since", self._clock()), 0.5\n',
-        test=f"{_PATIENCE}an_absence_counts_from_the_last_answer",
+        test=f"{_RETRY_BUDGET}an_absence_counts_from_the_last_answer",
     ),
     Mutation(
         "ask as often in the command line however long an outage lasts",
         "client/jobs.py",
         "min(self._pause * 2, 8.0)",
         "self._pause",
-        test=f"{_PATIENCE}pauses_double_up_to_eight_seconds_and_begin_anew_after_an_answer",
+        test=f"{_RETRY_BUDGET}pauses_double_up_to_eight_seconds_and_begin_anew_after_an_answer",
     ),
     Mutation(
         "never begin an outage anew in a worker or trigger",

@@ -38,9 +38,9 @@ class Log:
 @pytest.fixture
 def patient(monkeypatch):
     """Nobody waits between two requests, and nobody gives up before the odd answers are over."""
-    brief = partial(jobs.Patience, sleep=lambda _: asyncio.sleep(0.01))
+    brief = partial(jobs.RetryBudget, sleep=lambda _: asyncio.sleep(0.01))
     for module in (jobs, create_job, follow_logs):
-        monkeypatch.setattr(module, "Patience", brief)
+        monkeypatch.setattr(module, "RetryBudget", brief)
     monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
 
 

@@ -75,7 +75,7 @@ def groups_watched(w):
 
 
 async def started(w, *kinds):
-    await w.start(child_kinds=(*KINDS, *kinds), look_for_kinds=0.02)
+    await w.start(child_kinds=(*KINDS, *kinds), discovery_interval=0.02)
 
 
 async def test_a_kind_that_is_not_served_keeps_no_job_waiting_and_nobody_unready(tmp_path):

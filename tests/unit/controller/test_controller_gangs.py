@@ -186,7 +186,7 @@ def served(monkeypatch):
 async def test_the_first_job_that_is_looked_at_gets_its_group_before_its_pods(tmp_path, served):
     async with world(tmp_path, start=False) as w:
         await w.submit(gang())
-        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        await w.start(gangs=[stand_in()], discovery_interval=0.02)
         pods = await w.pods(5)
         created = [path.rsplit("/", 1)[1] for method, path in w.writes if method == "POST"]
         assert created.index("leases") < created.index("pods")
@@ -196,7 +196,7 @@ async def test_the_first_job_that_is_looked_at_gets_its_group_before_its_pods(tm
 async def test_jobs_run_without_groups_once_none_is_known_to_be_served_and_get_them_later(tmp_path, served):
     served["groups"] = False
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        await w.start(gangs=[stand_in()], discovery_interval=0.02)
         await w.submit(gang("before"))
         assert not any(coscheduling.LABEL in pod["metadata"]["labels"] for pod in (await w.pods(5)).values())
         served["groups"] = True
@@ -211,7 +211,7 @@ async def test_no_job_is_looked_at_before_the_server_says_what_it_serves(tmp_pat
     monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.01)
     served["groups"] = ApiUnavailable("connection refused")
     async with world(tmp_path, start=False) as w:
-        starting = asyncio.create_task(w.start(gangs=[stand_in()], look_for_kinds=0.02))
+        starting = asyncio.create_task(w.start(gangs=[stand_in()], discovery_interval=0.02))
         async with asyncio.timeout(SECONDS):
             await until(lambda: served["asked"] > 3)
         assert not w.controller.synced.is_set()
@@ -231,7 +231,7 @@ async def test_a_server_that_never_says_what_it_serves_has_jobs_run_without_grou
     monkeypatch.setattr(controller_module, "_SYNC_SECONDS", 0.1)
     served["groups"] = answer
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        await w.start(gangs=[stand_in()], discovery_interval=0.02)
         warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
         assert [each for each in warnings if "jobs get no pod groups" in each and "may not look" in each]
         await w.submit(gang("before"))
@@ -247,7 +247,7 @@ async def test_a_gang_scheduler_is_believed_to_be_gone_at_the_second_answer_in_a
     caplog.set_level("INFO")
     served["groups"] = itertools.cycle([True, False])
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        await w.start(gangs=[stand_in()], discovery_interval=0.02)
         async with asyncio.timeout(SECONDS):
             await until(lambda: served["asked"] > 6)
             assert not is_gone()
@@ -276,7 +276,7 @@ async def test_one_whose_groups_may_not_be_listed_does_not_keep_the_next_one_fro
 
 async def test_a_lone_worker_has_no_group(tmp_path, served):
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        await w.start(gangs=[stand_in()], discovery_interval=0.02)
         await w.submit(submitted(make_mxjob("lone").worker(1)))
         await w.pods(1)
         assert "lone" not in await w.names(LEASES_PATH)
@@ -285,7 +285,7 @@ async def test_a_lone_worker_has_no_group(tmp_path, served):
 
 async def test_the_group_of_a_waiting_gang_is_replaced_though_its_pods_hold_it_and_the_pods_stay(tmp_path, served):
     async with world(tmp_path, start=False) as w:
-        await w.start(gangs=[stand_in()], look_for_kinds=0.02)
+        await w.start(gangs=[stand_in()], discovery_interval=0.02)
         await w.submit(gang())
         before = await w.pods(5)
         held = (await w.api.merge(f"{LEASES_PATH}/digits", {"metadata": {"finalizers": ["example.com/held"]}})).ok()

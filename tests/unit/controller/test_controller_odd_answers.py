@@ -33,7 +33,7 @@ async def test_odd_answers_to_every_request_delay_a_job_and_end_nothing(tmp_path
         w = World(running.api, client, running.kubeconfig)
         metrics = Metrics()
         elector = LeaderElector(client, "default", "mxnet-operator", times=TIMES)
-        controller = Controller(client, elector=elector, observer=metrics, fail_fast_hook=True, look_for_kinds=0.2)
+        controller = Controller(client, elector=elector, observer=metrics, fail_fast_hook=True, discovery_interval=0.2)
         task = asyncio.create_task(controller.run())
         job = make_mxjob("digits").scheduler(command=["python"]).worker(1, command=["python"])
         try:

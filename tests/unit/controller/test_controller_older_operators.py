@@ -112,7 +112,7 @@ def gangs(monkeypatch):
         return resource == LEASES or await asked(client, resource)
 
     monkeypatch.setattr(controller_module, "is_served", served)
-    return {"gangs": [stand_in()], "look_for_kinds": 0.05}
+    return {"gangs": [stand_in()], "discovery_interval": 0.05}
 
 
 def group_of(job):

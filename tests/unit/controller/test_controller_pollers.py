@@ -12,7 +12,7 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.pollers import (
     CHECK_INTERVAL,
     CHECK_INTERVAL_OF_FINISHED_JOBS,
-    LOOK_AGAIN_WHERE_FORBIDDEN,
+    CHECK_INTERVAL_WHERE_FORBIDDEN,
     Pollers,
 )
 from mxnet_operator.controller.workflows import Workflows
@@ -77,7 +77,7 @@ class Looker:
 
     async def look(self, manifest=None, after=timedelta(0)):
         self.now += after.total_seconds()
-        return await self.pollers.look(msgspec.convert(manifest or job(), MXJob))
+        return await self.pollers.check(msgspec.convert(manifest or job(), MXJob))
 
 
 def job(state=None, workflow="nightly", name="digits"):
@@ -145,7 +145,7 @@ async def test_a_job_of_no_workflow_costs_no_request(looker):
 
 async def test_who_may_not_complete_it_tells_the_jobs_user_what_to_do_and_asks_seldom(looker):
     looker.server.answers[RESULT] = ApiError(403, "Forbidden", "workflowtaskresults.argoproj.io is forbidden")
-    assert await looker.look() == LOOK_AGAIN_WHERE_FORBIDDEN
+    assert await looker.look() == CHECK_INTERVAL_WHERE_FORBIDDEN
     ((name, event),) = looker.server.told
     assert (name, event.type, event.reason) == ("digits", "Warning", "PollerForbidden")
     assert "workflowtaskresults.argoproj.io is forbidden" in event.message

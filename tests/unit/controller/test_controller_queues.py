@@ -17,7 +17,7 @@ from mxnet_operator.controller import queues as queues_module
 from mxnet_operator.kube.errors import ApiError
 
 GROUP = "kueue.x-k8s.io"
-QUICK = {"look_for_kinds": 0.02}
+QUICK = {"discovery_interval": 0.02}
 
 
 def definition(kind, plural, scope, versions):

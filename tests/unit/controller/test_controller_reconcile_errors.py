@@ -19,7 +19,7 @@ from mxnet_operator.controller import decoding, executor, reconcile
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import pods, services
 from mxnet_operator.controller.expectations import OwnWrites
-from mxnet_operator.controller.pollers import LOOK_AGAIN_WHERE_FORBIDDEN
+from mxnet_operator.controller.pollers import CHECK_INTERVAL_WHERE_FORBIDDEN
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, FAILURES_BEFORE_REPORT
@@ -185,7 +185,7 @@ async def test_a_clock_that_is_set_back_keeps_no_workflow_and_no_poller_from_bei
         asked = Counter(looked)
         assert asked["pollers"] == asked[WORKFLOW] == 1
         found.now -= timedelta(hours=1)
-        found.wait(max(READ_INTERVAL, LOOK_AGAIN_WHERE_FORBIDDEN).total_seconds())
+        found.wait(max(READ_INTERVAL, CHECK_INTERVAL_WHERE_FORBIDDEN).total_seconds())
         await found.look()
         asked = Counter(looked)
         assert asked["pollers"] == asked[WORKFLOW] == 2

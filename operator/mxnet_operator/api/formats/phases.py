@@ -33,13 +33,13 @@ def list_words(type_key: str) -> Callable[[MXJobStatus, bool], dict[str, Any]]:
         if not status.state:
             return {}
         over = status.state in conditions.TERMINAL
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "phase": CLEAN_UP if over and pods_left else _PHASES[status.state],
             "reason": _reason(status),
         }
         if status.replica_statuses:
-            told["replicaStatuses"] = [_entry(type_key, *each) for each in status.replica_statuses.items()]
-        return told
+            fields["replicaStatuses"] = [_entry(type_key, *each) for each in status.replica_statuses.items()]
+        return fields
 
     return words
 
@@ -55,9 +55,9 @@ def read_list_status(status: Status) -> Status:
         del read["state"]
     read["conditions"] = [each for each in read.get("conditions") or () if "status" in each]
     if read.get("state") in conditions.TERMINAL and not read["conditions"]:
-        told = read.get("reason") or f"was {read['state']} when this controller first saw it"
+        message = read.get("reason") or f"was {read['state']} when this controller first saw it"
         read["conditions"] = [
-            {"type": read["state"], "status": "True", "reason": conditions.reason(read["state"]), "message": told}
+            {"type": read["state"], "status": "True", "reason": conditions.reason(read["state"]), "message": message}
         ]
     return read
 

@@ -11,7 +11,7 @@ from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.output.terminal import say
 from mxnet_operator.cli.server.connection import Target
 from mxnet_operator.cli.server.job_kinds import kind_not_served
-from mxnet_operator.client.jobs import PATIENCE, Patience, in_v1_words, kind_of_job, until_gone
+from mxnet_operator.client.jobs import RETRY_SECONDS, RetryBudget, in_v1_words, kind_of_job, until_gone
 from mxnet_operator.kube.resources import Resource
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def create_job(client: "Client", manifest: Job, target: Target) -> Job:
 
 
 async def create_or_adopt(
-    client: "Client", manifest: Job, target: Target, label: str, *, patience: float = PATIENCE
+    client: "Client", manifest: Job, target: Target, label: str, *, patience: float = RETRY_SECONDS
 ) -> Job:
     """Create the job, or adopt the existing one of its name if its `label` and owners are the manifest's.
 
@@ -81,7 +81,7 @@ async def create_or_adopt(
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
     manifest = _with_digest(manifest)
-    with_server = Patience(patience)
+    budget = RetryBudget(patience)
     while True:
         try:
             try:
@@ -90,7 +90,7 @@ async def create_or_adopt(
                 if not _is_taken(error):
                     raise
             found = await find_job_of(client, manifest, target)
-            with_server.answered()
+            budget.answered()
             if found is None:
                 continue
             if "deletionTimestamp" in found["metadata"]:
@@ -104,7 +104,7 @@ async def create_or_adopt(
             say(f"{found['kind']} {found['metadata']['name']} already exists and belongs to this run: following it")
             return found
         except (ApiUnavailable, ApiError) as error:
-            await with_server.bear(error)
+            await budget.bear(error)
 
 
 async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | None:

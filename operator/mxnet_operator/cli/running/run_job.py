@@ -20,8 +20,8 @@ from mxnet_operator.cli.running.run_outputs import Record, ReportError
 from mxnet_operator.cli.server.connection import Target, connect
 from mxnet_operator.client.follow_logs import LogFollower
 from mxnet_operator.client.jobs import (
-    PATIENCE,
     PODS,
+    RETRY_SECONDS,
     DeletedError,
     collections,
     job_versions,
@@ -63,7 +63,7 @@ class Options:
     replica: str | None = None
     report: Path | None = None
     timeout: float | None = None
-    patience: float = PATIENCE
+    patience: float = RETRY_SECONDS
 
 
 async def run_job(manifest: dict[str, Any], target: Target, options: Options, record: Record) -> Exit:

@@ -71,7 +71,7 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
     """Build the run that the report describes; figures that the script reports take precedence over its log's."""
     metadata, status = job["metadata"], job.get("status") or {}
     own = pods_of(job, pods)
-    told, reported = training.history(), storable(_result(job, own))
+    from_log, reported = training.history(), storable(_result(job, own))
     started, completed = status.get("startTime"), status.get("completionTime")
     return msgspec.convert(
         {
@@ -84,8 +84,8 @@ def finished_run(job: dict[str, Any], pods: Iterable[dict[str, Any]], training: 
             "duration_s": seconds_between(started, completed),
             "message": terminal_message(job),
             "replicas": sorted((_replica(pod) for pod in own), key=_position),
-            "result": told | reported,
-            "from_log": [name for name in told if name not in reported],
+            "result": from_log | reported,
+            "from_log": [name for name in from_log if name not in reported],
         },
         Run,
     )

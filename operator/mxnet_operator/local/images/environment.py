@@ -124,11 +124,11 @@ class Environment:
         except OSError as error:
             raise ImageError(explain("The image can't be written", [str(error)], self._lock_file.parent)) from error
         try:
-            told = False
+            is_announced = False
             while not try_lock(descriptor):
-                if not told:
+                if not is_announced:
                     progress.stage("waiting", "another process builds this image")
-                    told = True
+                    is_announced = True
                 await asyncio.sleep(_POLL_SECONDS)
             yield descriptor
         finally:

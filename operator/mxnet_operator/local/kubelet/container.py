@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.local.events import EventType
 from mxnet_operator.local.images import BuildProgress, ImageError, ReadyImage
 from mxnet_operator.local.kubelet.environment import ConfigError
-from mxnet_operator.local.kubelet.events import EventType
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.log_file import LogFile
 from mxnet_operator.local.kubelet.loopback import Pending
@@ -27,7 +27,6 @@ from mxnet_operator.local.kubelet.status import (
     MESSAGE_LIMIT,
     ContainerRecord,
     lost,
-    now,
     running,
     start_error,
     terminated,
@@ -35,6 +34,7 @@ from mxnet_operator.local.kubelet.status import (
 )
 from mxnet_operator.local.kubelet.stopping import Stop, Stopped
 from mxnet_operator.local.kubelet.volumes import MountError
+from mxnet_operator.local.timestamps import now
 
 _LOG = logging.getLogger(__name__)
 

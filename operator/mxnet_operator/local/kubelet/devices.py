@@ -45,12 +45,12 @@ class Devices:
     def variables(self, taken: Taken) -> dict[str, str]:
         """Build the environment variables that show a container's process its devices and no others."""
         cuda = [name for resource, ids in taken.items() if resource.startswith("nvidia.com/") for name in ids if name]
-        told = {CUDA: ",".join(cuda)}
+        variables = {CUDA: ",".join(cuda)}
         if AMD in self._kinds:
             amd = [name for name in taken.get(AMD, ()) if name]
-            told[ROCR] = ",".join(amd) or _NONE
-            told[HIP] = ",".join(map(str, range(len(amd)))) or _NONE  # it counts what ROCR leaves
-        return told
+            variables[ROCR] = ",".join(amd) or _NONE
+            variables[HIP] = ",".join(map(str, range(len(amd)))) or _NONE  # it counts what ROCR leaves
+        return variables
 
     def _free(self, resource: str, holder: str, kept: tuple[int, ...]) -> list[int]:
         """List the indexes of free devices, once for each share, the least used first."""

@@ -15,11 +15,11 @@ from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS
+from mxnet_operator.local.changes import Changes
+from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
-from mxnet_operator.local.kubelet.changes import Changes
 from mxnet_operator.local.kubelet.device_discovery import device_kinds
 from mxnet_operator.local.kubelet.devices import Devices
-from mxnet_operator.local.kubelet.events import EventRecorder
 from mxnet_operator.local.kubelet.host import Host, Images
 from mxnet_operator.local.kubelet.lease import keep_lease
 from mxnet_operator.local.kubelet.log_server import LogServer

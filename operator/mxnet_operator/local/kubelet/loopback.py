@@ -135,8 +135,8 @@ def adapt(variables: Iterable[tuple[str, Variable]], names: Names, pod_ip: str) 
 def _may_come_later(pod: Object) -> bool:
     """Return whether a gang that begins with fewer pods has begun, or is about to, without this one."""
     gang = (pod["metadata"].get("annotations") or {}).get(api_names.GANG_MEMBER_ANNOTATION) or ""
-    told = (pod.get("status") or {}).get("conditions") or ()
-    has_no_room = any((each["type"], each["status"]) == ("PodScheduled", "False") for each in told)
+    reported = (pod.get("status") or {}).get("conditions") or ()
+    has_no_room = any((each["type"], each["status"]) == ("PodScheduled", "False") for each in reported)
     return has_no_room and gang.count("/") == _SLASHES_WITH_MINIMUM
 
 

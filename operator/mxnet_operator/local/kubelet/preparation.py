@@ -71,7 +71,7 @@ async def addressed_environment(
     # Listed anew for each start: a watch could be behind the one that brought the pod.
     services = (await host.client.list(SERVICES.path(namespace)))["items"]
     loop = asyncio.get_running_loop()
-    began, told = loop.time(), False
+    began, is_announced = loop.time(), False
     while True:
         adapted = adapt(variables, Names(namespace, services, host.pods_of(namespace)), place.address)
         waited = loop.time() - began
@@ -80,10 +80,10 @@ async def addressed_environment(
         given_up = waited >= host.timing.name_limit and not any(each.exists for each in missing)
         if not missing or given_up:
             return adapted.values
-        if not told and noticed:
-            told = True
+        if not is_announced and noticed:
+            is_announced = True
             on_wait(missing)
-        milestones = [host.timing.name_limit] if told else [host.timing.name_notice, host.timing.name_limit]
+        milestones = [host.timing.name_limit] if is_announced else [host.timing.name_notice, host.timing.name_limit]
         left = [each - waited for each in milestones if each > waited]
         await _at_most(host.pods_changed.wait(), min(left) if left else None)
 

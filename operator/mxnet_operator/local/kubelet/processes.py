@@ -15,7 +15,7 @@ from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, CONTAINER_MARKER
 
 _READ = 64 * 1024
 _REAPER_TAKES = 5.0
-_LOOK_AGAIN = 0.05
+_POLL_SECONDS = 0.05
 _NOT_FOR_THE_REAPER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -86,7 +86,7 @@ class Processes:
     async def _last_reaper_gone(self) -> None:
         """Wait for the reaper of an earlier run, which would kill this run's processes too."""
         while await asyncio.to_thread(marked, REAPER_MARKER, self.cluster_id):  # noqa: ASYNC110 - no child of ours
-            await asyncio.sleep(_LOOK_AGAIN)
+            await asyncio.sleep(_POLL_SECONDS)
 
     def _ended(self, group: int) -> None:
         self._groups.discard(group)

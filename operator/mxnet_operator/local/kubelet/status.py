@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
+from mxnet_operator.local.timestamps import now
 from mxnet_operator.views.pods import ENDED
 
 State = dict[str, Any]
@@ -16,11 +16,6 @@ START_ERROR = 128
 LOST_EXIT_CODE = 137
 LOST_REASON = "ContainerStatusUnknown"
 LOST_MESSAGE = "The container could not be located when the pod was terminated"
-
-
-def now() -> str:
-    """Format the current time as metav1.Time: seconds, UTC."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def waiting(reason: str, message: str = "") -> State:

@@ -9,7 +9,7 @@ from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.local.kubelet.changes import Changes
+from mxnet_operator.local.changes import Changes
 from mxnet_operator.local.kubelet.timing import Timing
 
 _LOG = logging.getLogger(__name__)

@@ -15,18 +15,18 @@ from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.local.kubelet.changes import Changes
-from mxnet_operator.local.kubelet.events import EventRecorder
-from mxnet_operator.local.kubelet.status import now
+from mxnet_operator.local.changes import Changes
+from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.scheduling import gangs
 from mxnet_operator.local.scheduling.placing import Decision, Node, decide
+from mxnet_operator.local.timestamps import now
 
 _LOG = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
 _RETRY_SECONDS: Final = 1.0
-TELL_SECONDS: Final = 1.0
+REPORT_SECONDS: Final = 1.0
 """Between two updates of what waiting pods wait for: each may be a request for every one of them."""
 FORMING_SECONDS: Final = 2.0
 """How long the first pods of a gang wait for the others in silence: those of a job that starts come one by one."""
@@ -86,7 +86,7 @@ class Scheduler:
         """Pods whose binding brought no answer."""
         self._told: dict[str, str] = {}
         """By a pod's uid, the words that were written last: the watch may not show them yet."""
-        self._tell_at = 0.0
+        self._report_at = 0.0
         self._forming: dict[str, float] = {}
         """By a pod's uid, since when its gang lacks pods."""
 
@@ -111,8 +111,8 @@ class Scheduler:
             decision = self._decide(nodes)
             bound = [await self._bind(pod) for pod in decision.to_place]
             silent = self._silent(decision.forming)
-            told = await self._tell({uid: why for uid, why in decision.words.items() if uid not in silent})
-            again = min((left for left in (told, *silent.values()) if left is not None), default=None)
+            next_report = await self._report({uid: why for uid, why in decision.words.items() if uid not in silent})
+            again = min((left for left in (next_report, *silent.values()) if left is not None), default=None)
             return again if removed and all(bound) else _RETRY_SECONDS
         except KubeError as error:
             _LOG.info("scheduler: %s", error)
@@ -205,7 +205,7 @@ class Scheduler:
         left = {uid: since + FORMING_SECONDS - time_now for uid, since in self._forming.items()}
         return {uid: seconds for uid, seconds in left.items() if seconds > 0}
 
-    async def _tell(self, words: Mapping[str, str]) -> float | None:
+    async def _report(self, words: Mapping[str, str]) -> float | None:
         """Write on the pods what they wait for: at once where nothing is said yet, changes at most once a second."""
         new: list[tuple[Object, str]] = []
         changed: list[tuple[Object, str]] = []
@@ -219,11 +219,11 @@ class Scheduler:
             self._events.record(pod, "Warning", "FailedScheduling", why)
         if not changed:
             return None
-        if (left := self._tell_at - self._clock()) > 0:
+        if (left := self._report_at - self._clock()) > 0:
             return left
         for pod, why in changed:
             await self._refuse(pod, why)
-        self._tell_at = self._clock() + TELL_SECONDS
+        self._report_at = self._clock() + REPORT_SECONDS
         return None
 
     async def _refuse(self, pod: Object, why: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import EVENTS
-from mxnet_operator.local.kubelet.status import now
+from mxnet_operator.local.timestamps import now
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""A command's patience with a server that is away counts from its last answer, and it asks less and less often."""
+"""The retry budget of a command counts from the last answer of a server that is away; pauses grow meanwhile."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mxnet_operator.client import jobs
-from mxnet_operator.client.jobs import Patience, collections
+from mxnet_operator.client.jobs import RetryBudget, collections
 from mxnet_operator.kube.client import ApiUnavailable
 
 ANSWER, AWAY = "answer", "away"
@@ -56,7 +56,7 @@ async def test_an_absence_counts_from_the_last_answer(
     monkeypatch: pytest.MonkeyPatch, looks: list[tuple[float, str]], ends_with: type[Exception]
 ) -> None:
     server = Server(looks)
-    monkeypatch.setattr(jobs, "Patience", partial(Patience, clock=server.clock, sleep=server.sleep))
+    monkeypatch.setattr(jobs, "RetryBudget", partial(RetryBudget, clock=server.clock, sleep=server.sleep))
     with pytest.raises(ends_with):
         async for found in collections(server, "/apis/kubeflow.org/v1/mxjobs", patience=60):  # type: ignore[arg-type]
             assert found == {"u": ITEM}
@@ -68,9 +68,9 @@ async def test_pauses_double_up_to_eight_seconds_and_begin_anew_after_an_answer(
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    patience = Patience(60, clock=lambda: 0.0, sleep=sleep)
+    budget = RetryBudget(60, clock=lambda: 0.0, sleep=sleep)
     for _ in range(6):
-        await patience.bear(ApiUnavailable("away"))
-    patience.answered()
-    await patience.bear(ApiUnavailable("away"))
+        await budget.bear(ApiUnavailable("away"))
+    budget.answered()
+    await budget.bear(ApiUnavailable("away"))
     assert pauses == [0.5, 1, 2, 4, 8, 8, 0.5]
