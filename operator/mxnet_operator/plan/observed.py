@@ -105,8 +105,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def was_removed(self) -> bool:
         """Whether it was deleted or disrupted before it ended by itself, so that its exit code says nothing.
 
-        An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done. Nor are
-        they asked where its kubelet stopped it: that dates its condition once all containers have ended.
+        An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done. Nor
+        do they decide where its kubelet stopped it: that dates its condition once all containers have ended.
         """
         if self.stopped_by_node:
             return True
