@@ -1,9 +1,22 @@
 """What a kubelet decides: rows of docs/failures.md on a real node, with processes that are cheaper than MXNet."""
 
+import json
+
 from controller_fixtures import submitted
-from real_node.cheap_gang import BUSYBOX, UNTIL_AGAIN, gang, with_state
+from real_node.cell import NODE
+from real_node.cheap_gang import BUSYBOX, SERVE, UNTIL_AGAIN, gang, with_state
+from real_node.configuration import DISK_PRESSURE_MIB, PAUSE_IMAGE
+from waiting import eventually
 
 PYTHON = "docker.io/mxjob/digits:1.0"
+
+
+def written(scene, pod, volume):
+    """How many MiB a pod has written into a volume, as far as its kubelet knows."""
+    summary = json.loads(scene.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/stats/summary"))
+    pods = (each for each in summary["pods"] if each["podRef"]["namespace"] == scene.namespace)
+    volumes = (each for found in pods if found["podRef"]["name"] == pod for each in found.get("volume", ()))
+    return sum(each.get("usedBytes", 0) >> 20 for each in volumes if each["name"] == volume)
 
 
 def test_a_worker_that_is_killed_for_its_memory_fails_the_job_which_names_the_limit(scene):
@@ -24,6 +37,26 @@ def test_a_worker_that_fills_its_volume_is_evicted_which_counts_as_a_failure(sce
     spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     scene.create(job)
     assert 'Evicted: Usage of EmptyDir volume "data" exceeds the limit "1Mi"' in scene.ended("gang", "Failed")
+
+
+def test_a_node_whose_disk_is_full_evicts_who_wrote_most_which_counts_and_the_gang_comes_again(scene, state):
+    """The other kind of eviction: for the node's own sake, of a pod that is within its limits."""
+    fill = f"head -c {DISK_PRESSURE_MIB}m /dev/zero > /data/file"
+    once = f"[ -e /state/again ] || [ $HOSTNAME != gang-worker-0 ] || {fill}"
+    job = with_state(gang(command=["sh", "-c", f"{once}; {UNTIL_AGAIN[-1]}"]).run_policy(backoffLimit=1), state)
+    spec = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]
+    spec["volumes"].append({"name": "data", "emptyDir": {}})
+    spec["containers"][0]["volumeMounts"].append({"name": "data", "mountPath": "/data"})
+    scene.create(job)
+    scene.wait("mxjob/gang", "condition=Running")
+    eventually(lambda: written(scene, "gang-worker-0", "data") >= DISK_PRESSURE_MIB, every=1)
+    with scene.node.full():
+        scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
+        (said,) = scene.events("gang", "MXJobRestarting")
+        assert "1 Worker replica(s) failed (restart 1; 1 of 1 count). worker-0 " in said
+        assert "Evicted: The node was low on resource: ephemeral-storage." in said
+        (state / "again").touch()
+        scene.ended("gang", "Succeeded")
 
 
 def test_an_image_that_can_not_be_pulled_ends_the_job_in_the_runtimes_words(scene):
@@ -86,3 +119,62 @@ def test_a_node_that_reboots_restarts_the_gang_and_counts_no_failure(scene, stat
         (state / "again").touch()
     scene.ended("gang", "Succeeded")
     assert scene.get("mxjob", "gang")["status"]["restarts"] == 1
+
+
+def test_a_node_that_shuts_down_in_an_orderly_way_restarts_the_gang_and_counts_no_failure(scene, state):
+    """As where a spot node is reclaimed; the machine's logind is a stand-in, the kubelet that it tells is not."""
+    node = scene.node
+    scene.create(with_state(gang(command=UNTIL_AGAIN).run_policy(backoffLimit=0), state))
+    scene.wait("mxjob/gang", "condition=Running")
+    node.power_off()
+    scene.kubectl("wait", "pod", "--all", "--for=jsonpath={.status.reason}=Terminated", "--timeout=270s")
+    with node.down("kubelet", "containerd"):
+        node.kill_containers()
+        (state / "again").touch()
+    node.wait(f"node/{NODE}", "condition=Ready")
+    scene.ended("gang", "Succeeded")
+    (said,) = scene.events("gang", "MXJobRestarting")
+    assert "(restart 1; 0 of 0 count)" in said
+    assert "was disrupted (TerminationByKubelet) while the job ran: Terminated: Pod was terminated in" in said
+    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+
+
+def test_a_worker_whose_liveness_probe_fails_is_stopped_which_counts_as_a_failure(scene, state):
+    alive = {"exec": {"command": ["test", "!", "-e", "/state/hung"]}, "periodSeconds": 1, "failureThreshold": 1}
+    job = gang(command=UNTIL_AGAIN, livenessProbe=alive).run_policy(backoffLimit=1)
+    scene.create(with_state(job, state))
+    scene.wait("mxjob/gang", "condition=Running")
+    (state / "hung").touch()
+    scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
+    (said,) = scene.events("gang", "MXJobRestarting")
+    assert "(restart 1; 1 of 1 count)" in said
+    assert "exited with code 143" in said
+    (state / "hung").unlink()
+    (state / "again").touch()
+    scene.ended("gang", "Succeeded")
+
+
+def test_an_init_container_that_fails_is_named_with_its_last_lines(scene):
+    fetch = {"name": "fetch", "image": BUSYBOX, "command": ["sh", "-c", "echo no such bucket; exit 3"]}
+    scene.create(submitted(gang(command=SERVE).template("Worker", initContainers=[fetch])))
+    message = scene.ended("gang", "Failed")
+    assert "'s init container fetch exited with code 3:\nno such bucket" in message
+
+
+def test_an_image_without_a_shell_ends_the_job_which_says_how_to_do_without(scene):
+    scene.create(submitted(gang(image=PAUSE_IMAGE, command=["/bin/busybox", "true"])))
+    message = scene.ended("gang", "Failed")
+    assert "exited with code 128 (StartError)" in message
+    assert "runPolicy.failFast: false" in message
+    scene.kubectl("delete", "mxjob", "gang", "--cascade=foreground")
+    scene.create(submitted(gang(image=PAUSE_IMAGE, command=["/bin/busybox", "true"]).run_policy(failFast=False)))
+    scene.ended("gang", "Succeeded")
+
+
+def test_a_pod_that_the_kubelet_rejects_counts_as_a_failure(scene):
+    """Placed by its template, so that no scheduler keeps it from a node that is too small."""
+    worker = gang(command=SERVE, resources={"requests": {"cpu": "1000"}}).template("Worker", nodeName=NODE)
+    scene.create(submitted(worker.run_policy(backoffLimit=0)))
+    message = scene.ended("gang", "Failed")
+    assert "OutOfcpu: " in message
+    assert "specified backoff limit (0)" in message

@@ -4,13 +4,14 @@ import socket
 from pathlib import Path
 
 import pytest
+from kubernetes_programs import VERSION
 from real_node.configuration import API_ADDRESS
 from real_node.first_process import cgroups
 
 
 def test_it_is_ready_and_says_what_it_is(bare_node):
     (only,) = bare_node.get("nodes")["items"]
-    assert only["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.3"
+    assert only["status"]["nodeInfo"]["kubeletVersion"] == VERSION
     assert only["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://1.")
 
 

@@ -1,9 +1,13 @@
-"""Real MXNet in real containers: the example as it is, a checkpoint on a volume, a drained node."""
+"""Real MXNet and TVM in real containers: the examples as they are, a checkpoint on a volume, a drained node."""
 
 import json
+import re
 
+import pytest
 import yaml
-from real_node.images import ROOT
+from jobs import example_job
+from real_node.images import IMAGE_CLASSIFICATION, ROOT, TUNE, archives
+from waiting import eventually
 
 DIGITS = ROOT / "examples" / "digits" / "mxjob.yaml"
 RESOLVE = (
@@ -21,6 +25,12 @@ def digits():
     return job
 
 
+def message(scene, pod):
+    """What a replica that has ended wrote as its result, decoded."""
+    (container,) = scene.get("pod", pod)["status"]["containerStatuses"]
+    return json.loads(container["state"]["terminated"]["message"])
+
+
 def templates(job):
     return [spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values()]
 
@@ -32,9 +42,29 @@ def test_the_example_trains_and_its_pods_find_each_other_by_name(scene):
     pods = scene.pods("digits")
     assert addresses == [pods[name]["status"]["podIP"] for name in ("digits-scheduler-0", "digits-worker-1")]
     scene.ended("digits", "Succeeded")
-    ended = scene.pods("digits")["digits-worker-0"]["status"]["containerStatuses"][0]["state"]["terminated"]
-    assert json.loads(ended["message"])["accuracy"] > 0.97
+    assert message(scene, "digits-worker-0")["accuracy"] > 0.97
     assert "Epoch[19] Validation-accuracy=0.9" in scene.kubectl("logs", "digits-worker-0")
+
+
+@pytest.mark.node(IMAGE_CLASSIFICATION)
+def test_the_image_classification_example_trains_and_tells_its_epochs(scene):
+    scene.node.load(archives([IMAGE_CLASSIFICATION]))
+    scene.create(example_job("image-classification", "images", "--num-examples", "192", "--num-epochs", "2"))
+    scene.ended("images", "Succeeded")
+    told = re.findall(r"Epoch\[(\d)\] Validation-accuracy=[\d.]+", scene.kubectl("logs", "images-worker-1"))
+    assert told == ["0", "1"]
+
+
+@pytest.mark.node(TUNE)
+def test_the_tuning_example_shares_its_trials_among_its_servers_which_its_end_stops(scene):
+    scene.node.load(archives([TUNE]))
+    scene.create(example_job("tune", "tune", "--trials", "4", "--round", "4", "--wait", "200"))
+    scene.ended("tune", "Succeeded")
+    result = message(scene, "tune-tuner-0")
+    assert (len(result["trials_ms"]), result["failed_trials"]) == (4, 0)
+    assert sum(result["servers"].values()) == 4
+    assert set(result["servers"]) == {"tunerserver-0", "tunerserver-1"}
+    eventually(lambda: {pod["status"]["phase"] for pod in scene.pods("tune").values()} <= {"Succeeded", "Failed"})
 
 
 def test_in_a_restricted_namespace_a_job_with_a_read_only_root_trains(scene):

@@ -23,8 +23,12 @@ from mxnet_operator.local.control_plane.binaries import asset, tools_cache
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 BUILD_SECONDS = 3600
-# without a version in it, clients can't parse what the API server says of itself
-_VERSION = {"gitVersion": "v1.36.3", "gitMajor": 1, "gitMinor": 36}
+_NEWEST = "1.36"
+_VERSIONS = {_NEWEST: "v1.36.3", "1.35": "v1.35.8"}
+"""The minor versions of Kubernetes that tests can run on; the second was the oldest with support on 2026-11-24."""
+_MINOR = os.environ.get("MXJOB_KUBERNETES_MINOR") or _NEWEST
+VERSION = _VERSIONS[_MINOR]
+"""That of the control plane and the kubelet in this test run."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,15 @@ class Module:
         return tools_cache() / hashlib.sha256(content).hexdigest()[:16]
 
 
-KUBERNETES = Module("kubernetes", " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in _VERSION.items()))
+def _stamps(version: str) -> str:
+    """Flags that write a version into Kubernetes' programs: without, clients can't parse what the API server says."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
+
+
+_NEWEST_KUBERNETES = Module("kubernetes", _stamps(_VERSIONS[_NEWEST]))
+KUBERNETES = _NEWEST_KUBERNETES if _MINOR == _NEWEST else Module(f"kubernetes-{_MINOR}", _stamps(VERSION))
 KWOK = Module("kwok")
 COREDNS = Module("coredns")
 _PEER = "github.com/kubeflow/training-operator"
@@ -61,13 +73,7 @@ ARGO = Module(
     "argo",
     completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go", "ui/dist/app/index.html"),
 )
-SCHEDULER_PLUGINS = Module(
-    "scheduler-plugins",
-    " ".join(
-        f"-X k8s.io/component-base/version.{key}={value}"
-        for key, value in {"gitVersion": "v1.33.5", "gitMajor": 1, "gitMinor": 33}.items()
-    ),
-)
+SCHEDULER_PLUGINS = Module("scheduler-plugins", _stamps("v1.33.5"))
 KUEUE = Module("kueue")
 # the version that a chart's kubeVersion is compared with where no server is asked
 _HELM = "helm.sh/helm/v3"
@@ -78,11 +84,11 @@ HELM = Module(
 )
 PACKAGES = {
     "scheduler-plugins": (SCHEDULER_PLUGINS, "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
-    "etcd": (KUBERNETES, "go.etcd.io/etcd/server/v3"),
+    "etcd": (_NEWEST_KUBERNETES, "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver"),
     "kube-controller-manager": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-controller-manager"),
     "kube-scheduler": (KUBERNETES, "k8s.io/kubernetes/cmd/kube-scheduler"),
-    "kubectl": (KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
+    "kubectl": (_NEWEST_KUBERNETES, "k8s.io/kubernetes/cmd/kubectl"),
     "kubelet": (KUBERNETES, "k8s.io/kubernetes/cmd/kubelet"),
     "coredns": (COREDNS, "mxnet-operator.test/coredns"),
     "kwok": (KWOK, "sigs.k8s.io/kwok/cmd/kwok"),

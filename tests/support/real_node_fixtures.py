@@ -106,6 +106,11 @@ class Scene:
         found: str = next(each["message"] for each in conditions if each["type"] == state)
         return found
 
+    def events(self, job: str, reason: str) -> list[str]:
+        """The messages of a job's events of this reason."""
+        selector = f"--field-selector=involvedObject.name={job},reason={reason}"
+        return [each["message"] for each in self.get("events", selector)["items"]]
+
     @contextlib.contextmanager
     def follow(self, pod: str) -> Iterator[Iterable[str]]:
         """The lines of a pod's log as they come, until the context ends."""

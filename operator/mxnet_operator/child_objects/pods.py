@@ -48,6 +48,8 @@ def build_pod(
         identity[names.GANG_PRIORITY_ANNOTATION] = priority_class
     if has_hook and wants_hook(job, replica_type) and can_take_hook(spec):
         spec = with_hook(spec, reports_result=TYPES[replica_type].reports_result and index == 0)
+    if spec.get("initContainers"):
+        spec = {**spec, "initContainers": [_with_last_lines(container) for container in spec["initContainers"]]}
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -96,10 +98,12 @@ def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str
     kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
     ours = [{"name": name, "value": value} for name, value in variables.items()]
     built = {**with_gpus(container), "env": [*kept, *ours]}
-    if container["name"] == names.CONTAINER:
-        # The kubelet then puts the log's last lines into the exit's message, which a failed job shows to its user.
-        built.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
-    return built
+    return _with_last_lines(built) if container["name"] == names.CONTAINER else built
+
+
+def _with_last_lines(container: dict[str, Any]) -> dict[str, Any]:
+    """Return the container with its log's last lines as the message of a failed exit, which a job shows to its user."""
+    return {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
 
 
 def with_gpus(container: dict[str, Any]) -> dict[str, Any]:

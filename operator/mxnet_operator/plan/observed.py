@@ -105,9 +105,12 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def was_removed(self) -> bool:
         """Whether it was deleted or disrupted before it ended by itself, so that its exit code says nothing.
 
-        An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done.
+        An exit 0 is never believed then, whatever the clocks say: a program that ends well on SIGTERM is not done. Nor
+        do they decide where its kubelet stopped it: that dates its condition once all containers have ended.
         """
-        if not (self.deleting or self.disruption or self.stopped_by_node):
+        if self.stopped_by_node:
+            return True
+        if not (self.deleting or self.disruption):
             return False
         if not self.exit_code or self.finished_at is None or self.removal_requested_at is None:
             return True

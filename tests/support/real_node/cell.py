@@ -18,9 +18,9 @@ from kubernetes_programs import programs
 from left_overs import folder_prefix, remove_cgroups
 from waiting import SECONDS
 
-from real_node import configuration
+from real_node import configuration, logind
 from real_node.debian import unpacked
-from real_node.first_process import NODE, Configuration, cgroups
+from real_node.first_process import NODE, Configuration, cgroups, disk
 from real_node.images import Archive
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "coredns")
@@ -106,6 +106,25 @@ class Cell:
                 if (folder / "ns/pid").stat().st_ino == namespace and (folder / "exe").readlink().name == program:
                     found.append(int(folder.name))
         return found
+
+    def power_off(self) -> None:
+        """Shut the machine down in an orderly way, until its kubelet has ended the pods and delays it no longer.
+
+        The kubelet then takes no pods until it has been started again.
+        """
+        logind.power_off(self.folder)
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """Leave half of what the kubelet wants to be free of the disk, until the context ends."""
+        mounted = disk(self.folder)
+        sizes = os.statvfs(f"/proc/{self.pid}/root{mounted}")
+        used = (sizes.f_blocks - sizes.f_bfree) * sizes.f_frsize
+        self.run("mount", "-o", f"remount,size={used + (configuration.DISK_PRESSURE_MIB << 19)}", mounted)
+        try:
+            yield
+        finally:
+            self.run("mount", "-o", f"remount,size={configuration.DISK_MIB}m", mounted)
 
     def kill_containers(self) -> None:
         """Kill all containers of the node, and what containerd has beside each, as a loss of power does."""

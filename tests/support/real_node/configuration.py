@@ -13,6 +13,8 @@ BRIDGE_MAC = "0a:58:0a:58:00:01"
 PAUSE_IMAGE = "localhost/pause:1"
 KUBELET_PORT = 10250
 ALLOCATABLE_MIB = 4096
+DISK_MIB, DISK_PRESSURE_MIB = 4096, 64
+"""The size of the node's disk, which holds what pods write into their volumes, and what is too little of it."""
 CGROUP_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
 _SNAPSHOTTERS = ("btrfs", "zfs", "aufs", "devmapper")
 
@@ -88,12 +90,18 @@ def kubelet(folder: Path, cgroup: str) -> str:
         "resolvConf": f"{folder}/resolv.conf",
         "failSwapOn": False,
         "imageGCHighThresholdPercent": 100,
-        "evictionHard": {"memory.available": "200Mi", "nodefs.available": "500Mi", "imagefs.available": "500Mi"},
+        "evictionHard": {
+            "memory.available": "200Mi",
+            "nodefs.available": f"{DISK_PRESSURE_MIB}Mi",
+            "imagefs.available": "500Mi",
+        },
         "evictionPressureTransitionPeriod": "5s",
+        "volumeStatsAggPeriod": "10s",  # what a pod has written is known to evictions so soon
         "nodeStatusUpdateFrequency": "5s",
         "nodeLeaseDurationSeconds": 20,
         "syncFrequency": "10s",
-        "shutdownGracePeriod": "0s",
+        "shutdownGracePeriod": "60s",
+        "shutdownGracePeriodCriticalPods": "10s",
         "systemReserved": {"memory": f"{max(0, _machine_mib() - ALLOCATABLE_MIB - 1024)}Mi"},
         "maxPods": 60,
     }

@@ -20,16 +20,23 @@ NODE = (
     "conmon",
     "containerd",
     "containernetworking-plugins",
+    "dbus-daemon",
     "fuse-overlayfs",
     "golang-github-containers-common",
     "golang-github-containers-image",
+    "libapparmor1",
+    "libaudit1",
+    "libcap-ng0",
+    "libdbus-1-3",
+    "libexpat1",
     "libgpgme11",
     "libsubid4",
+    "libsystemd0",
     "mmdebstrap",
     "runc",
     "uidmap",
 )
-"""The container runtime, image builder and debootstrap of tests/node."""
+"""The container runtime, message bus, image builder and debootstrap of tests/node, with libraries that may lack."""
 RELEASE = "bookworm"
 DOWNLOAD_SECONDS = 600
 _OVERLAY = 'mount --make-rprivate / && mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr && shift && exec "$@"'

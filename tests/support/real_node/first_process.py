@@ -23,7 +23,7 @@ from waiting import SECONDS
 from mxnet_operator.local.control_plane import server
 from mxnet_operator.local.control_plane.programs import Program, Programs
 from mxnet_operator.local.home import write_private
-from real_node import configuration
+from real_node import configuration, logind
 
 NODE = "node1"
 _NODE_USER = f"system:node:{NODE}"
@@ -65,7 +65,11 @@ class Node:
     def __init__(self, told: Configuration) -> None:
         self._told = told
         self._folder = Path(told.folder)
-        environment = {"HOME": told.folder, "PATH": os.environ["PATH"]}
+        environment = {
+            "HOME": told.folder,
+            "PATH": os.environ["PATH"],
+            "DBUS_SYSTEM_BUS_ADDRESS": logind.address(self._folder),
+        }
         self._programs = Programs(told.programs, self._folder, environment, ready_seconds=SECONDS)
 
     def run(self) -> None:
@@ -78,6 +82,7 @@ class Node:
         authority = trustme.CA()
         started = self._control_plane(authority)
         images.join()
+        self._logind()
         self._kubelet(authority)
         self._programs.start("coredns", conf=self._write("Corefile", configuration.corefile(self._folder)))
         self._programs.wait("CoreDNS", lambda: _answers("http://127.0.0.1:8181/ready"))
@@ -103,6 +108,8 @@ class Node:
                 f"/{name}",
             )
         _call("mount", "-t", "tmpfs", "tmpfs", "/run")
+        disk(self._folder).mkdir()
+        _call("mount", "-t", "tmpfs", "-o", f"size={configuration.DISK_MIB}m", "tmpfs", disk(self._folder))
         for name, value in _KERNEL.items():
             _call("mount", "--bind", self._write(name.replace("/", "-"), f"{value}\n"), f"/proc/sys/{name}")
         self._write("resolv.conf", f"nameserver {configuration.DNS_ADDRESS}\n")
@@ -159,6 +166,19 @@ class Node:
         server.start_controllers(self._programs, started)
         return started
 
+    def _logind(self) -> None:
+        """Start a message bus, and on it what answers for logind: the kubelet asks to be told of a shutdown."""
+        libraries = Path(self._told.debian) / "lib" / f"{os.uname().machine}-linux-gnu"
+        text = logind.bus_configuration(self._folder)
+        subprocess.Popen(
+            [f"{self._told.debian}/usr/bin/dbus-daemon", f"--config-file={self._write('bus.xml', text)}"],
+            env={**os.environ, "LD_LIBRARY_PATH": str(libraries)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        answering = self._programs.wait("the message bus", lambda: logind.Logind(self._folder))
+        threading.Thread(target=answering.serve, daemon=True).start()
+
     def _kubelet(self, authority: trustme.CA) -> None:
         certificate = authority.issue_cert(configuration.NODE_ADDRESS, NODE)
         write_private(self._folder / "node.pem", certificate.cert_chain_pems[0].bytes())
@@ -169,7 +189,7 @@ class Node:
             kubeconfig=self._folder / f"{_NODE_USER.replace(':', '-')}.kubeconfig",
             hostname_override=NODE,
             node_ip=configuration.NODE_ADDRESS,
-            root_dir=self._folder / "kubelet",
+            root_dir=disk(self._folder),
             cert_dir=self._folder / "kubelet-certificates",
         )
 
@@ -194,6 +214,11 @@ class Node:
         path = self._folder / name
         path.write_text(text)
         return path
+
+
+def disk(folder: Path) -> Path:
+    """Where the kubelet of the node with this folder keeps pods' volumes: a file system in memory."""
+    return folder / "kubelet"
 
 
 def cgroups(name: str) -> list[Path]:

@@ -75,9 +75,17 @@ PAUSE = Image(PAUSE_IMAGE, RECIPES / "pause.Dockerfile", RECIPES)
 BUSYBOX = Image("docker.io/library/busybox:1.35", RECIPES / "busybox.Dockerfile", RECIPES)
 PYTHON = Image(f"docker.io/library/python:{_PYTHON}", RECIPES / "python.Dockerfile", RECIPES)
 MXNET = Image("docker.io/mxjob/mxnet:1.9.1", _IMAGES / "mxnet-1.9.1.Dockerfile", _IMAGES, (PYTHON,))
-DIGITS = Image(
-    "docker.io/mxjob/digits:1.0", ROOT / "examples/digits/Dockerfile", ROOT / "examples/digits", (PYTHON, MXNET)
-)
+TVM = Image("docker.io/mxjob/tvm:0.27", _IMAGES / "tvm-0.27.Dockerfile", _IMAGES, (PYTHON,))
+
+
+def _example(name: str, base: Image) -> Image:
+    folder = ROOT / "examples" / name
+    return Image(f"docker.io/mxjob/{name}:1.0", folder / "Dockerfile", folder, (PYTHON, base))
+
+
+DIGITS = _example("digits", MXNET)
+IMAGE_CLASSIFICATION = _example("image-classification", MXNET)
+TUNE = _example("tune", TVM)
 OPERATOR = Image(
     "docker.io/library/mxnet-operator:0.1.0",
     ROOT / "operator" / "Dockerfile",

@@ -70,6 +70,13 @@ def test_a_failed_container_leaves_its_last_lines_unless_the_template_says_other
     assert chosen["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
 
 
+def test_so_does_a_failed_init_container() -> None:
+    containers = [{"name": "first", "image": "i"}, {"name": "second", "terminationMessagePolicy": "File"}]
+    built = built_pod(make_mxjob().worker(1).template("Worker", initContainers=containers))
+    policies = [each["terminationMessagePolicy"] for each in built["spec"]["initContainers"]]
+    assert policies == ["FallbackToLogsOnError", "File"]
+
+
 def test_the_job_itself_is_not_changed() -> None:
     job = with_defaults(make_mxjob().gang().obj())
     before = json.dumps(job.spec.mx_replica_specs["Worker"].template)

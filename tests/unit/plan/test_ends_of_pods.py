@@ -115,6 +115,17 @@ ENDS = {
         },
         0,
     ),
+    "its node shut down, and its kubelet said so after its end": (
+        {
+            "phase": "Failed",
+            "exit_code": 143,
+            "finished_at": NOW,
+            "pod_reason": "Terminated",
+            "disruption": "TerminationByKubelet",
+            "removal_requested_at": NOW + SECOND,
+        },
+        0,
+    ),
     "its node shut down, under Kubernetes 1.25": ({"phase": "Failed", "pod_reason": "Terminated"}, 0),
     "made room for a critical pod": (
         {
