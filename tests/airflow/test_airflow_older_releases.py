@@ -27,7 +27,7 @@ def older(request, local_cluster, postgres, tmp_path_factory):
 @pytest.fixture(scope="module")
 def begun(request, older, local, tmp_path_factory):
     """This release's tests, begun together."""
-    items = [item for item in request.session.items if "begun" in getattr(item, "fixturenames", ())]
+    items = [item for item in request.session.items if item.path == request.path]
     items = [item for item in items if item.callspec.params["older"] == older.release]
     items = [item for item in items if not item.get_closest_marker("alone")]
 

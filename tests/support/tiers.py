@@ -16,7 +16,6 @@ import pytest
 TIERS = ("unit", "test", "all")
 TABLE = Path(__file__).resolve().parents[1] / "tiers.toml"
 OTHER_CELLS = "other values of parameters of tests that ran"
-BY_HAND = "that run by hand only: tests/tiers.toml says why"
 STOOD_FOR = "tests for which another on the same component ran"
 NOT_UNIT = "tests that need MXNet, TVM, Airflow at work, Argo, a control plane or `mxjob` as a process"
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
@@ -29,7 +28,6 @@ class Table:
     """tests/tiers.toml: `unit` is the tests of `make unit`, the rest is what `make test` leaves out.
 
     `cells` maps a file or function to how its cells are chosen, and `siblings` a function to that which runs instead.
-    `by_hand` are the beginnings of ids that no tier runs.
     """
 
     unit: tuple[str, ...]
@@ -38,7 +36,6 @@ class Table:
     cells: Mapping[str, str]
     siblings: Mapping[str, str]
     components: Mapping[str, str]
-    by_hand: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path | None = None) -> "Table":
@@ -57,7 +54,6 @@ class Table:
             table["cells"],
             siblings,
             table["components"],
-            tuple(table.get("by-hand", ())),
         )
 
 
@@ -186,9 +182,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what the tier leaves out."""
     config.stash[COLLECTED] = list(items)
     table = Table.read()
-    by_hand = [item for item in items if config.getoption("--tier") and item.nodeid.startswith(table.by_hand)]
-    left = left_out([item for item in items if item not in by_hand], table, tier_of(config))
-    left |= {BY_HAND: by_hand} if by_hand else {}
+    left = left_out(items, table, tier_of(config))
     out = {item for found in left.values() for item in found}
     config.stash[_LEFT] = Counter({reason: len(found) for reason, found in left.items()})
     if out:
@@ -224,7 +218,7 @@ def summary(left: Mapping[str, int], tier: str) -> Iterable[str]:
         return
     if tier == "unit":
         left = {NOT_UNIT: sum(left.values())}
-    reasons = [reason for reason in (NOT_UNIT, STOOD_FOR, OTHER_CELLS, BY_HAND) if left.get(reason)]
+    reasons = [reason for reason in (NOT_UNIT, STOOD_FOR, OTHER_CELLS) if left.get(reason)]
     for number, reason in enumerate(reasons):
         yield f"{'Left out: ' if not number else '          '}{left[reason]} {reason}"
     more = "`make test` runs one of each kind, " if tier == "unit" else ""

@@ -14,6 +14,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 SECONDS_OF_FILES = "mxjob/seconds"
 """Where pytest's cache has how long each scope took when it ran last."""
+APART = {
+    "tests/airflow/test_airflow_older_releases.py": ("2.11", "3.1"),
+    "tests/airflow/test_airflow_executors.py": ("kubernetes", "celery"),
+}
+"""Files of shared folders that share nothing with the others: a server of their own for each value of a parameter."""
 _UNKNOWN = dict.fromkeys(SHARED, 600.0) | {"tests/local/test_failure_matrix.py": 200.0}
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
@@ -26,7 +31,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def scope_of(nodeid: str) -> str:
-    """The file of a test, or its shared folder: what one worker runs alone."""
+    """The file of a test, or its shared folder, or its value of a parameter of APART: what one worker runs alone."""
+    path, _, test = nodeid.partition("::")
+    if path in APART:
+        value = next(each for each in APART[path] if re.search(rf"\b{re.escape(each)}\b", test.partition("[")[2]))
+        return f"{path}[{value}]"
     return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), nodeid.partition("::")[0])
 
 

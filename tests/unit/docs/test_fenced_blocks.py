@@ -13,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 import yaml
 

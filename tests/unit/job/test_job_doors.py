@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 import yaml
 from descriptions import COMMON, MEANT, REFUSED, at

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
 
 import mxnet_provider
 from mxnet_provider import airflow_versions
+from mxnet_provider.airflow_versions import TaskDeferralError, TaskDeferralTimeout
 
 PROVIDER = Path(mxnet_provider.__file__).parent
 KNOW_THE_RELEASE = {"airflow_versions.py", "hooks/defined_connection.py"}

@@ -1,14 +1,20 @@
 """An outage counts from the API server's last answer, wherever a job is waited for: worker, trigger and sensor."""
 
 import asyncio
+import functools
+import itertools
+import json
+import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 
+from mxnet_operator.local.control_plane.programs import held_port
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
@@ -124,6 +130,33 @@ def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: 
     else:
         with pytest.raises(MXNetJobUnreachableError, match="away for 601 s"):
             wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
+
+
+def test_a_worker_says_once_that_the_api_server_is_away_and_nothing_else_does(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Kubernetes client's own retries would write three warnings for each request."""
+    # Airflow's own loggers pass nothing on to the root, where urllib3's are seen.
+    monkeypatch.setattr(MXNetJobHook, "log", logging.getLogger("mxnet_job_hook"))
+    with held_port() as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "users": [{"name": "u", "user": {}}],
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(config))
+        hook = MXNetJobHook(config_file=str(tmp_path / "kubeconfig"))
+        look = MXNetJobHook.get_job.__wrapped__  # type: ignore[attr-defined] - without the waits between its retries
+        hook.get_job = functools.partial(look, hook)  # type: ignore[method-assign]
+        pauses: list[float] = []
+        clock = itertools.count(0.0, 60.0).__next__
+        with caplog.at_level(logging.WARNING), pytest.raises(MXNetJobUnreachableError):
+            hook.wait(REF, poll_interval=1, api_outage_tolerance=600, stop=Never(pauses), clock=clock)
+    assert len(pauses) > 5
+    (said,) = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert said.startswith("The API server can't be reached, and it is waited for: ")
 
 
 @each_outage

@@ -1,10 +1,14 @@
 """Files are dealt to pytest's workers by how long they took last, longest first."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from workers import SECONDS_OF_FILES, Seconds, longest, pytest_collection_modifyitems, scope_of
+from airflow_releases import OLDER
+from workers import APART, SECONDS_OF_FILES, Seconds, longest, pytest_collection_modifyitems, scope_of
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,19 @@ def test_the_file_that_took_longest_comes_first(seconds: dict[str, float], first
 def test_a_shared_folder_is_one_scope() -> None:
     assert scope_of("tests/airflow/test_a.py::test_x[y]") == "tests/airflow"
     assert scope_of("tests/unit/api/test_crd.py::test_x[a/b::c]") == "tests/unit/api/test_crd.py"
+
+
+def test_what_has_a_server_of_its_own_in_a_shared_folder_is_a_scope_of_its_own() -> None:
+    older, executors = APART
+    assert {scope_of(f"{older}::test_x[3.1-deferred]"), scope_of(f"{older}::test_y[3.1]")} == {f"{older}[3.1]"}
+    assert scope_of(f"{older}::test_x[2.11-waiting-failed]") == f"{older}[2.11]"
+    assert scope_of(f"{executors}::test_x[celery]") == f"{executors}[celery]"
+
+
+def test_each_value_with_a_server_of_its_own_is_one_of_its_file() -> None:
+    older, executors = APART
+    assert APART[older] == OLDER
+    assert all(f'"{each}"' in (ROOT / executors).read_text() for each in APART[executors])
 
 
 def test_what_a_run_took_is_there_for_the_next_beside_what_did_not_run() -> None:
