@@ -12,7 +12,8 @@ from mxnet_argo.values import Value, word
 
 DIGEST: Final = 12
 """Characters of the hash: 48 bits."""
-_PREFIX = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+PREFIX: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+"""What a job's name may begin with."""
 
 
 def job_name(prefix: str) -> Value:
@@ -33,7 +34,7 @@ def hashed() -> Value:
 
 def check_prefix(prefix: str) -> None:
     """Reject what can't begin a job's name; its length is checked with the job."""
-    if not _PREFIX.fullmatch(prefix):
+    if not re.fullmatch(PREFIX, prefix):
         raise ValueError(
             f"{prefix!r} can't begin the name of an MXJob: small letters, digits and -, beginning with a letter and"
             " ending with a letter or digit. Give one as prefix"
@@ -45,4 +46,4 @@ def example_name(prefix: str) -> str:
     return f"{prefix}-{'0' * DIGEST}"
 
 
-__all__ = ["hashed", "job_name"]
+__all__ = ["PREFIX", "hashed", "job_name"]

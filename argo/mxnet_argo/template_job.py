@@ -157,12 +157,15 @@ class TemplateJob:
             raise ValueError(
                 f"{self.template}: input {name}: spec.runPolicy.suspend: leave it out: a new poller would set it again"
             )
-        if (prefix := metadata.get("name")) is not None and not isinstance(prefix, str):
-            raise ValueError(f"{self.template}: input {name}: metadata.name: must be text, is {prefix!r}")
+        texts = ((field, metadata.get(field)) for field in ("name", "namespace"))
+        if no_text := [each for each in texts if each[1] is not None and not isinstance(each[1], str)]:
+            field, value = no_text[0]
+            raise ValueError(f"{self.template}: input {name}: metadata.{field}: must be text, is {value!r}")
+        prefix = metadata.get("name")
         job = {key: parts[key] for key in ("apiVersion", "kind", "spec") if key in parts}
         if (written := format_of({"apiVersion": names.API_VERSION, "kind": names.KIND, **job})) is not V1:
             raise ValueError(f"{self.template}: input {name}: it is of the format {written.name}, but {NEEDS_V1}")
-        taken = {key: each for key, each in metadata.items() if key in _TAKEN}
+        taken = {key: _without_nulls(each) for key, each in metadata.items() if key in _TAKEN}
         others = {key: each for key, each in arguments.items() if key != name}
         checked = replace(self, manifest={**job, "metadata": taken}, prefix=prefix or self.prefix)
         checked._sample(checked.given(), others)

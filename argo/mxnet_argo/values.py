@@ -208,7 +208,8 @@ def _of(parameter: "str | Value", kind: Kind) -> Value:
     if isinstance(parameter, str):
         return Value(_reference(parameter), kind)
     if parameter.is_text:
-        return Value(parameter.expression, kind, parameter.text_of)
+        given = parameter.expression
+        return Value(given if _binds_tightly(given) else f"({given})", kind, parameter.text_of)
     raise TypeError(f"{parameter.expression} is {parameter.kind.name} already")
 
 

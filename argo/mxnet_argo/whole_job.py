@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mxnet_argo.job import WORKFLOW_UID_LABEL
-from mxnet_argo.job_name import hashed
+from mxnet_argo.job_name import PREFIX, hashed
 from mxnet_argo.manifest import render
 from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
@@ -62,6 +62,8 @@ def whole_job(manifest: Value, *, prefix: str, deadline: int | Value, asked: Val
             "|| type(meta.name ?? '') != 'string'",
             "? 'metadata, labels, annotations and runPolicy of the manifest are mappings, and its name is text'",
             ": len(unknown) > 0 ? 'the manifest has no field ' + join(unknown, ', ')",
+            f": (meta.name ?? '') != '' && not (meta.name matches '^{PREFIX}$')",
+            "? 'the name of the manifest has small letters, digits and -, begins with a letter and ends with no -'",
             f": (job.apiVersion ?? '{names.API_VERSION}') != '{names.API_VERSION}'",
             f"|| (not ('runPolicy' in spec) && any(keys(spec), # in [{_OLDER_FIELDS}])) ? '{NEEDS_V1}'",
             f": (job.kind ?? '{names.KIND}') != '{names.KIND}' ? 'the manifest is of another kind than {names.KIND}'",

@@ -39,7 +39,7 @@ class Expressions:
         """The manifest of a resource template with its tags evaluated, each without an error."""
         tags = dict(enumerate(_TAG.findall(manifest)))
         values = self.of({str(number): source for number, source in tags.items()}, scope, {})
-        answers = iter(values[str(number)] for number in tags)
+        answers = iter(str(values[str(number)]) for number in tags)
         return _TAG.sub(lambda _: next(answers), manifest)
 
 

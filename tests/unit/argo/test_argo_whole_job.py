@@ -132,7 +132,7 @@ PLACES: dict[str, tuple[Any, ...]] = {
     "kind": ("MXJob", "Job"),
     "metadata": ({"labels": None, "annotations": None},),
     "metadata.name": ("Train_1", "train-"),
-    "metadata.namespace": (),
+    "metadata.namespace": ("ml",),
     "metadata.labels": ({"team": "vision"},),
     "metadata.annotations": ({"mxjob.kubeflow.org/delete-with-workflow": "false"},),
     "metadata.lables": (),
@@ -181,6 +181,8 @@ def why_not_when_run(made: dict[str, Any]) -> list[FieldError]:
 @pytest.mark.parametrize("place", PLACES)
 def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: Expressions, place: str) -> None:
     for value in (*PLACES[place], *(each for each in VALUES if each not in (2**63 - 1, 1e300))):
+        if place == "metadata.namespace" and isinstance(value, str) and value not in ("", "ml"):
+            continue  # only a run knows whether it is its own
         manifest = with_value(place, value)
         made = evaluated(argo, json.dumps(manifest))
         assert bool(why_not_when_built(manifest)) == bool(why_not_when_run(made)), (
@@ -195,8 +197,12 @@ def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: E
 
 def without_place(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest without what ties it to a place, which a step of Python rejects."""
-    metadata = {key: each for key, each in (manifest.get("metadata") or {}).items() if key in ("labels", "annotations")}
-    return {**manifest, "metadata": metadata}
+    metadata = manifest.get("metadata") or {}
+    kept = ((key, metadata.get(key) or {}) for key in ("labels", "annotations"))
+    return {
+        **manifest,
+        "metadata": {key: {name: text for name, text in each.items() if text is not None} for key, each in kept},
+    }
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import (
 
 	"github.com/argoproj/argo-events/pkg/apis/events/v1alpha1"
 	sensors "github.com/argoproj/argo-events/pkg/reconciler/sensor"
-	standard "github.com/argoproj/argo-events/pkg/sensors/triggers/standard-k8s"
 	"github.com/argoproj/argo-events/pkg/sensors/triggers"
+	standard "github.com/argoproj/argo-events/pkg/sensors/triggers/standard-k8s"
 	"go.uber.org/zap"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
