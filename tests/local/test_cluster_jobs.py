@@ -104,7 +104,11 @@ def test_a_failing_script_fails_its_job_in_its_own_words_and_nothing_keeps_runni
 
     assert f"{replica} exited with code {code}" in message
     assert message.splitlines()[-1] == last_line
-    eventually(lambda: {pod["status"]["phase"] for pod in pods_of(local_cluster, name)} <= {"Failed", "Succeeded"})
+
+    def phases():
+        return {pod["status"]["phase"] for pod in pods_of(local_cluster, name)}
+
+    eventually(lambda: "Failed" in phases() <= {"Failed", "Succeeded"})
     eventually(lambda: not [line for line in local_cluster.processes().values() if "faulty.py" in line])
 
 

@@ -9,6 +9,7 @@ from simulator.mutants import main
 from simulator.mutated import Result, judge, occurrences
 from simulator.mutations import MUTATIONS, Mutation
 from simulator.mutations_outside import OUTSIDE
+from tiers import Table
 
 ALL = (*MUTATIONS, *OUTSIDE)
 
@@ -23,6 +24,10 @@ SOME = {
 def test_a_mistake_still_applies_at_one_place(mutation: Mutation) -> None:
     assert occurrences(mutation) == 1, f"write it anew against {mutation.file}"
     assert mutation.old != mutation.new
+
+
+def test_the_test_that_a_mistake_names_runs_in_make_test() -> None:
+    assert not {mutation.test.partition("[")[0] for mutation in ALL} & Table.read().siblings.keys()
 
 
 def test_no_two_mistakes_are_the_same() -> None:

@@ -73,7 +73,7 @@ class Announcer:
         self._thread = threading.Thread(target=self._announce, name="progress", daemon=True)
 
     def _write(self, line: str) -> None:
-        self._reporter.ensure_newline()
+        self._reporter.write_line("")  # the line that results stand in has no end yet
         self._reporter.write_line(line)
         self._reporter.flush()
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mxnet_operator.api import names
 from mxnet_operator.client.jobs import PODS, RETRY_SECONDS, DeletedError, RetryBudget, pod_name, pods_of, versions
@@ -104,7 +104,7 @@ class LogFollower:
                 if task.done():
                     await task
                     return True
-                looks = 0 if self._moved and await self._is_over(self._uid) else looks + 1
+                looks = 0 if self._moved and await self._stands(self._uid) != "writes" else looks + 1
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -146,24 +146,28 @@ class LogFollower:
             tail, self._tail = self._tail, None
             cursor, budget = LogCursor(exact=True), RetryBudget(self._patience)
             while True:  # a stream may end before its log, by a server that is restarted, say
-                over = not follow or await self._is_over(uid)
+                stands = await self._stands(uid) if follow else "ended"
+                if stands == "gone":
+                    return
                 try:
-                    await self._read_stream(cursor, follow=not over, tail=tail)
+                    await self._read_stream(cursor, follow=stands == "writes", tail=tail)
                 except (ApiUnavailable, ApiError) as error:
                     await budget.bear(error)
                     continue
-                if over:
+                if stands == "ended":
                     return
                 budget.answered()
                 await asyncio.sleep(_PAUSE)
 
-    async def _is_over(self, uid: str) -> bool:
-        """Whether this pod writes nothing any more."""
+    async def _stands(self, uid: str) -> Literal["writes", "ended", "gone"]:
+        """Return how the pod stands: the log of one that is gone went with it, and its name may be another's."""
         with contextlib.suppress(DeletedError):
             async with contextlib.aclosing(self._versions()) as pods:
                 async for pod in pods:
-                    return pod["metadata"]["uid"] != uid or is_log_complete(pod)
-        return True
+                    if pod["metadata"]["uid"] != uid:
+                        return "gone"
+                    return "ended" if is_log_complete(pod) else "writes"
+        return "gone"
 
     async def _read_stream(self, cursor: LogCursor, *, follow: bool, tail: int | None) -> None:
         """Read on from where the cursor is to the end of the stream.

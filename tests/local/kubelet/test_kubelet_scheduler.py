@@ -210,6 +210,23 @@ async def test_a_pod_of_a_node_that_is_not_there_is_told_of_and_goes_when_it_is_
         await node.run("elsewhere", "true")
 
 
+async def test_a_pod_that_has_the_name_by_now_is_not_removed_for_one_of_a_node_that_is_gone(tmp_path):
+    async with running_server(tmp_path) as server, Client(load_credentials(str(server.kubeconfig))) as client:
+        there = await client.create(PODS.path("default"), make_pod("again", "true", nodeName="gone"))
+        stale = {**there["metadata"], "uid": "another", "deletionTimestamp": there["metadata"]["creationTimestamp"]}
+        behind = Scheduler(
+            client,
+            "node",
+            allocatable={},
+            nodes=lambda: {"node": {"metadata": {"name": "node"}}},
+            pods=lambda: [{**there, "metadata": stale}],
+            changes=None,
+            events=Ignored(),
+        )
+        await behind._pass()
+        assert (await client.find(PODS.path("default", "again")))["metadata"]["uid"] == there["metadata"]["uid"]
+
+
 async def test_a_pod_behind_a_gate_says_so_until_the_last_one_goes(tmp_path):
     async with running_node(tmp_path, gpus=0) as node:
         limits = {"resources": {"limits": {GPU: "1"}}}

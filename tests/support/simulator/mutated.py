@@ -83,7 +83,7 @@ def judge(mutation: Mutation, folder: Path, schedules: int, *, unit_tests: bool 
         return failed.group(1).partition("[")[0] if failed else ""
 
     seen = re.match(r"(\d+) (\w+)", run("-c", _FIRST_FAILURE, str(schedules)))
-    its_name = mutation.test.rpartition("::")[2]
+    its_name = mutation.test.rpartition("::")[2].partition("[")[0]
     return Result(
         mutation,
         first_failure(UNIT_TESTS) if unit_tests else "",

@@ -1,4 +1,4 @@
-"""Mistakes outside of what the simulation looks at: the lease, the API's client, the provider, the command line.
+"""Mistakes outside of what the simulation looks at: API client, lease, provider, Argo, local cluster, command line.
 
 Each names the test that catches it.
 """
@@ -13,6 +13,9 @@ _WAITS = "tests/unit/provider/test_provider_waits.py::test_"
 _TASK_JOB = "tests/unit/provider/test_provider_task_job.py::test_"
 _KUBELET = "tests/local/kubelet/test_kubelet_scheduler.py::test_"
 _ARGO = "tests/unit/argo/test_argo_step.py::"
+_HOLDER = "tests/unit/provider/test_provider_holder.py::test_"
+_AIRFLOW = "tests/airflow/test_airflow_"
+_LOGS = "tests/unit/client/test_client_follow_logs.py::test_"
 
 OUTSIDE = (
     Mutation(
@@ -168,5 +171,235 @@ OUTSIDE = (
         "        limit=1,\n",
         test=f"{_ARGO}test_ten_more_pollers_are_tried_and_their_pauses_grow",
         package="mxnet_argo",
+    ),
+    Mutation(
+        "delete a finished job before its end is remembered",
+        "operators/task_job.py",
+        "        if not suspended:\n"
+        '            self._remember(phase="finished", outcome=ended.payload())\n'
+        '        self._remove_finished(self.ref, (ended.summary or {}).get("state"), self._holds)\n',
+        '        self._remove_finished(self.ref, (ended.summary or {}).get("state"), self._holds)\n'
+        "        if not suspended:\n"
+        '            self._remember(phase="finished", outcome=ended.payload())\n',
+        test=f"{_TASK_JOB}an_end_is_remembered_before_its_job_is_deleted",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "give up on a creation that met a quota being counted",
+        "hooks/mxnet_job.py",
+        'if reason(e) != "Conflict" or attempt == 4:',
+        "if True:",
+        test=f"{_TASK_JOB}a_creation_that_met_a_quota_being_counted_is_tried_again",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "renew a lease when it is over",
+        "job/holder.py",
+        "lease.seconds / _RENEWALS",
+        "lease.seconds",
+        test=f"{_HOLDER}a_worker_renews_a_third_of_the_lease_after_it_wrote_its_token",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "write into a job that another holds by now",
+        "job/holder.py",
+        "if self._gave_up or self.lost_to or not standing:",
+        "if self._gave_up or not standing:",
+        test=f"{_HOLDER}who_has_lost_the_job_writes_nothing_ever_again",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "count the wait of an earlier try towards startup_timeout",
+        "job/completion.py",
+        "now - max(waiting_since(job), reattached_at or 0.0)",
+        "now - waiting_since(job)",
+        test=f"{_WAITS}a_try_that_finds_a_job_waits_for_its_start_as_long_as_the_try_that_made_it",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "end a deferred job though Airflow does not say how its task stands",
+        "triggers/ending.py",
+        'frozenset({"deferred", UNANSWERED})',
+        'frozenset({"deferred"})',
+        test=f"{_HOLDER}how_the_task_stands_says_who_may_end_its_job",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "delete a job though a retry has taken it since it was read",
+        "hooks/mxnet_job.py",
+        "client.V1Preconditions(uid=ref.uid, resource_version=resource_version)",
+        "client.V1Preconditions(uid=ref.uid)",
+        test=f"{_AIRFLOW}holder.py::test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "keep credentials that the server no longer accepts",
+        "hooks/mxnet_job.py",
+        "                self.__dict__.pop(name, None)\n",
+        "                pass\n",
+        test=f"{_AIRFLOW}connections.py::test_a_worker_reads_a_token_that_was_replaced_anew_and_once",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "end a job that nobody holds long after its worker was killed",
+        "job/holder.py",
+        "    return lambda standing: _is_of(standing, of_try)\n",
+        '    return lambda standing: standing == "" or _is_of(standing, of_try)\n',
+        test=f"{_AIRFLOW}detached.py::test_only_a_job_in_which_the_dead_try_s_token_stands_is_ended",
+        package="mxnet_provider",
+    ),
+    Mutation(
+        "give a job with one server no scheduler",
+        "values.py",
+        'f"asInt({x}) > 0 ? 1 : 0"',
+        'f"asInt({x}) > 1 ? 1 : 0"',
+        test=f"{_ARGO}test_so_has_one_whose_number_of_servers_the_workflow_gives",
+        package="mxnet_argo",
+    ),
+    Mutation(
+        "try pollers at the same pace for ever",
+        "retries.py",
+        "factor=IntOrString(root=2)",
+        "factor=IntOrString(root=1)",
+        test=f"{_ARGO}test_ten_more_pollers_are_tried_and_their_pauses_grow",
+        package="mxnet_argo",
+    ),
+    Mutation(
+        "let a job be active for less than its step waits",
+        "durations.py",
+        "math.ceil(",
+        "math.floor(",
+        test=f"{_ARGO}TestManifest::test_a_job_is_not_active_for_longer_than_its_step_waits",
+        package="mxnet_argo",
+    ),
+    Mutation(
+        "try a runner again whose time is over",
+        "runner.py",
+        "FINAL_CODES: Final = (1, 2, 3, 4, 124)",
+        "FINAL_CODES: Final = (1, 2, 3, 4)",
+        test="tests/unit/argo/test_argo_runner_class.py::test_it_is_tried_again_unless_the_exit_code_says_that_it_would_end_the_same_way",
+        package="mxnet_argo",
+    ),
+    Mutation(
+        "delete the jobs that succeeded of a run that did not",
+        "cleanup.py",
+        "arguments=_which(SUCCEEDED))\n        return [steps, delete]",
+        "arguments=_which())\n        return [steps, delete]",
+        test=f"{_ARGO}TestWorkflows::test_jobs_are_deleted_on_exit_unless_the_run_succeeded",
+        package="mxnet_argo",
+    ),
+    Mutation(
+        "take an owner in another namespace for present",
+        "local/apiserver/garbage_collection.py",
+        'return place is None or place[1][0] not in ("", namespace)',
+        "return place is None",
+        test="tests/conformance/test_conformance_deletion.py::test_an_owner_in_another_namespace_is_absent[local]",
+    ),
+    Mutation(
+        "say that a watch is too old which is not",
+        "local/apiserver/watch.py",
+        "if position < journal.oldest:",
+        "if position <= journal.oldest:",
+        test="tests/local/apiserver/test_apiserver_streams.py::test_a_watch_from_before_the_history_is_told_so",
+    ),
+    Mutation(
+        "forget a binding that was not answered",
+        "local/scheduling/scheduler.py",
+        '        self._in_doubt[metadata["uid"]] = pod\n',
+        "",
+        test=f"{_KUBELET}what_was_just_bound_counts_before_the_watch_shows_it",
+    ),
+    Mutation(
+        "remove a pod that has the name of one without a node by now",
+        "local/scheduling/scheduler.py",
+        '{"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}',
+        '{"gracePeriodSeconds": 0}',
+        test=f"{_KUBELET}a_pod_that_has_the_name_by_now_is_not_removed_for_one_of_a_node_that_is_gone",
+    ),
+    Mutation(
+        "let the back-off of a container grow for ever",
+        "local/kubelet/container.py",
+        "min(self._backoff * 2 or timing.crash_backoff, timing.crash_backoff_limit)",
+        "self._backoff * 2 or timing.crash_backoff",
+        test=f"{_KUBELET}a_run_that_lasted_sets_the_back_off_back",
+    ),
+    Mutation(
+        "go by the holder of a lease and not by its renewals",
+        "kube/lease.py",
+        "        if spec != self._observed:\n",
+        '        if spec.get("holderIdentity") != self._observed.get("holderIdentity"):\n',
+        test=f"{_LEASE}a_second_one_stands_by_while_the_first_renews",
+    ),
+    Mutation(
+        "wait for one renewal as long as the term lasts",
+        "kube/lease.py",
+        "min(left, self._times.renew_deadline / 2)",
+        "left",
+        test=f"{_LEASE}a_renewal_that_gets_lost_leaves_time_for_another",
+    ),
+    Mutation(
+        "send a write though the lease is lost",
+        "kube/transport.py",
+        "if request.may_send is not None and not request.may_send():",
+        "if False:",
+        test="tests/unit/controller/test_controller_leadership.py::test_a_write_is_refused_before_it_is_sent_where_the_lease_is_lost",
+    ),
+    Mutation(
+        "never ask for headers anew",
+        "kube/transport.py",
+        "self._clock() + _HEADERS_VALID",
+        'float("inf")',
+        test=f"{_CLIENT}headers_are_asked_for_anew_every_half_minute",
+    ),
+    Mutation(
+        "remember failures in a queue that was cleared",
+        "kube/queue.py",
+        "        self._failures.clear()\n",
+        "",
+        test="tests/unit/kube/test_kube_queue.py::test_a_cleared_queue_has_forgotten_all_but_what_workers_have",
+    ),
+    Mutation(
+        "take a moment's break of a watch for a long one",
+        "kube/reflector.py",
+        "now - self._lost_at > _BREAK_SECONDS",
+        "now - self._lost_at > 0",
+        test="tests/unit/kube/test_kube_reflector.py::test_a_watch_that_was_away_for_more_than_a_moment_is_heard_anew_once_it_is_back",
+    ),
+    Mutation(
+        "read on in the log of another pod of the name",
+        "client/follow_logs.py",
+        '                    if pod["metadata"]["uid"] != uid:\n                        return "gone"\n',
+        "",
+        test=f"{_LOGS}each_line_of_a_pod_that_takes_the_name_of_another_comes_once",
+    ),
+    Mutation(
+        "cut the beginning off the logs of restarted replicas",
+        "client/follow_logs.py",
+        "            tail, self._tail = self._tail, None\n",
+        "            tail = self._tail\n",
+        test=f"{_LOGS}the_last_lines_alone_are_asked_for_of_the_first_pod_only",
+    ),
+    Mutation(
+        "delete a job though it has changed since it was judged",
+        "client/jobs.py",
+        'for key in ("uid", "resourceVersion")',
+        'for key in ("uid",)',
+        test="tests/unit/cli/test_cli_deletion.py::test_what_was_looked_at_is_deleted_and_what_has_changed_since_is_looked_at_again",
+    ),
+    Mutation(
+        "wait for a later job of the name",
+        "client/jobs.py",
+        '            if current["metadata"]["uid"] != metadata["uid"]:\n'
+        '                raise DeletedError(metadata["name"])\n'
+        "            yield",
+        "            yield",
+        test="tests/unit/client/test_client_job_versions.py::test_one_that_was_made_anew_between_two_looks_is_another",
+    ),
+    Mutation(
+        "take a step that is stopped at its deadline for one that is evicted",
+        "cli/running/argo_workflow.py",
+        "_EARLY: Final = timedelta(seconds=5)",
+        "_EARLY: Final = timedelta(seconds=0)",
+        test="tests/unit/cli/test_cli_argo_workflow.py::test_a_steps_time_is_what_its_workflow_and_its_pod_say",
     ),
 )

@@ -27,4 +27,6 @@ def test_an_error_has_the_code_of_its_cause(capfd, error, code, said):
     with pytest.raises(SystemExit) as ended:
         run_app(ending(error), "mxjob")
     assert ended.value.code == code
-    assert said in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert said in told
+    assert bool(said) is bool(told)

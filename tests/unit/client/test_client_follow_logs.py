@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from waiting import SECONDS
 
 from mxnet_operator.client import follow_logs
 from mxnet_operator.client.follow_logs import LogFollower
@@ -121,3 +122,55 @@ async def test_a_log_that_nobody_has_begun_to_read_is_read():
     taken = []
     assert await LogFollower(Server(3, **ENDED), JOB, "worker-0", taken.append).finish()
     assert len(taken) == 3
+
+
+class Replaced(Server):
+    """Has a pod whose log ends as another takes its name, and that one's log, which has an end of its own."""
+
+    def __init__(self):
+        super().__init__(2, **RUNS)
+        self.asked = []
+        self.replaced = asyncio.Event()
+
+    async def watch(self, path, params, **options):
+        await self.replaced.wait()
+        return
+        yield b""
+
+    async def stream(self, path, params):
+        uid = self.pod["metadata"]["uid"]
+        self.asked.append((uid, params))
+        await asyncio.sleep(0)
+        for number in range(2):
+            stamp = STAMP % (number + (10 if uid == "the-second" else 0))
+            yield f"{stamp}{uid} {number}\n".encode()  # all within one second, which is what `sinceTime` can say
+        if uid == "the-second":
+            self.pod["status"] = pod(**ENDED)["status"]
+        else:
+            self.pod = pod(**RUNS)
+            self.pod["metadata"] |= {"uid": "the-second", "resourceVersion": "2"}
+            self.replaced.set()
+
+
+async def test_each_line_of_a_pod_that_takes_the_name_of_another_comes_once():
+    taken, server = [], Replaced()
+    follower = LogFollower(server, JOB, "worker-0", taken.append, tail=5)
+    follower.start()
+    async with asyncio.timeout(SECONDS):
+        while len(taken) < 4:  # noqa: ASYNC110 - it tells of lines alone
+            await asyncio.sleep(0.01)
+    assert await follower.finish()
+    assert taken == ["of-the-pod 0\n", "of-the-pod 1\n", "the-second 0\n", "the-second 1\n"]
+
+
+async def test_the_last_lines_alone_are_asked_for_of_the_first_pod_only():
+    server = Replaced()
+    follower = LogFollower(server, JOB, "worker-0", lambda _: None, tail=5)
+    follower.start()
+    await server.replaced.wait()
+    async with asyncio.timeout(SECONDS):
+        while server.asked[-1][0] != "the-second":  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+    await follower.finish()
+    first, *others = [params.get("tailLines") for _, params in server.asked]
+    assert (first, set(others)) == (5, {None})

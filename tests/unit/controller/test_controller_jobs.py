@@ -77,7 +77,7 @@ async def test_a_deleted_job_takes_its_children_along_and_they_do_not_come_back(
         await w.pods(0)
         await w.submit(gang("next"))
         await w.state("next", "Created")
-        assert all(name.startswith("next-") for name in await w.names(PODS))
+        assert all(name.startswith("next-") for name in await w.pods(5))
 
 
 async def test_a_restarted_controller_goes_on_where_the_last_one_stopped(tmp_path):

@@ -140,7 +140,8 @@ async def test_what_happened_while_nobody_led_is_made_up_for(tmp_path):
         await e.api.delete(f"{JOBS}/one", {"propagationPolicy": "Background"})
         a.client.away = False
         await e.state("two", "Created")
-        assert all(name.startswith("two-") for name in await e.names(PODS))
+        pods = await e.eventually(PODS, lambda pods: sum(name.startswith("two-") for name in pods) == 5)
+        assert {name.partition("-")[0] for name in pods} == {"two"}
 
 
 @pytest.mark.parametrize("taken", ["digits-worker-1", "digits-server-0", "digits-scheduler-0"])

@@ -112,6 +112,21 @@ async def test_credentials_are_loaded_anew_once_when_the_server_refuses_them():
         assert [headers["Authorization"] for *_, headers, _ in api.asked] == ["Bearer old", "Bearer new"]
 
 
+async def test_headers_are_asked_for_anew_every_half_minute():
+    now, tokens = [1000.0], iter(("first", "second"))
+    async with scripted_api(*[answer(POD)] * 3) as api:
+        credentials = api.credentials(lambda: {"Authorization": f"Bearer {next(tokens)}"})
+        async with Client(credentials, clock=lambda: now[0]) as client:
+            for seconds in (0, 29, 1):
+                now[0] += seconds
+                await client.get(PATH)
+        assert [headers["Authorization"] for *_, headers, _ in api.asked] == [
+            "Bearer first",
+            "Bearer first",
+            "Bearer second",
+        ]
+
+
 async def test_a_refusal_of_fresh_credentials_reaches_the_caller():
     async with scripted_api(*[refuse(401, "Unauthorized")] * 3) as api, api.client() as client:
         with pytest.raises(ApiError) as caught:

@@ -141,6 +141,8 @@ async def test_a_second_one_stands_by_while_the_first_renews(tmp_path):
             await b.asks()
             e.clock.now += 30
             await a.asks()
+        a.client.away = True  # no renewal comes between b's look and what it would write
+        await b.asks(3)
         assert a.elector.leads
         assert not b.elector.leads
         assert b.terms == 0
@@ -222,6 +224,26 @@ async def test_a_renewal_that_succeeds_after_the_deadline_begins_a_new_term(tmp_
         await soon(a.leading)
         assert a.terms == 2
         assert (await e.spec())["leaseTransitions"] == 0
+
+
+async def test_a_renewal_that_gets_lost_leaves_time_for_another(tmp_path):
+    async with election(tmp_path) as e:
+        a = await e.leader(clock=boot_clock, times=LeaseTimes(duration=12, renew_deadline=8, retry_period=0.01))
+        send, renewed = a.client.replace, asyncio.Event()
+
+        async def lost(*_args, **_kwargs):
+            a.client.replace = again
+            await asyncio.Event().wait()
+
+        async def again(*args, **kwargs):
+            stored = await send(*args, **kwargs)
+            renewed.set()
+            return stored
+
+        a.client.replace = lost
+        await soon(renewed)
+        assert a.elector.leads
+        assert (a.terms, a.ended.is_set()) == (1, False)
 
 
 async def test_losing_the_lease_ends_the_term_and_not_the_candidate(tmp_path):

@@ -157,6 +157,7 @@ async def test_a_cleared_queue_has_forgotten_all_but_what_workers_have(queue, cl
     clock.now += 100
     queue.promote_due()
     assert len(queue) == 0
+    assert queue.add_rate_limited("failing") <= 1.0, "its failure is not forgotten"
     queue.add("a")
     queue.done("a")
     assert await queue.get() == "a"
