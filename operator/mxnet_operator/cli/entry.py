@@ -4,7 +4,7 @@ import sys
 from typing import Final
 
 _INTERRUPTED: Final = 130
-"""`Exit.INTERRUPTED`, whose module is among those that are imported."""
+"""`Exit.INTERRUPTED`, whose module an interrupt may keep from being imported."""
 
 
 def mxjob() -> None:

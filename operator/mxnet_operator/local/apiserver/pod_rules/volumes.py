@@ -31,7 +31,7 @@ _TWICE: Final = "conflicting duplicate paths"
 
 
 def all_volume_errors(spec: Object, valid: list[str]) -> Iterator[FieldError]:
-    """Validate the volumes of a pod; the names of those that a container may mount are added to `valid`."""
+    """Validate the volumes of a pod; the names of the valid ones, which a container may mount, are added to `valid`."""
     for position, volume in enumerate(spec.get("volumes") or ()):
         path, name = f"spec.volumes[{position}]", volume.get("name") or ""
         found = [*_source_errors(path, volume), *volume_errors(volume, path)]
