@@ -20,7 +20,7 @@ def fake_node(name: str, **resources: str) -> dict[str, Any]:
     """The manifest of a node of 8 CPUs with further resources."""
     allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110", **resources}
     return {
-        "metadata": {"name": name, "labels": {"type": "kwok"}},
+        "metadata": {"name": name, "labels": {"type": "kwok", "kubernetes.io/hostname": name}},
         "status": {"allocatable": allocatable, "capacity": allocatable},
     }
 
