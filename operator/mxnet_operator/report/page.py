@@ -33,7 +33,7 @@ def html(job: Run | Mapping[str, Any], *, threshold: float | None = None) -> str
 def _facts(run: Run, threshold: float | None) -> str:
     facts = []
     if run.accuracy is not None:
-        note = "" if threshold is None else _verdict(run.accuracy, threshold)
+        note = "" if threshold is None else _against_threshold(run.accuracy, threshold)
         facts.append(("Accuracy", f"{run.accuracy:.2%}", note))
     if run.tuning is not None:
         facts.append(("Time per run", tuning.milliseconds(run.tuning.tuned_ms), _gain(run.tuning)))
@@ -54,7 +54,7 @@ def _facts(run: Run, threshold: float | None) -> str:
     return f'<dl class="facts">{items}</dl>'
 
 
-def _verdict(accuracy: float, threshold: float) -> str:
+def _against_threshold(accuracy: float, threshold: float) -> str:
     return f"{'reaches' if accuracy >= threshold else 'misses'} the {threshold:.0%} asked for"
 
 
