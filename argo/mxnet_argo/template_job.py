@@ -302,7 +302,7 @@ def _but_in(paths: Sequence[str], problems: Sequence[FieldError]) -> list[FieldE
 
 
 def _mistyped(texts: Sequence[str], sample: Mapping[str, Any]) -> list[FieldError]:
-    """Return the places that take no text, whatever it says, of those that get one."""
+    """Return the mistakes at places that get a text and take none, whatever it says."""
     found = dict.fromkeys([*validate(sample), *template_errors(dict(sample))])
     told = [each for each in found if each.path in texts and each.reason == "FieldValueTypeInvalid"]
     return [structs.replace(each, detail=f"{each.detail}: text: {_OF_TEXT}") for each in told]
