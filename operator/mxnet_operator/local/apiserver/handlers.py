@@ -90,6 +90,8 @@ class Handlers:
                 if piece and not await _write(request, response, piece):
                     return response
             await response.write_eof()
+        except ConnectionError:  # the client left as the log ended
+            raise
         except Exception:
             _log.exception("the log of %s/%s broke off", target.namespace, target.name)
             _cut_off(request)
