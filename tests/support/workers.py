@@ -14,12 +14,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 SECONDS_OF_FILES = "mxjob/seconds"
 """Where pytest's cache has how long each scope took when it ran last."""
-APART = {
-    "tests/airflow/test_airflow_older_releases.py": ("2.11", "3.1"),
-    "tests/airflow/test_airflow_executors.py": ("kubernetes", "celery"),
-}
-"""Files of shared folders that share nothing with the others: a server of their own for each value of a parameter."""
-_UNKNOWN = dict.fromkeys(SHARED, 600.0) | {"tests/local/test_failure_matrix.py": 200.0}
+OTHER_AIRFLOWS = "tests/airflow, other Airflows"
+"""One worker's scope beside that of its folder: two whole Airflows at a time are as many as two cores bear."""
+APART = dict.fromkeys(
+    ("tests/airflow/test_airflow_older_releases.py", "tests/airflow/test_airflow_executors.py"), OTHER_AIRFLOWS
+)
+"""Scopes of files of shared folders that use none of the servers that their folder shares."""
+_UNKNOWN = dict.fromkeys((*SHARED, OTHER_AIRFLOWS), 600.0) | {"tests/local/test_failure_matrix.py": 200.0}
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
 
@@ -31,12 +32,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def scope_of(nodeid: str) -> str:
-    """The file of a test, or its shared folder, or its value of a parameter of APART: what one worker runs alone."""
-    path, _, test = nodeid.partition("::")
+    """The file of a test, or its shared folder, or its scope in APART: what one worker runs alone."""
+    path = nodeid.partition("::")[0]
     if path in APART:
-        value = next(each for each in APART[path] if re.search(rf"\b{re.escape(each)}\b", test.partition("[")[2]))
-        return f"{path}[{value}]"
-    return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), nodeid.partition("::")[0])
+        return APART[path]
+    return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), path)
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
