@@ -1,7 +1,7 @@
 """Precedence of a gang that has waited long: younger jobs that ask for what it lacks get no pods until it is placed.
 
 Opt-in, by `Policy.gang_precedence_after`. A scheduler that places whole gangs may let small ones pass a large one for
-ever. Nothing is taken from a job that has pods. `docs/decisions/0103-a-gang-that-waits-may-come-first.md`.
+ever. Nothing is taken from a job that has pods. `docs/decisions/0100-a-gang-that-waits-may-come-first.md`.
 """
 
 from collections.abc import Iterator, Mapping
