@@ -117,7 +117,7 @@ def names_in(values: Iterable[str]) -> tuple[str, ...]:
 
 
 async def run(options: Options) -> None:
-    """Run the controller until the first signal, then release the Lease."""
+    """Run the controller until the first signal or until cancelled, then release the Lease."""
     metrics = Metrics()
     connections = _CONNECTIONS + _CONNECTIONS_PER_NAMESPACE * len(options.namespaces)
     with first_signal() as asked_to_stop:
@@ -160,11 +160,13 @@ async def run(options: Options) -> None:
             await _serve(servers, "health", "--health-probe-bind-address", options.health, pages)
             running = asyncio.create_task(controller.run())
             either: set[asyncio.Future[Any]] = {running, asked_to_stop}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not asked_to_stop.done():
-                await running  # Raises what it died of.
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            try:
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if not asked_to_stop.done():
+                    await running  # Raises what it died of.
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
 
 
 def _certificate(folder: Path) -> ServingCertificate:
