@@ -193,8 +193,8 @@ def mxjob_manifest(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
 def mxjob_sweep(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:
     """Build a training for each trial, whose settings are JSON in the variable TRIAL; the best by a number wins."""
     step = train(variable=Parameter(name="trial", description="the trial's settings"))
-    entrypoint, trials, verdict = sweep_templates("sweep", step, by="accuracy", trial_inputs="trial")
-    return _workflow(kind, "mxjob-sweep", entrypoint, step, trials, verdict)
+    entrypoint, trials, outcome = sweep_templates("sweep", step, by="accuracy", trial_inputs="trial")
+    return _workflow(kind, "mxjob-sweep", entrypoint, step, trials, outcome)
 
 
 def mxjob_tune_then_train(kind: Kind = WorkflowTemplate) -> WorkflowTemplate:

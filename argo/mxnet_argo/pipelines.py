@@ -10,7 +10,7 @@ from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
 from mxnet_operator.job.ranking import LONGEST_REASON, Direction, check_direction
 
-_TRIAL, _TRIALS, _VERDICT = "trial", "trials", "verdict"
+_TRIAL, _TRIALS, _OUTCOME = "trial", "trials", "outcome"
 _METRIC, _DIRECTION = "metric", "direction"
 _TUNE, _TRAIN = "tune", "train"
 
@@ -37,7 +37,7 @@ def sweep(
     trial reported a number, the DAG fails and says so; the table is then in the output `results` of its task `trials`.
 
     Within `with workflow`, or a template that the workflow has: the DAG refers to two more templates, `NAME-trials` and
-    `NAME-verdict`, which Hera adds there.
+    `NAME-outcome`, which Hera adds there.
 
     Args:
         name: the template's name.
@@ -88,7 +88,7 @@ def sweep_templates(
     if taken := [str(each.name) for each in own if each.name in inputs and each.name not in items]:
         raise ValueError(f"{name}: {step.name} has an input {taken[0]}, which is the sweep's: give it another name")
     own += [as_input(each) for key, each in inputs.items() if key not in items]
-    verdict = Suspend(name=f"{name}-{_VERDICT}", inputs=[Parameter(name=_VERDICT)], duration=_given(_VERDICT))
+    outcome = Suspend(name=f"{name}-{_OUTCOME}", inputs=[Parameter(name=_OUTCOME)], duration=_given(_OUTCOME))
     with DAG(
         name=f"{name}-{_TRIALS}",
         inputs=[as_input(each) for each in own],
@@ -118,8 +118,8 @@ def sweep_templates(
         all_of_them = Task(
             name=_TRIALS, template=trials.name, arguments={str(each.name): _given(str(each.name)) for each in own}
         )
-        all_of_them >> Task(name=_VERDICT, template=verdict.name, arguments={_VERDICT: f"{found}{_VERDICT}}}}}"})
-    return dag, trials, verdict
+        all_of_them >> Task(name=_OUTCOME, template=outcome.name, arguments={_OUTCOME: f"{found}{_OUTCOME}}}}}"})
+    return dag, trials, outcome
 
 
 def _given(parameter: str) -> str:
@@ -127,7 +127,7 @@ def _given(parameter: str) -> str:
 
 
 def ranked() -> dict[str, str]:
-    """Argo's expressions for the outputs of the trials: `best`, `results`, and `verdict`, 0 or why there is no best.
+    """Argo's expressions for the outputs of the trials: `best`, `results`, and `outcome`, 0 or why there is no best.
 
     The rule is that of `mxnet_operator.job.ranking`, in the language of Argo's expressions.
 
@@ -171,7 +171,7 @@ def ranked() -> dict[str, str]:
     return {
         "best": f"{rows} {is_best} ? toJson(last(numbers)) : 'null'",
         "results": f"{rows} len(rows) == 0 ? '[]' : toJson(concat(filter(rows, #.value == nil), numbers))",
-        "verdict": f"{rows} {why} {is_best} ? '0' : {readable}",
+        "outcome": f"{rows} {why} {is_best} ? '0' : {readable}",
     }
 
 

@@ -84,7 +84,7 @@ async def test_a_sweep_without_a_number_fails_with_what_its_trials_told(argo, ex
 
     done = await argo.finished(name)
     assert done["status"]["phase"] in {"Failed", "Error"}
-    said = node_of(done, "sweep-verdict")["message"]
+    said = node_of(done, "sweep-outcome")["message"]
     first, _, rest = words.partition("JOB")
     assert f'no trial reported a number "accuracy": {first}' in said
     assert rest in said

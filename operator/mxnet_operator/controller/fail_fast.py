@@ -7,7 +7,7 @@ from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.resources import CONFIGMAPS
 from mxnet_operator.plan.rejection import is_by_admission
 
-_NO_VERDICT: Final = frozenset({401, 404, 409})
+_NO_REJECTION: Final = frozenset({401, 404, 409})
 """Answers, besides the transient ones, that say nothing of the ConfigMap: credentials, a namespace that is going."""
 
 
@@ -56,6 +56,6 @@ def _problem(found: dict[str, Any]) -> str:
 
 def _is_rejected(error: ApiError) -> bool:
     """Return whether the server, and no proxy in its place, rejects the ConfigMap, with whatever code."""
-    if error.is_transient or error.code in _NO_VERDICT:
+    if error.is_transient or error.code in _NO_REJECTION:
         return False
     return bool(error.reason) or is_by_admission(error.message)

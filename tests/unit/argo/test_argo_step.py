@@ -784,7 +784,7 @@ class TestWorkflows:
         trial = step(inputs=inputs, spec=MXJobSpec(image=text("image"), command=COMMAND, env={"LR": text("lr")}))
         dag = sweep("search", trial, by="accuracy", trial_inputs=["lr"], parallelism=2)
         found = {each.name: each for each in dag.tasks}
-        assert list(found) == ["trials", "verdict"]
+        assert list(found) == ["trials", "outcome"]
         given = {name: f"{{{{inputs.parameters.{name}}}}}" for name in ("trials", "metric", "direction", "image")}
         assert found["trials"].arguments == given
 

@@ -37,16 +37,16 @@ def as_go_has_it(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def outcome(
+def ranked_outcome(
     argo: Expressions, texts: list[str], metric: str = "accuracy", direction: str = "maximize", failed: int = 0
 ) -> tuple[Any, list[Any], str]:
-    """`best`, `results` and `verdict` of trials that told these texts, and of some that failed."""
+    """`best`, `results` and `outcome` of trials that told these texts, and of some that failed."""
     gathered = {"job": [f"job-{index}" for index in range(len(texts))], "result": texts} if texts else {}
     parameters = {"metric": metric, "direction": direction, "trials": json.dumps([0] * (len(texts) + failed))}
     scope: dict[str, Any] = {f"inputs.parameters.{name}": value for name, value in parameters.items()}
     scope["tasks.trial.outputs.parameters"] = json.dumps([{}] * len(texts))
     said = argo.of(ranked(), scope, {"tasks.trial.outputs.parameters": gathered})
-    return json.loads(said["best"]), json.loads(said["results"]), said["verdict"]
+    return json.loads(said["best"]), json.loads(said["results"]), said["outcome"]
 
 
 keys = st.sampled_from(["accuracy", "val-loss", "a.b", "ärger", "loss", ""])
@@ -76,7 +76,7 @@ printed = st.one_of(
 def test_whatever_trials_print_the_best_number_is_chosen_and_every_trial_is_in_the_table(
     argo: Expressions, texts: list[str], metric: str, direction: str, failed: int
 ) -> None:
-    best, results, verdict = outcome(argo, texts, metric, direction, failed)
+    best, results, outcome = ranked_outcome(argo, texts, metric, direction, failed)
     told = [(f"job-{index}", read(text)) for index, text in enumerate(texts)]
     rows = ranking.ranked(told, metric, "maximize" if direction == "maximize" else "minimize")
     assert {each["job"]: as_go_has_it(each["value"]) for each in results} == {
@@ -84,18 +84,18 @@ def test_whatever_trials_print_the_best_number_is_chosen_and_every_trial_is_in_t
     }
     assert [each["job"] for each in results] == [row["job"] for row in rows]
     if (expected := ranking.best(rows)) is not None:
-        assert (best["job"], best, verdict) == (expected["job"], results[-1], "0")
+        assert (best["job"], best, outcome) == (expected["job"], results[-1], "0")
     else:
         assert best is None
-        assert verdict.startswith("no trial reported a number ")
-        assert f"{len(texts)} of {len(texts) + failed} succeeded" in verdict
-        assert "{{" not in verdict
+        assert outcome.startswith("no trial reported a number ")
+        assert f"{len(texts)} of {len(texts) + failed} succeeded" in outcome
+        assert "{{" not in outcome
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("trials", [*range(2, 31), 300])
 def test_of_equal_trials_the_first_given_is_the_best(argo: Expressions, trials: int, direction: str) -> None:
-    best, results, _ = outcome(argo, ['{"accuracy": 0.5}'] * trials, direction=direction)
+    best, results, _ = ranked_outcome(argo, ['{"accuracy": 0.5}'] * trials, direction=direction)
     assert best["job"] == "job-0"
     assert [each["job"] for each in results] == [f"job-{index}" for index in reversed(range(trials))]
 
@@ -107,22 +107,22 @@ def test_trials_of_few_numbers_are_ranked_as_airflow_ranks_them(
 ) -> None:
     direction: ranking.Direction = "minimize" if minimize else "maximize"
     texts = [json.dumps({"accuracy": each}) for each in numbers]
-    _, results, _ = outcome(argo, texts, direction=direction)
+    _, results, _ = ranked_outcome(argo, texts, direction=direction)
     rows = ranking.ranked(((f"job-{index}", read(text)) for index, text in enumerate(texts)), "accuracy", direction)
     assert [each["job"] for each in results] == [row["job"] for row in rows]
 
 
 def test_a_sweep_without_a_number_says_what_its_trials_told(argo: Expressions) -> None:
-    _, _, verdict = outcome(argo, ['{"accuracy": NaN}', '{"loss": 1}'], failed=2)
+    _, _, outcome = ranked_outcome(argo, ['{"accuracy": NaN}', '{"loss": 1}'], failed=2)
     told = r'job-0: "{\"accuracy\": NaN}"; job-1: {"loss":1}'
-    assert verdict == f'no trial reported a number "accuracy": 2 of 4 succeeded, and reported {told}'
+    assert outcome == f'no trial reported a number "accuracy": 2 of 4 succeeded, and reported {told}'
     rows = ranking.ranked([("job-0", '{"accuracy": NaN}'), ("job-1", {"loss": 1})], "accuracy", "maximize")
-    assert verdict == ranking.why_none_is_best(rows, "accuracy", 4)
+    assert outcome == ranking.why_none_is_best(rows, "accuracy", 4)
 
 
 def test_a_direction_that_is_neither_is_named(argo: Expressions) -> None:
-    best, results, verdict = outcome(argo, ['{"accuracy": 1}'], direction="max")
-    assert (best, verdict) == (None, 'direction is "max": it is maximize or minimize')
+    best, results, outcome = ranked_outcome(argo, ['{"accuracy": 1}'], direction="max")
+    assert (best, outcome) == (None, 'direction is "max": it is maximize or minimize')
     assert len(results) == 1
 
 
@@ -132,4 +132,4 @@ def test_trials_that_are_skipped_or_none_are_no_trials(argo: Expressions) -> Non
     skipped = {f"tasks.trial.outputs.parameters.{name}": None for name in ("job", "result")}
     said = argo.of(ranked(), {**scope, **skipped}, {})
     assert (said["best"], said["results"]) == ("null", "[]")
-    assert said["verdict"] == 'no trial reported a number "a": 0 of 0 succeeded'
+    assert said["outcome"] == 'no trial reported a number "a": 0 of 0 succeeded'
