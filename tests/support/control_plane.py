@@ -70,8 +70,10 @@ class Server(server.Server):
             "users": [{"name": user, "user": {"token": token or self.tokens[user]}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": user, "namespace": "default"}}],
         }
-        path.write_text(yaml.safe_dump(config))
-        path.chmod(0o600)
+        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        fresh.write_text(yaml.safe_dump(config))
+        fresh.chmod(0o600)
+        fresh.replace(path)  # a program that another test has started may be reading it
         return path
 
     def kubelet_context(self) -> ssl.SSLContext:
