@@ -79,8 +79,11 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(live, mode):
     assert scene.creations() == 2
 
 
-def test_a_task_that_is_taken_out_of_its_dag_and_cleared_leaves_no_job(live):
-    """Airflow marks it removed, which ends its trigger or its worker; clearing the run then finds no task to run."""
+def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(live):
+    """Airflow marks it removed, which ends its trigger or its worker, so that no clearing finds a job to go on with.
+
+    What becomes of the run depends on whether the scheduler has compared it with its DAG by then.
+    """
     file = Path(live.airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]) / "vanishing.py"
     file.write_text(f"TRAINS = True\n{VANISHING}")
     live.airflow.know_dags()
@@ -88,13 +91,10 @@ def test_a_task_that_is_taken_out_of_its_dag_and_cleared_leaves_no_job(live):
     uids = [scene.in_progress() for scene in scenes]
     file.write_text(f"TRAINS = False\n{VANISHING}")
     live.airflow.know_dags()
-    for scene in scenes:
-        live.airflow.ask("POST", f"{scene.run.path}/clear", {"dry_run": False})
     for scene, uid in zip(scenes, uids, strict=True):
         eventually(lambda: scene.uids() == set())  # noqa: B023
         assert scene.deletions()[-1] == uid
-        scene.run.wait("success")
-        assert scene.train.look().state == "removed"
+        eventually(lambda: scene.train.look().state == "removed")  # noqa: B023
         assert scene.creations() == 1
 
 

@@ -72,6 +72,10 @@ TABLES = {
             "unit task_job",
             "who_goes_on_with_a_job_under_other_retries_is_warned_of_its_arguments",
         ),
+        "Taken out of its DAG's file while it runs (in a bundle without versions)": (
+            USER,
+            "a_task_that_is_taken_out_of_its_dag_leaves_no_job",
+        ),
         "Cleared while its DAG lacks the task, which comes back later with the `retries` that it had": None,
         "Cleared in the moment in which a worker writes down how the job ended": (
             USER,
