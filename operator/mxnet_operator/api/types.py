@@ -80,8 +80,8 @@ class SchedulingPolicy(ApiStruct, frozen=True, kw_only=True):
     min_resources: Annotated[
         dict[str, Any] | None,
         Meta(
-            description="minResources is the minimum of resources that the pods need together. Defaults to the sum of"
-            " what the first minAvailable pods request; scheduler-plugins gets no default.",
+            description="minResources is what the pods need together. Defaults to the sum of what the first"
+            " minAvailable pods request; scheduler-plugins gets no default.",
             extra_json_schema={**_PRESERVE},
         ),
     ] = None
@@ -95,8 +95,8 @@ class SchedulingPolicy(ApiStruct, frozen=True, kw_only=True):
     schedule_timeout_seconds: Annotated[
         Int32 | None,
         Meta(
-            description="scheduleTimeoutSeconds is the time in seconds, counted from when the pods are created, after"
-            " which the job fails unless minAvailable of them have been placed."
+            description="scheduleTimeoutSeconds is the time in seconds from the pods' creation, after which the job"
+            " fails unless minAvailable of them have been placed."
         ),
     ] = None
 
@@ -177,8 +177,8 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
     nodes: Annotated[
         Literal["Pack", "Exclusive"] | None,
         Meta(
-            description="nodes adds affinities to the pods: Pack (Workers on few nodes, Servers on many) or Exclusive"
-            " (few nodes, on which no other job has pods). Not in training-operator 1.8.1."
+            description="nodes adds affinities: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes,"
+            " no other job's). Not in training-operator 1.8.1."
         ),
     ] = None
 
@@ -270,9 +270,8 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     completed_indexes: Annotated[
         dict[str, str],
         Meta(
-            description="completedIndexes maps replica types to the indexes of the replicas that have succeeded, such"
-            ' as "0-2,5", or a hexadecimal number with a bit for each index where that would be longer than 4096 bytes.'
-            " Not in training-operator 1.8.1."
+            description="completedIndexes maps replica types to the indexes of replicas that have succeeded:"
+            ' "0-2,5", or above 4096 bytes a hexadecimal number with a bit for each. Not in training-operator 1.8.1.'
         ),
     ] = {}
     restarts: Annotated[
@@ -302,9 +301,9 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
     first_attempt: Annotated[
         Int32,
         Meta(
-            description="firstAttempt is the number of the first attempt since the job was started or last resumed, or"
-            " gave up all pods that waited for nodes: that sets it to restarts, and pods of earlier attempts are"
-            " deleted. Not in training-operator 1.8.1."
+            description="firstAttempt is the first attempt since the job was started or last resumed, or gave up all"
+            " pods that waited for nodes: it is restarts then, and pods of earlier attempts are deleted. Not in"
+            " training-operator 1.8.1."
         ),
     ] = 0
     result: Annotated[
