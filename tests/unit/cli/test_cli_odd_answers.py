@@ -42,6 +42,7 @@ def patient(monkeypatch):
     for module in (jobs, create_job, follow_logs):
         monkeypatch.setattr(module, "RetryBudget", brief)
     monkeypatch.setattr(transport, "_wait", lambda state: 0.0)
+    monkeypatch.setattr(follow_logs, "_LOOK", 0.05)
 
 
 async def end_job(api):
