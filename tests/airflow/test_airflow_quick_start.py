@@ -26,4 +26,4 @@ def test_the_first_example_of_the_page_trains(airflow, local_cluster, tmp_path):
         "Server": 2,
         "Worker": 2,
     }
-    assert "Worker of rank 1 of 2, kv-store dist_sync" in output
+    assert re.search(r"Worker of rank [01] of 2, kv-store dist_sync", output), output  # ps-lite numbers them by address
