@@ -89,6 +89,8 @@ class AirflowServer:
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",
             "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "10",
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "240",
+            # Or a file that a test changes within half a minute stays as it was read before: know_dags reads it once.
+            "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "250",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.url,
             "AIRFLOW__API__WORKER_TIMEOUT": "300",
