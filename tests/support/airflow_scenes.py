@@ -58,13 +58,14 @@ class Scene:
         return set(self.jobs())
 
     def the_job(self) -> str:
-        """The uid of the one job that there is, once its pod runs."""
+        """The uid of the one job that there is and that is not being deleted, once its pod runs."""
 
         def look() -> str | None:
             task, jobs = self.train.look(), self.jobs()
             if task.state in OVER and all(job_state(job) in TERMINAL for job in jobs.values()):
                 pytest.fail(f"the task ended as {task.state}, and none of its jobs will run\n{self.train.log()}")
-            running = [uid for uid, job in jobs.items() if job_state(job) == "Running"]
+            stay = {uid: job for uid, job in jobs.items() if "deletionTimestamp" not in job["metadata"]}
+            running = [uid for uid, job in stay.items() if job_state(job) == "Running"]
             return running[0] if len(running) == 1 else None
 
         uid: str = eventually(look)
