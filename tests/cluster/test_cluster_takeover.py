@@ -178,6 +178,14 @@ async def cluster():
             logging.getLogger("mxnet_operator").removeHandler(made.problems)
 
 
+async def until_served(api):
+    """Wait until the server goes by our CRD, which takes it a moment after it has stored it."""
+    status = {"status": {"state": "Running"}}
+    async with asyncio.timeout(SECONDS):
+        while "state" not in (await api.merge(f"{JOBS}/running/status", status, dryRun="All")).ok()["status"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def taken_over(cluster):
     """The cluster after the steps of docs/migrate.md."""
@@ -194,6 +202,7 @@ async def taken_over(cluster):
     for args, stdin in steps:
         done = cluster.kubectl(*args, stdin=stdin)
         assert done.returncode == 0, done.stderr
+    await until_served(cluster.api)
     logging.getLogger("mxnet_operator").addHandler(cluster.problems)
     await cluster.start()
     return cluster
