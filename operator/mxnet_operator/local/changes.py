@@ -1,10 +1,12 @@
 """Notification of tasks that wait for a change."""
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 
 class Changes:
-    """Change notification: `wait` returns at the next `ring`; check first, then wait, with no await in between."""
+    """Change notification: check first, then call `wait`, with no await in between."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -14,6 +16,6 @@ class Changes:
         self._event.set()
         self._event = asyncio.Event()
 
-    async def wait(self) -> None:
-        """Wait for the next ring."""
-        await self._event.wait()
+    def wait(self) -> Coroutine[Any, Any, object]:
+        """Wait for the next ring after this call, even where a task that was made of it begins to run later."""
+        return self._event.wait()

@@ -190,7 +190,7 @@ def _forced(host: Host, pod: Mapping[str, Any], container: Mapping[str, Any], ow
     return forced
 
 
-async def _at_most(waiting: Awaitable[None], seconds: float | None) -> None:
+async def _at_most(waiting: Awaitable[object], seconds: float | None) -> None:
     try:
         await asyncio.wait_for(waiting, seconds)
     except TimeoutError:
