@@ -58,6 +58,13 @@ def impatient(running):
         yield
 
 
+@pytest.fixture
+def unforgiving(running):
+    """It gives up a gang that isn't ready in three seconds for the first time."""
+    with running.configured(waitForPodsReady={"timeout": "3s", "requeuingStrategy": {"backoffLimitCount": 0}}):
+        yield
+
+
 @pytest.fixture(params=[["MXJob.v1.kubeflow.org"], []], ids=["told of MXJobs", "not told of MXJobs"])
 def manages_all(running, request):
     """It manages Jobs and pods that name no queue, too; whether it knows MXJobs as owners of pods."""
@@ -385,6 +392,16 @@ async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_c
     (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": None}})).ok()
     again = await world.state("lost", "Running")
     assert (again["status"]["restarts"] >= 2, again["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
+
+
+async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_says_so(unforgiving, world):
+    late = job("late", "a", 8, "ExitCode")
+    late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
+    await world.submit(late)
+    await says(world, "late", "is not active: The workload is deactivated due to exceeding the maximum number of")
+    await world.state("late", "Suspended")
+    await world.submit(job("next", "a", 8))
+    await workloads(world, lambda found: "next" in found and is_true(found["next"], "Admitted"))
 
 
 async def requeued(world, name):
