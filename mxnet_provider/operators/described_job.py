@@ -74,6 +74,7 @@ class DescribesJob(ReadsManifestFile):
         "labels",
         "annotations",
         "queue_name",
+        "nodes",
     )
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {
@@ -131,6 +132,7 @@ class DescribesJob(ReadsManifestFile):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         queue_name: str | None = None,
+        nodes: str | None = None,
         allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -179,6 +181,7 @@ class DescribesJob(ReadsManifestFile):
         self.labels = labels
         self.annotations = annotations
         self.queue_name = queue_name
+        self.nodes = nodes
         self.allow_unknown_fields = allow_unknown_fields
         self._map_models()
         if found := problems(self._given_fields(), later=is_rendered_later):

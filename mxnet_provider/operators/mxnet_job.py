@@ -132,6 +132,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         labels: Labels of the job; `pod_labels` are those of its pods. (templated)
         annotations: Annotations of the job. (templated)
         queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended. (templated)
+        nodes: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes, no other job's). (templated)
         kubernetes_conn_id: Connection of type `kubernetes`. Where `kubernetes_default` does not exist, the
             in-cluster configuration or kubectl's own (`KUBECONFIG`, `~/.kube/config`) is used. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.

@@ -1,19 +1,23 @@
 """Jobs that name a queue, on a real Kueue: they wait, run where their flavor is, give quota back, and are preempted."""
 
 import asyncio
+import contextlib
 import os
 import re
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
+import yaml
 from builders import make_mxjob
 from cluster_fixtures import MXJOB
 from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
-from fake_nodes import ending, fake_node, fake_nodes
+from fake_nodes import NODES, ending, fake_node, fake_nodes
 from kubectl import kubectl
 from kueue import API, kueue
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.controller import controller as controller_module
@@ -25,14 +29,48 @@ pytestmark = pytest.mark.kubernetes("kueue")
 
 GPU = "nvidia.com/gpu"
 WORKLOADS = f"{API}/namespaces/default/workloads"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "kueue.md"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+BATCH_JOBS = "/apis/batch/v1/namespaces/default/jobs"
+POD = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
 TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 
 @pytest.fixture(scope="module")
 def kubernetes():
     """A control plane of this module's own: Kueue's webhooks are asked about every pod of it."""
-    with our_kubernetes() as server, kueue(server, waitForPodsReady={"timeout": "10m", "blockAdmission": False}):
+    with our_kubernetes() as server:
         yield server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def running(kubernetes):
+    """The Kueue of this module."""
+    with kueue(kubernetes, waitForPodsReady={"timeout": "10m", "blockAdmission": False}) as started:
+        yield started
+
+
+@pytest.fixture
+def impatient(running):
+    """It evicts a gang that isn't ready, or ready again, in eight seconds, and queues it again after two, then four."""
+    times = {"timeout": "8s", "recoveryTimeout": "8s", "requeuingStrategy": {"backoffBaseSeconds": 2}}
+    with running.configured(waitForPodsReady=times):
+        yield
+
+
+@pytest.fixture
+def unforgiving(running):
+    """It gives up a gang that isn't ready in three seconds for the first time."""
+    with running.configured(waitForPodsReady={"timeout": "3s", "requeuingStrategy": {"backoffLimitCount": 0}}):
+        yield
+
+
+@pytest.fixture(params=[["MXJob.v1.kubeflow.org"], []], ids=["told of MXJobs", "not told of MXJobs"])
+def manages_all(running, request):
+    """It manages Jobs and pods that name no queue, too; whether it knows MXJobs as owners of pods."""
+    integrations = {"frameworks": ["pod", "batch/job"], "externalFrameworks": request.param}
+    with running.configured(manageJobsWithoutQueueName=True, integrations=integrations):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -320,3 +358,122 @@ async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
     await change(world, "older", {"spec": {"runPolicy": {"suspend": True}}})
     await workloads(world, lambda left: not left)
     assert any("/v1beta1/" in path for _, path in world.writes)
+
+
+async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_when_it_can(impatient, world, api):
+    """Its node comes too late for the first time; with a backoffLimit of 0 it runs all the same."""
+    late = job("late", "a", 8, "ExitCode", ends=True)
+    late["spec"]["runPolicy"] = {"backoffLimit": 0}
+    late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
+    await world.submit(late)
+    await says(world, "late", "Admitted by")
+    await world.submit(job("next", "a", 8, ends=True))
+    requeues_at = await requeued(world, "late")
+    await world.state("next", "Succeeded")
+    new = fake_node("new", **{GPU: "8"})
+    new["metadata"]["labels"] |= {"pool": "gpu", "rack": "new"}
+    async with fake_nodes(api, new):
+        ended = await world.state("late", "Succeeded")
+    assert (ended["status"]["restarts"] >= 1, ended["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
+    assert "PodsReadyTimeout" in (await world.event("Evicted"))["message"]
+    assert since((await workloads(world))["late"], "QuotaReserved") >= requeues_at
+
+
+async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_comes_again(impatient, world, api):
+    lost = job("lost", "a", 2, "ExitCode")
+    lost["spec"]["runPolicy"] = {"backoffLimit": 0}
+    await world.submit(lost)
+    await world.state("lost", "Running")
+    await workloads(world, lambda found: is_true(found["lost"], "PodsReady"))
+    (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": True}})).ok()
+    (await api.delete(world.path(f"{PODS}/lost-worker-0"))).ok()
+    await requeued(world, "lost")
+    assert not await of_job(world, "lost")
+    (await api.merge(f"{NODES}/pool", {"spec": {"unschedulable": None}})).ok()
+    again = await world.state("lost", "Running")
+    assert (again["status"]["restarts"] >= 2, again["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
+
+
+async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_says_so(unforgiving, world):
+    late = job("late", "a", 8, "ExitCode")
+    late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
+    await world.submit(late)
+    await says(world, "late", "is not active: The workload is deactivated due to exceeding the maximum number of")
+    await world.state("late", "Suspended")
+    await world.submit(job("next", "a", 8))
+    await workloads(world, lambda found: "next" in found and is_true(found["next"], "Admitted"))
+
+
+async def requeued(world, name):
+    """When Kueue lets a job queue again that it has evicted, once that has given its quota back."""
+
+    def waits(found):
+        return requeue_time(found[name]) and not is_true(found[name], "QuotaReserved")
+
+    return requeue_time((await workloads(world, waits))[name])
+
+
+def requeue_time(workload):
+    return workload.get("status", {}).get("requeueState", {}).get("requeueAt")
+
+
+def since(workload, condition):
+    return next(each["lastTransitionTime"] for each in workload["status"]["conditions"] if each["type"] == condition)
+
+
+async def test_a_job_without_a_queue_is_not_managed_and_its_pods_are_held_back_where_kueue_is_not_told_of_mxjobs(
+    manages_all, request, world
+):
+    """As docs/kueue.md has it; a Job of Kubernetes' own shows what Kueue does with what it manages."""
+    batch = {"metadata": {"name": "batch"}, "spec": {"template": POD}}
+    (await world.api.post(world.path(BATCH_JOBS), batch)).ok()
+    await world.submit(job("free", None, 1))
+    await world.submit(job("named", "a", 1))
+    await world.eventually(BATCH_JOBS, lambda jobs: jobs["batch"]["spec"].get("suspend"))
+    found = await workloads(world, lambda found: {"batch", "named"} <= set(found))
+    assert "queueName" not in found["batch"]["spec"]
+    if "not told" in request.node.name:
+        for name in ("free", "named"):
+            await world.eventually(JOBS, lambda jobs, name=name: "scheduling gates" in str(jobs[name].get("status")))
+        return
+    for name in ("free", "named"):
+        await world.state(name, "Running")
+        pods = await of_job(world, name)
+        assert not any("schedulingGates" in pod["spec"] for pod in pods.values())
+    assert set(await workloads(world)) == {"batch", "named"}
+
+
+@contextlib.asynccontextmanager
+async def policy_of_the_guide(api):
+    """The policy and its binding that docs/kueue.md has for who wants every job in a queue."""
+    parts = [yaml.safe_load_all(part) for part in re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)]
+    policies = [each for part in parts for each in part if each["kind"].startswith("ValidatingAdmissionPolicy")]
+    paths = {each["kind"]: f"{ADMISSION}/{_plural(each['kind'])}" for each in policies}
+    for each in policies:
+        (await api.post(paths[each["kind"]], each)).ok()
+    try:
+        yield
+    finally:
+        for each in policies:
+            await api.delete(f"{paths[each['kind']]}/{each['metadata']['name']}")
+
+
+def _plural(kind):
+    return "validatingadmissionpolicies" if kind.endswith("Policy") else "validatingadmissionpolicybindings"
+
+
+async def test_the_policy_of_the_guide_refuses_jobs_that_name_no_queue_and_leaves_older_ones_alone(world, api):
+    await world.submit(job("older", None, 1))
+    jobs, unnamed = world.path(JOBS), job("unnamed", None, 1)
+    unnamed["metadata"]["namespace"] = world.namespace
+    async with policy_of_the_guide(api), asyncio.timeout(SECONDS):
+        while (answer := await api.post(f"{jobs}?dryRun=All", unnamed)).code < 300:
+            pass  # until the API server has seen the binding
+        assert answer.code == 422, answer.text
+        assert "name a queue in the label kueue.x-k8s.io/queue-name" in answer.text
+        await world.submit(job("named", "a", 1))
+        away = {"metadata": {"labels": {names.QUEUE_LABEL: None}}}
+        assert (await api.merge(f"{jobs}/named", away)).code == 422
+        (await api.merge(f"{jobs}/older", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        (await api.delete(f"{jobs}/older", {"propagationPolicy": "Foreground"})).ok()
+        await world.eventually(JOBS, lambda found: "older" not in found)

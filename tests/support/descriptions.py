@@ -139,6 +139,7 @@ MEANT: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         {"workers": 2, "priority_class_name": "high", "scheduler_name": "volcano", "runtime_class_name": "nvidia"},
         {**pod("priorityClassName", "high"), **pod("schedulerName", "volcano"), **pod("runtimeClassName", "nvidia")},
     ),
+    "few nodes": ({"workers": 2, "nodes": "Pack"}, {"spec.runPolicy.nodes": "Pack"}),
     "an init container": (
         {"workers": 2, "init_containers": [{"name": "fetch", "image": "busybox"}]},
         pod("initContainers", [{"name": "fetch", "image": "busybox"}]),
@@ -297,6 +298,10 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
         {"restart_policy": "exitcode"},
         "restart_policy: must be one of Never, OnFailure, Always, ExitCode, is the string 'exitcode': did you mean"
         " ExitCode?",
+    ),
+    "a wish for nodes that there isn't": (
+        {"nodes": "pack"},
+        "nodes: must be one of Pack, Exclusive, is the string 'pack': did you mean Pack?",
     ),
     "a misspelt field of a role": (
         {"servers": {"replica": 2}},

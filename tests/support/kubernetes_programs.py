@@ -75,6 +75,7 @@ ARGO = Module(
 )
 SCHEDULER_PLUGINS = Module("scheduler-plugins", _stamps("v1.33.5"))
 KUEUE = Module("kueue")
+VOLCANO = Module("volcano")
 # the version that a chart's kubeVersion is compared with where no server is asked
 _HELM = "helm.sh/helm/v3"
 HELM = Module(
@@ -99,6 +100,7 @@ PACKAGES = {
     "argo-evaluate": (ARGO, "./evaluate"),
     "argo-trigger": (ARGO, "./trigger"),
     "kueue": (KUEUE, "sigs.k8s.io/kueue/cmd/kueue"),
+    "controller-gen": (VOLCANO, "sigs.k8s.io/controller-tools/cmd/controller-gen"),
     "helm": (HELM, f"{_HELM}/cmd/helm"),
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")

@@ -75,6 +75,24 @@ class Kueue:
         url = f"http://127.0.0.1:{self._health_port}/readyz"
         self._programs.wait("Kueue", lambda: _answers(url) and self._accepts())
 
+    @contextlib.contextmanager
+    def configured(self, **settings: Any) -> Iterator[None]:
+        """Another Kueue in its place, as after an administrator's change of its Configuration, until the context ends.
+
+        These settings come on top of its own.
+        """
+        own = self._settings
+        self._restart({**own, **settings})
+        try:
+            yield
+        finally:
+            self._restart(own)
+
+    def _restart(self, settings: Mapping[str, Any]) -> None:
+        self.kill()
+        self._settings = settings
+        self.start()
+
     def kill(self) -> None:
         """End it as a crash would."""
         self._programs.started.remove(self._program)

@@ -318,6 +318,7 @@ _CHECKS: Final[dict[str, Check]] = {
     "gpus_per_worker": _count,
     "restart_policy": _RESTART_POLICY,
     "queue_name": _text,
+    "nodes": _one_of("Pack", "Exclusive"),
     "clean_pod_policy": _one_of("None", "Running", "All"),
     **dict.fromkeys(sorted(SECONDS), _seconds),
     "backoff_limit": _count,

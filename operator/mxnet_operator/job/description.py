@@ -28,6 +28,7 @@ class MXJobDescription(PodDescription):
         gpus_per_worker: GPUs of each Worker; 0 takes away those of a manifest.
         restart_policy: Never, OnFailure, Always or ExitCode, of all replicas; ExitCode if not given.
         queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended.
+        nodes: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes, no other job's).
         clean_pod_policy: Which pods of a finished job are deleted: None, Running or All.
         ttl_seconds_after_finished: Seconds (or a timedelta) after which a finished job is deleted.
         active_deadline_seconds: Seconds (or a timedelta) after which the job fails.
@@ -51,6 +52,7 @@ class MXJobDescription(PodDescription):
     gpus_per_worker: Number | None = None
     restart_policy: Literal["Never", "OnFailure", "Always", "ExitCode"] | Placeholder | None = None
     queue_name: Text | None = None
+    nodes: Literal["Pack", "Exclusive"] | Placeholder | None = None
     clean_pod_policy: Literal["None", "Running", "All"] | Placeholder | None = None
     ttl_seconds_after_finished: Seconds | None = None
     active_deadline_seconds: Seconds | None = None

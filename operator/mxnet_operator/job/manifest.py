@@ -49,6 +49,7 @@ _POD: Final = {
 }
 _METADATA: Final = {"pod_labels": "labels", "pod_annotations": "annotations"}
 _RUN_POLICY: Final = {
+    "nodes": "nodes",
     "clean_pod_policy": "cleanPodPolicy",
     "ttl_seconds_after_finished": "ttlSecondsAfterFinished",
     "active_deadline_seconds": "activeDeadlineSeconds",

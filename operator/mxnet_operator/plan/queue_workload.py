@@ -24,6 +24,7 @@ from mxnet_operator.views.kueue import (
 
 _REQUEUED_AT_ONCE: Final = frozenset({"Preempted", "NodeFailures"})
 """Why a Workload is evicted that Kueue may admit again at once; after anything else it says when itself."""
+_WAITS_FOR_START: Final = WorkloadCondition(PODS_READY, "False", "WaitForStart", "Not all pods are ready or succeeded")
 _RECOVERING: Final = frozenset({"WaitForRecovery", "Recovered"})
 
 
@@ -84,8 +85,10 @@ def quota_returned(workload: QueueWorkload, now: datetime) -> SetQueueConditions
         WorkloadCondition(ADMITTED, "False", "NoReservation", "The workload has no reservation"),
         WorkloadCondition(REQUEUED, requeued, why, message),
     ]
-    if workload.is_true(PODS_READY):
-        changes.append(WorkloadCondition(PODS_READY, "False", "WaitForStart", "Not all pods are ready or succeeded"))
+    if workload.condition(PODS_READY) is not None:
+        # One that waits for recovery would be evicted as soon as it is admitted again: Kueue counts from this condition
+        # then, and else from the admission.
+        changes.append(_WAITS_FOR_START)
     return _written(workload, changes, now, gives_quota_back=True)
 
 
@@ -107,7 +110,7 @@ def pods_ready(workload: QueueWorkload, now: datetime, *, ready: bool) -> SetQue
         reason = "Recovered" if old is not None and old.reason in _RECOVERING else "Started"
         new = WorkloadCondition(PODS_READY, "True", reason, "All pods reached readiness and the workload is running")
     elif old is None:
-        new = WorkloadCondition(PODS_READY, "False", "WaitForStart", "Not all pods are ready or succeeded")
+        new = _WAITS_FOR_START
     else:
         new = WorkloadCondition(
             PODS_READY, "False", "WaitForRecovery", "At least one pod has failed, waiting for recovery"

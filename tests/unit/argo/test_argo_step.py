@@ -479,6 +479,7 @@ FILLED_IN_LATER: list[dict[str, Any]] = [
     {"clean_pod_policy": text("p")},
     {"restart_scope": text("p")},
     {"success_policy": text("p")},
+    {"nodes": text("p")},
     {"run_policy": {"ttlSecondsAfterFinished": integer("p")}},
     {"ttl_seconds_after_finished": integer("p")},
     {"backoff_limit": integer("p")},

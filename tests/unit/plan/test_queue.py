@@ -379,6 +379,17 @@ class TestGivingBack:
         assert isinstance(back, SetQueueConditions)
         assert [each.status for each in back.conditions if each.type == "Requeued"] == [at_once]
 
+    def test_one_that_waited_for_recovery_starts_anew_when_it_is_admitted_again(self) -> None:
+        """Kueue would evict it at once: of one that recovers it counts from when that began."""
+        job = waiting(queued())
+        recovers = ("PodsReady", "False", "WaitForRecovery", "")
+        of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", "PodsReadyTimeout", ""), recovers)
+        (back,) = plan(job, seen(of), NOW).actions
+        assert isinstance(back, SetQueueConditions)
+        assert [(each.status, each.reason) for each in back.conditions if each.type == "PodsReady"] == [
+            ("False", "WaitForStart")
+        ]
+
     def test_conditions_are_written_with_all_that_their_schema_requires(self) -> None:
         job = waiting(queued())
         of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", "Preempted", ""))

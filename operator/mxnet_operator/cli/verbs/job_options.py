@@ -65,6 +65,14 @@ ServiceAccountOption = Annotated[
     str | None, _option("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
 ]
 QueueOption = Annotated[str | None, _option("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")]
+NodesOption = Annotated[
+    str | None,
+    _option(
+        "--nodes",
+        metavar="Pack|Exclusive",
+        help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
+    ),
+]
 BackoffLimitOption = Annotated[int | None, _option("--backoff-limit", help="Retries before the job fails.")]
 
 
@@ -87,6 +95,7 @@ class JobOptions:
     image_pull_secrets: list[str] | None
     service_account_name: str | None
     queue_name: str | None
+    nodes: str | None
     backoff_limit: int | None
 
     def description(self) -> MXJobDescription | None:

@@ -33,6 +33,7 @@ from mxnet_operator.cli.verbs.job_options import (
     JobOptions,
     NameOption,
     NodeSelectorOption,
+    NodesOption,
     PullSecretOption,
     QueueOption,
     SecretOption,
@@ -94,6 +95,7 @@ def run(
     image_pull_secrets: PullSecretOption = None,
     service_account_name: ServiceAccountOption = None,
     queue_name: QueueOption = None,
+    nodes: NodesOption = None,
     backoff_limit: BackoffLimitOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the manifest on stdout and create nothing.")
@@ -188,6 +190,7 @@ def run(
         image_pull_secrets=image_pull_secrets,
         service_account_name=service_account_name,
         queue_name=queue_name,
+        nodes=nodes,
         backoff_limit=backoff_limit,
     )
     if dry_run:
