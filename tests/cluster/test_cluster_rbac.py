@@ -1,5 +1,6 @@
 """The controller as its own ServiceAccount on an RBAC-enabled server: its rules are what it asks for."""
 
+import asyncio
 import json
 import secrets
 import tempfile
@@ -27,6 +28,7 @@ from gangs import NATIVE_GATES, NATIVE_GROUPS, NATIVE_WORKLOADS
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 from older_jobs import kind_of_format, older_job
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of
@@ -39,6 +41,7 @@ pytestmark = pytest.mark.kubernetes
 ADMISSION = "OwnerReferencesPermissionEnforcement"
 LARGE = {"example.com/large": secrets.token_hex(40_000)}
 """More than the controller keeps of a job, compressed too."""
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 FOR_ALL_NAMESPACES = [f"-f={MANIFESTS / 'base' / name}" for name in ("crd.yaml", "admission.yaml")]
 """What an administrator installs for the namespaced mode."""
@@ -87,12 +90,24 @@ async def installed(server, ask):
         await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
         objects = rendered(overlay)
         await policies_in_force(server, objects)
+        await until_owners_are_known(server, objects)
         return objects
 
     yield install
     for overlay in done:
         await ask.remove("-k", MANIFESTS / "overlays" / overlay)
     await ask.remove(*FOR_ALL_NAMESPACES)
+
+
+async def until_owners_are_known(server, objects):
+    """Wait until the admission plugin knows MXJobs, for up to half a minute: the controller would pause ever longer."""
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "MXJob", "name": "any", "uid": "any", "blockOwnerDeletion": True}
+    config = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
+    async with real_api(server) as api, asyncio.timeout(SECONDS):
+        # Not with its token: what it asks for itself is what its rights are compared with.
+        asked = {"headers": {"Impersonate-User": user_name(objects)}, "dryRun": "All"}
+        while "cannot find RESTMapping" in (await api.ask("POST", CONFIG_MAPS, config, **asked)).text:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
 
 
 @pytest.fixture
@@ -105,7 +120,7 @@ async def world(server):
         for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
             (await api.delete(f"{SERVICES}/{service['metadata']['name']}")).ok()
         # It outlives its jobs, and its making is a right to be seen.
-        await api.delete(f"/api/v1/namespaces/default/configmaps/{CONFIG_MAP}")
+        await api.delete(f"{CONFIG_MAPS}/{CONFIG_MAP}")
 
 
 async def start_on_a_node(world, pods):
