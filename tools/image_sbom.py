@@ -6,6 +6,7 @@ same bytes: no time and no serial number is in them.
 
 import email
 import json
+import re
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -69,7 +70,9 @@ def _add(files: dict[PurePosixPath, bytes], layer: IO[bytes]) -> None:
 
 
 def _is_metadata(path: PurePosixPath) -> bool:
-    return path.name == "METADATA" and path.parent.suffix == ".dist-info"
+    """Whether a file describes a distribution: a wheel's, or as setuptools and Debian have them."""
+    names = (path.parent.suffix, path.name)
+    return names in {(".dist-info", "METADATA"), (".egg-info", "PKG-INFO")} or path.suffix == ".egg-info"
 
 
 def _remove(files: dict[PurePosixPath, bytes], gone: PurePosixPath) -> None:
@@ -91,7 +94,7 @@ def _python(files: dict[PurePosixPath, bytes]) -> Iterator[dict[str, Any]]:
     for path in filter(_is_metadata, files):
         fields = email.message_from_bytes(files[path])
         name, version = fields["Name"], fields["Version"]
-        purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{quote(version, safe='')}"
+        purl = f"pkg:pypi/{re.sub('[-_.]+', '-', name).lower()}@{quote(version, safe='')}"
         found = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
         yield found | ({"licenses": licences} if (licences := _licences(fields)) else {})
 

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from deployment import locked
@@ -105,17 +106,18 @@ def test_it_says_what_it_is_and_runs_as_nobody_unless_others_are_made_from_it(ar
 
 
 def test_its_bill_of_materials_lists_what_dpkg_and_python_say_in_a_container(archive, bill):
-    components = bill(archive.path)["components"]
-    listed = {
-        (each["purl"].partition("/")[0], str(canonicalize_name(each["name"])), each["version"]) for each in components
-    }
+    purls = [each["purl"].partition("?")[0] for each in bill(archive.path)["components"]]
     packages = had(run, archive.image, "dpkg-query", "--show", "--showformat=${Package} ${Version}\\n").splitlines()
-    found = {("pkg:deb", *line.split()) for line in packages}
+    found = {
+        f"pkg:deb/debian/{quote(name, safe='')}@{quote(version, safe='')}" for name, version in map(str.split, packages)
+    }
     for python in ("python", "/usr/bin/python3"):
         distributions = json.loads(had(run, archive.image, python, "-c", DISTRIBUTIONS))
-        found |= {("pkg:pypi", str(canonicalize_name(name)), version) for name, version in distributions.items()}
-    assert listed == found
-    assert {("pkg:pypi", *pin) for pin in lock_of(archive.image).items()} <= listed
+        found |= {
+            f"pkg:pypi/{canonicalize_name(name)}@{quote(version, safe='')}" for name, version in distributions.items()
+        }
+    assert set(purls) == found
+    assert {f"pkg:pypi/{name}@{version}" for name, version in lock_of(archive.image).items()} <= found
 
 
 def test_its_size_and_id_are_those_of_the_documentation(archive, documented):

@@ -43,6 +43,8 @@ LAYERS = (
             "Typing_Extensions", "2", "License-Expression: PSF-2.0\n"
         ),
         f"{SITE}/scipy-3.dist-info/METADATA": metadata("scipy", "3", "License: BSD\n"),
+        "usr/lib/python3/dist-packages/setuptools-66.egg-info/PKG-INFO": metadata("setuptools", "66"),
+        "usr/lib/python3/dist-packages/wheel-0.38.egg-info": metadata("wheel", "0.38"),
         f"{SITE}/long-4.dist-info/METADATA": metadata("long", "4", f"License: {'word ' * 50}\n"),
     },
 )
@@ -93,6 +95,8 @@ def test_the_components_are_what_the_uppermost_layers_have(archive):
         "pkg:pypi/typing-extensions@2",
         "pkg:pypi/scipy@3",
         "pkg:pypi/long@4",
+        "pkg:pypi/setuptools@66",
+        "pkg:pypi/wheel@0.38",
     }
     about = bill["metadata"]["component"]
     assert (about["name"], about["version"], about["licenses"]) == ("some", "1.0", [{"expression": "Apache-2.0"}])
