@@ -93,13 +93,17 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/python tools/decisions_index.py
 
 .PHONY: sbom
-sbom: $(VENV)/.installed ## Write what the image's Python environment consists of (CycloneDX) to SBOM (default sbom.cdx.json).
+sbom: $(VENV)/.installed ## Write what the controller's Python environment, or the image in the archive IMAGE, consists of (CycloneDX) to SBOM (default sbom.cdx.json).
+ifdef IMAGE
+	@$(BIN)/python tools/image_sbom.py "$(IMAGE)" >$(or $(SBOM),sbom.cdx.json)
+else
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	$(BIN)/uv venv --quiet --python $(BIN)/python "$$work/image" && $(BIN)/uv venv --quiet --python $(BIN)/python "$$work/tool"; \
 	$(BIN)/uv pip sync --quiet --python "$$work/tool" --require-hashes requirements/sbom.txt; \
 	$(BIN)/uv pip sync --quiet --python "$$work/image" --require-hashes requirements/controller.txt; \
 	"$$work/tool/bin/cyclonedx-py" environment --output-reproducible --pyproject pyproject.toml --mc-type application \
 		--output-file $(or $(SBOM),sbom.cdx.json) "$$work/image/bin/python"
+endif
 
 .PHONY: lock
 lock: $(VENV)/.installed ## Resolve all requirements anew, to the newest versions.

@@ -1,22 +1,45 @@
 """What a kubelet decides: rows of docs/failures.md on a real node, with processes that are cheaper than MXNet."""
 
 import json
+import sys
+from pathlib import Path
 
 from controller_fixtures import submitted
+from kubectl import kubectl
 from real_node.cell import NODE
 from real_node.cheap_gang import BUSYBOX, SERVE, UNTIL_AGAIN, gang, with_state
-from real_node.configuration import DISK_PRESSURE_MIB, PAUSE_IMAGE
-from waiting import eventually
+from real_node.configuration import DISK_PRESSURE_MIB, MEMORY_PRESSURE_MIB, PAUSE_IMAGE
+from waiting import SECONDS, eventually
 
 PYTHON = "docker.io/mxjob/digits:1.0"
 
 
+def measured(scene, pod):
+    """What its kubelet has measured of a pod; nothing before it has."""
+    summary = json.loads(scene.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/stats/summary"))
+    wanted = {"namespace": scene.namespace, "name": pod}
+    return next((each for each in summary["pods"] if wanted.items() <= each["podRef"].items()), {})
+
+
 def written(scene, pod, volume):
     """How many MiB a pod has written into a volume, as far as its kubelet knows."""
-    summary = json.loads(scene.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/stats/summary"))
-    pods = (each for each in summary["pods"] if each["podRef"]["namespace"] == scene.namespace)
-    volumes = (each for found in pods if found["podRef"]["name"] == pod for each in found.get("volume", ()))
+    volumes = measured(scene, pod).get("volume", ())
     return sum(each.get("usedBytes", 0) >> 20 for each in volumes if each["name"] == volume)
+
+
+def by_a_controller_elsewhere(scene, what, holds):
+    """Wait for something while those on the node are gone: as a controller on another node brings it about."""
+    controller = f"{Path(sys.executable).with_name('mxnet-operator')} run --namespace={scene.namespace}"
+    wait = f"{kubectl()} wait {what} '--for={holds}' --namespace={scene.namespace} --timeout={SECONDS - 30}s"
+    scene.node.run("sh", "-c", f"{controller} & {wait}; code=$?; kill $!; wait; exit $code")
+
+
+def bind(scene, pod):
+    """Give a pod to the node, as a scheduler does."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
+    path = f"/api/v1/namespaces/{scene.namespace}/pods/{pod}/binding"
+    scene.kubectl("create", "--raw", path, "-f", "-", text=json.dumps(body))
 
 
 def test_a_worker_that_is_killed_for_its_memory_fails_the_job_which_names_the_limit(scene):
@@ -55,6 +78,27 @@ def test_a_node_whose_disk_is_full_evicts_who_wrote_most_which_counts_and_the_ga
         (said,) = scene.events("gang", "MXJobRestarting")
         assert "1 Worker replica(s) failed (restart 1; 1 of 1 count). worker-0 " in said
         assert "Evicted: The node was low on resource: ephemeral-storage." in said
+        (state / "again").touch()
+        scene.ended("gang", "Succeeded")
+
+
+def test_a_node_short_of_memory_evicts_who_took_most_which_counts_and_the_gang_comes_again(scene, state):
+    script = f"import time; x = bytearray({MEMORY_PRESSURE_MIB} << 20); x[::4096] = x[1::4096]; time.sleep(86400)"
+    once = f"[ -e /state/again ] || [ $HOSTNAME != gang-worker-0 ] || python -S -c '{script}'"
+    command = ["sh", "-c", f"{once}; {UNTIL_AGAIN[-1]}"]
+    scene.create(with_state(gang(image=PYTHON, command=command).run_policy(backoffLimit=1), state))
+    scene.wait("mxjob/gang", "condition=Running")
+
+    def took_it():
+        return measured(scene, "gang-worker-0").get("memory", {}).get("workingSetBytes", 0) >> 20 >= MEMORY_PRESSURE_MIB
+
+    eventually(took_it, every=1)
+    with scene.node.short_of_memory():
+        scene.node.wait(f"node/{NODE}", "condition=MemoryPressure")
+        scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
+        (said,) = scene.events("gang", "MXJobRestarting")
+        assert "1 Worker replica(s) failed (restart 1; 1 of 1 count). worker-0 " in said
+        assert "Evicted: The node was low on resource: memory." in said
         (state / "again").touch()
         scene.ended("gang", "Succeeded")
 
@@ -137,6 +181,58 @@ def test_a_node_that_shuts_down_in_an_orderly_way_restarts_the_gang_and_counts_n
     assert "(restart 1; 0 of 0 count)" in said
     assert "was disrupted (TerminationByKubelet) while the job ran: Terminated: Pod was terminated in" in said
     node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+
+
+def test_pods_that_come_to_a_node_while_it_shuts_down_are_rejected_which_counts_no_failure(scene, state):
+    """A scheduler bound them just before it heard of the shutdown: this test, since they name one that isn't there."""
+    node, job = scene.node, gang(command=UNTIL_AGAIN).run_policy(backoffLimit=0)
+    for replica_type in ("Scheduler", "Server", "Worker"):
+        job = job.template(replica_type, schedulerName="late")
+    scene.create(with_state(job, state))
+    first = eventually(lambda: len(pods := scene.pods("gang")) == 4 and pods)
+    node.power_off()
+    for pod in first:
+        bind(scene, pod)
+    scene.kubectl("wait", "pod", "--all", "--for=jsonpath={.status.reason}=NodeShutdown", "--timeout=270s")
+    by_a_controller_elsewhere(scene, "mxjob/gang", "condition=Restarting")
+    conditions = scene.get("mxjob", "gang")["status"]["conditions"]
+    (said,) = [each["message"] for each in conditions if each["type"] == "Restarting"]
+    assert "(restart 1; 0 of 0 count)" in said
+    assert "was stopped by its node while the job ran: NodeShutdown: Pod was rejected: " in said
+    with node.down("kubelet", "containerd"):
+        node.kill_containers()
+    node.wait(f"node/{NODE}", "condition=Ready")
+    uids = {pod["metadata"]["uid"] for pod in first.values()}
+
+    def again():
+        pods = scene.pods("gang")
+        return len(pods) == 4 and uids.isdisjoint(pod["metadata"]["uid"] for pod in pods.values()) and pods
+
+    for pod in eventually(again):
+        bind(scene, pod)
+    (state / "again").touch()
+    scene.ended("gang", "Succeeded")
+    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+
+
+def test_a_worker_that_makes_room_for_a_critical_pod_restarts_the_gang_and_counts_no_failure(scene, state):
+    """Each of the three takes two fifths of the node's memory, so one worker is enough, and nobody else is."""
+    memory = scene.node.get("node", NODE)["status"]["allocatable"]["memory"]
+    resources = {"requests": {"memory": f"{int(memory.removesuffix('Ki')) * 2 // 5}Ki"}}
+    job = gang(command=UNTIL_AGAIN, resources=resources).run_policy(backoffLimit=0)
+    scene.create(with_state(job, state))
+    scene.wait("mxjob/gang", "condition=Running")
+    container = {"name": "main", "image": BUSYBOX, "command": SERVE, "resources": resources}
+    spec = {"nodeName": NODE, "priorityClassName": "system-node-critical", "containers": [container]}
+    scene.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "critical"}, "spec": spec})
+    scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
+    (said,) = scene.events("gang", "MXJobRestarting")
+    assert "(restart 1; 0 of 0 count)" in said
+    assert "was disrupted (TerminationByKubelet) while the job ran: Preempting: Preempted in order to admit" in said
+    scene.wait("pod/critical", "condition=Ready")
+    scene.kubectl("delete", "pod", "critical")
+    (state / "again").touch()
+    scene.ended("gang", "Succeeded")
 
 
 def test_a_worker_whose_liveness_probe_fails_is_stopped_which_counts_as_a_failure(scene, state):

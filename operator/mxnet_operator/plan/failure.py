@@ -93,7 +93,7 @@ def _limit(job: MXJob, replica: Replica, pod: PodView) -> str:
 
 
 def _how_it_was_lost(pod: PodView) -> str:
-    if pod.end_is_unknown and not pod.deleting:
+    if pod.end_is_unknown and not pod.deleting and not pod.stopped_by_node:
         return f"was lost with its node, which did not see its end ({pod.reason}),"
     if pod.disruption:
         return f"was disrupted ({pod.disruption})"
@@ -102,7 +102,7 @@ def _how_it_was_lost(pod: PodView) -> str:
 
 def _exit_of(pod: PodView) -> str:
     """Return the exit code of a pod that was deleted or disrupted, which says nothing about its program."""
-    return "" if pod.exit_code is None else f"; it ended with exit code {pod.exit_code}"
+    return "" if pod.exit_code is None or pod.end_is_unknown else f"; it ended with exit code {pod.exit_code}"
 
 
 def _last_lines(message: str) -> str:

@@ -126,6 +126,25 @@ class Cell:
         finally:
             self.run("mount", "-o", f"remount,size={configuration.DISK_MIB}m", mounted)
 
+    @contextlib.contextmanager
+    def short_of_memory(self) -> Iterator[None]:
+        """Leave half of what the kubelet wants to be free of its pods' memory, until the context ends.
+
+        It is their cgroup's limit that shrinks: what others on this machine use makes no difference.
+        """
+        folder = Path("/sys/fs/cgroup/memory") / self.cgroup / "kubepods"
+        limit = folder / "memory.limit_in_bytes"
+        before = limit.read_text()
+        read_once = next(
+            line for line in (folder / "memory.stat").read_text().splitlines() if "total_inactive_file" in line
+        )
+        used = int((folder / "memory.usage_in_bytes").read_text()) - int(read_once.split()[1])
+        limit.write_text(str(used + (configuration.MEMORY_PRESSURE_MIB << 19)))
+        try:
+            yield
+        finally:
+            limit.write_text(before)
+
     def kill_containers(self) -> None:
         """Kill all containers of the node, and what containerd has beside each, as a loss of power does."""
         mine = {int(line) for folder in cgroups(self.cgroup) for line in _members(folder / "kubepods")}

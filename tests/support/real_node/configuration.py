@@ -15,6 +15,8 @@ KUBELET_PORT = 10250
 ALLOCATABLE_MIB = 4096
 DISK_MIB, DISK_PRESSURE_MIB = 4096, 64
 """The size of the node's disk, which holds what pods write into their volumes, and what is too little of it."""
+MEMORY_PRESSURE_MIB = 200
+"""What is too little memory for the node's pods."""
 CGROUP_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
 _SNAPSHOTTERS = ("btrfs", "zfs", "aufs", "devmapper")
 
@@ -91,7 +93,7 @@ def kubelet(folder: Path, cgroup: str) -> str:
         "failSwapOn": False,
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
-            "memory.available": "200Mi",
+            "memory.available": f"{MEMORY_PRESSURE_MIB}Mi",
             "nodefs.available": f"{DISK_PRESSURE_MIB}Mi",
             "imagefs.available": "500Mi",
         },

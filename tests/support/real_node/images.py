@@ -74,18 +74,26 @@ class Image:
 PAUSE = Image(PAUSE_IMAGE, RECIPES / "pause.Dockerfile", RECIPES)
 BUSYBOX = Image("docker.io/library/busybox:1.35", RECIPES / "busybox.Dockerfile", RECIPES)
 PYTHON = Image(f"docker.io/library/python:{_PYTHON}", RECIPES / "python.Dockerfile", RECIPES)
-MXNET = Image("docker.io/mxjob/mxnet:1.9.1", _IMAGES / "mxnet-1.9.1.Dockerfile", _IMAGES, (PYTHON,))
-TVM = Image("docker.io/mxjob/tvm:0.27", _IMAGES / "tvm-0.27.Dockerfile", _IMAGES, (PYTHON,))
 
 
-def _example(name: str, base: Image) -> Image:
-    folder = ROOT / "examples" / name
-    return Image(f"docker.io/mxjob/{name}:1.0", folder / "Dockerfile", folder, (PYTHON, base))
+def _locked(name: str) -> Image:
+    lock = name.replace(":", "-")
+    return Image(f"docker.io/mxjob/{name}", _IMAGES / f"{lock}.Dockerfile", _IMAGES, (PYTHON,))
 
 
-DIGITS = _example("digits", MXNET)
-IMAGE_CLASSIFICATION = _example("image-classification", MXNET)
-TUNE = _example("tune", TVM)
+MXNET, MXNET_CUDA, TVM = _locked("mxnet:1.9.1"), _locked("mxnet:1.9.1-cu112"), _locked("tvm:0.27")
+
+
+def _of_folder(name: str, folder: str, base: Image) -> Image:
+    context = ROOT / "examples" / folder
+    return Image(f"docker.io/{name}", context / "Dockerfile", context, (PYTHON, base))
+
+
+DIGITS = _of_folder("mxjob/digits:1.0", "digits", MXNET)
+IMAGE_CLASSIFICATION = _of_folder("mxjob/image-classification:1.0", "image-classification", MXNET)
+TUNE = _of_folder("mxjob/tune:1.0", "tune", TVM)
+SEEDS = _of_folder("mxjob/mxnet:gpu", "seeds/mxnet", MXNET)
+LINEAR = _of_folder("stefanofioravanzo/mxnet-linear-dist:cpu", "seeds/003-fioravanzo/linear", MXNET)
 OPERATOR = Image(
     "docker.io/library/mxnet-operator:0.1.0",
     ROOT / "operator" / "Dockerfile",
@@ -158,7 +166,10 @@ def archives(images: Sequence[Image], announce: Callable[[str], None] = lambda _
 
 
 def build(image: Image, *options: str) -> None:
-    """Build an image, its parents before it, in the builder's storage; what is there already gets its name again."""
+    """Build an image, its parents before it, in the builder's storage; what is there already gets its name again.
+
+    With options it is built whether it is there or not, and has its name until it is built without.
+    """
     known = f"localhost/{image.key()}"
     if _has(known) and not options:
         _run(_buildah("tag", known, image.name))
@@ -170,7 +181,26 @@ def build(image: Image, *options: str) -> None:
     if image.ignore_file.exists():
         command.append(f"--ignorefile={image.ignore_file}")
     _run(_buildah(*command, str(_prepared(image))))
-    _run(_buildah("tag", image.name, known))
+    if not options:
+        _run(_buildah("tag", image.name, known))
+
+
+def identity(image: Image, *options: str) -> str:
+    """Build an image, and return its ID: the digest of its configuration, which names the digest of each layer."""
+    with building("images"):
+        build(image, *options)
+        return _run(_buildah("inspect", "--type=image", "--format={{.FromImageID}}", image.name)).strip()
+
+
+def run(image: Image, *command: str) -> str:
+    """What a command prints in a container of an image that has been built."""
+    with building("images"):
+        build(image)
+        container = _run(_buildah("from", "--pull-never", image.name)).strip()
+    try:
+        return _run(_buildah("run", "--isolation=chroot", container, "--", *command))
+    finally:
+        _run(_buildah("rm", container))
 
 
 def export(image: Image, path: Path) -> None:
@@ -227,7 +257,7 @@ def _buildah(*arguments: str) -> list[str]:
         if not (folder / name).exists():
             (folder / name).write_text(text)
     verb, *rest = arguments
-    policy = [f"--signature-policy={folder}/policy.json"] if verb in {"bud", "push"} else []
+    policy = [f"--signature-policy={folder}/policy.json"] if verb in {"bud", "from", "push"} else []
     environment = ["env", f"CONTAINERS_STORAGE_CONF={folder}/storage.conf"]
     environment.append(f"CONTAINERS_REGISTRIES_CONF={folder}/registries.conf")
     return installed(*environment, "buildah", verb, *policy, *rest)
@@ -254,7 +284,8 @@ def _prune(archive: Archive) -> None:
         old.unlink(missing_ok=True)
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
     if done.returncode != 0:
         raise MissingProgramError(f"{' '.join(command[6:])}: {(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout

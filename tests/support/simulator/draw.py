@@ -16,6 +16,8 @@ STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
 EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
+LAST_CONTAINER = (0, 1, 30)
+"""Seconds from the end of a pod's mxnet container until its last one, a sidecar, has ended too."""
 RESOURCES = ("jobs", *(row.resource.plural for row in CHILDREN))
 EDITS: tuple[tuple[str, Any], ...] = (
     ("restartScope", "Job"),
@@ -168,7 +170,7 @@ def _trouble(rng: random.Random, world: World) -> Step:
         lambda: ("node off" if node in world.kubelet.down else "lose node", node),
         lambda: ("remove node" if node in world.kubelet.down else "lose node", node),
         lambda: ("node up", node),
-        lambda: ("shut down", node),
+        lambda: ("shut down", node, rng.choice(LAST_CONTAINER)),
         lambda: ("reboot", node, rng.choice(["Unknown", "ContainerStatusUnknown"])),
         lambda: ("collect", node),
         lambda: ("hang", label) if "activeDeadlineSeconds" in world.policy else ("evict", label),

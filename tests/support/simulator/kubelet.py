@@ -3,6 +3,7 @@
 from typing import Any
 
 from simulator.api import NAMESPACE, NODES, PODS, Api, Object
+from simulator.clock import Clock
 from simulator.lives import NOBODY_KNOWS, Lives
 
 from mxnet_operator.api import names
@@ -17,8 +18,8 @@ DISRUPTIONS = {"preempt": "PreemptionByScheduler", "taint": "DeletionByTaintMana
 class Kubelet:
     """All nodes' at once. What can't happen to a pod as it is, doesn't."""
 
-    def __init__(self, api: Api, lives: Lives) -> None:
-        self._api, self._lives = api, lives
+    def __init__(self, api: Api, clock: Clock, lives: Lives) -> None:
+        self._api, self._clock, self._lives = api, clock, lives
         self.down: set[str] = set()
         """Nodes of which nobody hears anything."""
         self.hanging: set[str] = set()
@@ -103,13 +104,18 @@ class Kubelet:
             self._patch(pod, phase="Failed", reason="Evicted", containerStatuses=[], conditions=conditions)
             self._end(pod, "node" if "deletionTimestamp" not in pod["metadata"] else "disruption")
 
-    def shut_down(self, node: str) -> None:
-        """A node shuts down in an orderly way: its kubelet ends the pods and says so, then falls silent."""
-        for pod in self._of(node):
+    def shut_down(self, node: str, seconds: float = 0) -> None:
+        """A node shuts down in an orderly way: its kubelet ends the pods and says so, then falls silent.
+
+        It says so once the last container of a pod has ended, the mxnet container so many seconds before that.
+        """
+        containers, ended_at, pods = self._terminated(143, "Error"), self._time(), self._of(node)
+        self._clock.seconds += seconds
+        for pod in pods:
             why = {"reason": "Terminated", "message": "Pod was terminated in response to imminent node shutdown."}
             conditions = self._disrupted(pod, "TerminationByKubelet")
-            self._patch(pod, phase="Failed", conditions=conditions, **why, **self._terminated(143, "Error"))
-            self._end(pod, "disruption")
+            self._patch(pod, phase="Failed", conditions=conditions, **why, **containers)
+            self._end(pod, "disruption", at=ended_at)
         self.lose(node)
 
     def reboot(self, node: str, reason: str = "Unknown") -> None:

@@ -39,7 +39,7 @@ class MutantLife:
     def __init__(self) -> None:
         self.clock = Clock()
         self.api = Api(self.clock)
-        self.kubelet = Kubelet(self.api, Lives())
+        self.kubelet = Kubelet(self.api, self.clock, Lives())
         self.controller = Controller("a", self.api, self.clock, lambda _: None)
 
     async def create(self, manifest: Object) -> End:

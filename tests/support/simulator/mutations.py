@@ -296,6 +296,12 @@ MUTATIONS = (
         "return False and self.pod_reason in",
     ),
     Mutation(
+        "count what ended before the node that shut down spoke of it",
+        "plan/observed.py",
+        "        if self.stopped_by_node:\n            return True\n",
+        "",
+    ),
+    Mutation(
         "take the exit code of a node that went down for the program's",
         "plan/observed.py",
         'return bool(self.exit_code) and self.reason in ("Unknown", "ContainerStatusUnknown")',

@@ -38,7 +38,7 @@ class World:
         self.clock = Clock()
         self.api = Api(self.clock)
         self.lives = Lives()
-        self.kubelet = Kubelet(self.api, self.lives)
+        self.kubelet = Kubelet(self.api, self.clock, self.lives)
         self.writes = 0
         """Creates, status writes and Events of controllers."""
         self.pauses = 0

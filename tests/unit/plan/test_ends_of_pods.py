@@ -338,7 +338,14 @@ class TestTheMessage:
 
     def test_says_that_a_node_did_not_see_the_end(self) -> None:
         message = self.of(phase="Failed", exit_code=255, reason="Unknown", finished_at=NOW)
-        assert "worker-0 was lost with its node, which did not see its end (Unknown), while the job ran" in message
+        assert "worker-0 was lost with its node, which did not see its end (Unknown), while the job ran." in message
+
+    def test_says_why_a_pod_was_refused_of_which_a_kubelet_made_an_end_up_when_it_was_started_again(self) -> None:
+        text = "Pod was rejected as the node is shutting down."
+        made_up: dict[str, Any] = {"exit_code": 137, "reason": "ContainerStatusUnknown"}
+        message = self.of(phase="Failed", pod_reason="NodeShutdown", pod_message=text, **made_up)
+        assert f"worker-0 was stopped by its node while the job ran: NodeShutdown: {text}" in message
+        assert "137" not in message
 
     def test_says_why_the_kubelet_refused_the_pod(self) -> None:
         message = self.of(phase="Failed", pod_reason="OutOfcpu", pod_message="Node didn't have enough resource: cpu")

@@ -10,7 +10,7 @@ LABEL org.opencontainers.image.title="tvm" \
       org.opencontainers.image.licenses="Apache-2.0"
 # What is removed has times in it, and nothing reads it.
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ \
-    && rm -rf /var/lib/apt/lists/* /var/cache/ldconfig /var/log/apt /var/log/*.log
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/ldconfig /var/log/apt /var/log/*.log
 COPY tvm-0.27.txt /usr/local/share/mxjob/
 # With SOURCE_DATE_EPOCH compiled files hold a hash of their source instead of its time.
 RUN SOURCE_DATE_EPOCH=315532800 pip install --no-cache-dir --root-user-action=ignore --require-hashes \
