@@ -116,6 +116,10 @@ async def nothing_is_left(world, groups):
     await world.eventually(groups, lambda found: not found)
 
 
+def has_group(groups, job):
+    return any(job_of(group) == job for group in groups.values())
+
+
 async def test_without_groups_the_twelve_deadlock(native):
     """All GPUs are held by gangs that lack some, none of which can end before it has them: that is for ever."""
     async with at_work(native, NONE) as world:
@@ -149,7 +153,7 @@ async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspend
 
     async def suspend_and_resume():
         for name in paused:
-            await world.eventually(GROUPS[gang_scheduling][0], lambda groups, name=name: name in groups)
+            await world.eventually(GROUPS[gang_scheduling][0], lambda groups, name=name: has_group(groups, name))
             (await world.api.merge(world.path(f"{JOBS}/{name}"), {"spec": {"runPolicy": {"suspend": True}}})).ok()
         for name in paused:
             jobs = await world.eventually(
