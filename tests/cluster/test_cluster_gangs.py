@@ -169,6 +169,23 @@ async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspend
             await nothing_is_left(world, kind)
 
 
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_a_gang_that_waits_alone_runs_once_another_job_has_ended_or_is_deleted(request, gang_scheduling):
+    """No pod is created meanwhile, which would have scheduler-plugins try it again, nor does anything else happen."""
+    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
+        await world.submit(submitted(gang("ends", 10)))
+        await world.state("ends", "Running")
+        await world.submit(submitted(gang("waits", 7)))
+        await world.eventually(JOBS, lambda jobs: reason(jobs["waits"]) == "Unschedulable")
+        pods = (await world.api.get(world.path(PODS))).ok()["items"]
+        await world.move([pod["metadata"]["name"] for pod in pods if job_of(pod) == "ends"], "Succeeded", exit_code=0)
+        await world.state("waits", "Running")
+        await world.submit(submitted(gang("last", 10)))
+        await world.eventually(JOBS, lambda jobs: reason(jobs["last"]) == "Unschedulable")
+        (await world.api.delete(world.path(f"{JOBS}/waits"))).ok()
+        await world.state("last", "Running")
+
+
 async def test_a_waiting_gang_says_how_much_of_it_fits_and_what_is_missing(world):
     await world.submit(submitted(gang("holds", 10)))
     await world.state("holds", "Running")
