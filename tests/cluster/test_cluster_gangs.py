@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from builders import make_mxjob
 from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
 from fake_nodes import fake_nodes
+from fresh_seeds import first_fresh_seed
 from gangs import (
     COSCHEDULING_GROUPS,
     GPU,
@@ -146,10 +148,19 @@ async def test_with_groups_all_twelve_succeed_and_no_gang_holds_a_part(request, 
             await nothing_is_left(world, kind)
 
 
+def killed_and_paused(which):
+    """Of which gangs a worker is killed, and which are suspended: always the same, or drawn by the run's fresh seed."""
+    if which == "chosen":
+        return {"gang-0", "gang-4", "gang-9"}, ("gang-11", "gang-7")
+    drawn = random.Random(first_fresh_seed()).sample(sorted(SIZES), 6)
+    return set(drawn[:3]), drawn[3:]
+
+
+@pytest.mark.parametrize("which", ["chosen", "fresh"])
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling):
+async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
     """A killed worker's gang restarts whole and waits again; one suspended before it ran comes again when resumed."""
-    killed, paused = {"gang-0", "gang-4", "gang-9"}, ("gang-11", "gang-7")
+    killed, paused = killed_and_paused(which)
 
     async def suspend_and_resume():
         for name in paused:

@@ -214,7 +214,7 @@ MUTATIONS = (
         "pass",
     ),
     Mutation(
-        "touch the pod group of a waiting gang at every look",
+        "touch the pod group of a waiting gang at every reconciliation",
         "plan/gang_retry.py",
         "if rule.touch is not None and not _left(group, observed, now)",
         "if rule.touch is not None",
