@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from builders import make_mxjob
 from control_plane_fixtures import new_namespace, real_api
 from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
 from fake_nodes import fake_nodes
+from fresh_seeds import first_fresh_seed
 from gangs import (
     COSCHEDULING_GROUPS,
     GPU,
@@ -116,6 +118,10 @@ async def nothing_is_left(world, groups):
     await world.eventually(groups, lambda found: not found)
 
 
+def has_group(groups, job):
+    return any(job_of(group) == job for group in groups.values())
+
+
 async def test_without_groups_the_twelve_deadlock(native):
     """All GPUs are held by gangs that lack some, none of which can end before it has them: that is for ever."""
     async with at_work(native, NONE) as world:
@@ -142,14 +148,23 @@ async def test_with_groups_all_twelve_succeed_and_no_gang_holds_a_part(request, 
             await nothing_is_left(world, kind)
 
 
+def killed_and_paused(which):
+    """Of which gangs a worker is killed, and which are suspended: always the same, or drawn by the run's fresh seed."""
+    if which == "chosen":
+        return {"gang-0", "gang-4", "gang-9"}, ("gang-11", "gang-7")
+    drawn = random.Random(first_fresh_seed()).sample(sorted(SIZES), 6)
+    return set(drawn[:3]), drawn[3:]
+
+
+@pytest.mark.parametrize("which", ["chosen", "fresh"])
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling):
+async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
     """A killed worker's gang restarts whole and waits again; one suspended before it ran comes again when resumed."""
-    killed, paused = {"gang-0", "gang-4", "gang-9"}, ("gang-11", "gang-7")
+    killed, paused = killed_and_paused(which)
 
     async def suspend_and_resume():
         for name in paused:
-            await world.eventually(GROUPS[gang_scheduling][0], lambda groups, name=name: name in groups)
+            await world.eventually(GROUPS[gang_scheduling][0], lambda groups, name=name: has_group(groups, name))
             (await world.api.merge(world.path(f"{JOBS}/{name}"), {"spec": {"runPolicy": {"suspend": True}}})).ok()
         for name in paused:
             jobs = await world.eventually(
@@ -163,6 +178,23 @@ async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspend
         assert {name for name in killed if jobs[name]["status"]["restarts"] >= 1} == killed
         for kind in GROUPS[gang_scheduling]:
             await nothing_is_left(world, kind)
+
+
+@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
+async def test_a_gang_that_waits_alone_runs_once_another_job_has_ended_or_is_deleted(request, gang_scheduling):
+    """No pod is created meanwhile, which would have scheduler-plugins try it again, nor does anything else happen."""
+    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
+        await world.submit(submitted(gang("ends", 10)))
+        await world.state("ends", "Running")
+        await world.submit(submitted(gang("waits", 7)))
+        await world.eventually(JOBS, lambda jobs: reason(jobs["waits"]) == "Unschedulable")
+        pods = (await world.api.get(world.path(PODS))).ok()["items"]
+        await world.move([pod["metadata"]["name"] for pod in pods if job_of(pod) == "ends"], "Succeeded", exit_code=0)
+        await world.state("waits", "Running")
+        await world.submit(submitted(gang("last", 10)))
+        await world.eventually(JOBS, lambda jobs: reason(jobs["last"]) == "Unschedulable")
+        (await world.api.delete(world.path(f"{JOBS}/waits"))).ok()
+        await world.state("last", "Running")
 
 
 async def test_a_waiting_gang_says_how_much_of_it_fits_and_what_is_missing(world):

@@ -6,6 +6,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 from audit import Right, granted, requests_of
@@ -35,6 +36,8 @@ from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.child_objects.fail_fast import CONFIG_MAP
 from mxnet_operator.client.resources import resource_of
+from mxnet_operator.controller.gangs import coscheduling
+from mxnet_operator.plan.gang import unique_group_name
 
 pytestmark = pytest.mark.kubernetes
 
@@ -310,16 +313,16 @@ REPORTED = "workflows.argoproj.io/report-outputs-completed"
 ARGO_KINDS = {"workflows": "Workflow", "workflowtaskresults": "WorkflowTaskResult"}
 
 
-def definition(plural, kind):
-    """A CRD of Argo's, without its schema."""
+def definition(plural, kind, group="argoproj.io"):
+    """A CRD without its schema: one of Argo's, unless another group is named."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     names_ = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
     version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.argoproj.io"},
-        "spec": {"group": "argoproj.io", "names": names_, "scope": "Namespaced", "versions": [version]},
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "names": names_, "scope": "Namespaced", "versions": [version]},
     }
 
 
@@ -361,6 +364,40 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
     asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == "argoproj.io"}
     assert asked - {Right("argoproj.io", "workflows", "get")} == granted(of_kind(rendered(component), "ClusterRole"))
     await ask.remove("-f", rights, "-f", crds)
+
+
+async def test_the_component_for_scheduler_plugins_gives_the_rights_that_its_groups_take(
+    server, installed, world, ask, tmp_path
+):
+    """No scheduler-plugins: its definition, and a gang that is rejected for half a minute."""
+    objects = await installed("standalone")
+    component = MANIFESTS / "components" / "coscheduling"
+    crd = tmp_path / "crd.json"
+    crd.write_text(json.dumps(definition("podgroups", "PodGroup", coscheduling.POD_GROUP.group)))
+    await ask("create", "-f", crd)
+    await ask("wait", "--for=condition=Established", "--timeout=240s", f"crd/{coscheduling.POD_GROUP}")
+    await ask("apply", "-f", component / "rbac.yaml")
+    path, group = coscheduling.POD_GROUP.path("default"), coscheduling.POD_GROUP.group
+    uid = (await world.submit(submitted(make_mxjob("tried").worker(2))))["metadata"]["uid"]
+    job = make_mxjob("tried").obj()
+    name = unique_group_name(msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, uid=uid)))
+    kind = {"apiVersion": f"{group}/v1alpha1", "kind": "PodGroup"}
+    await squat(world, path, {**kind, "metadata": {"name": name}})
+    (container_,) = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    container_["args"].append("--gang-scheduling=coscheduling")
+    with started(server, objects, tmp_path):
+        await world.event("FailedCreatePodGroup", says="exists already")
+        (await world.api.delete(f"{path}/{name}")).ok()
+        rejected = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "rejected"}
+        pods = await world.eventually(PODS, lambda pods: "tried-worker-0" in pods and "tried-worker-1" in pods)
+        for each in pods:
+            (await world.api.merge(f"{PODS}/{each}/status", {"status": {"conditions": [rejected]}})).ok()
+        await world.eventually(path, lambda groups: names.TOUCHED_ANNOTATION in str(groups.get(name)))
+        (await world.api.merge(f"{JOBS}/tried", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+        await gone(world, path, name)
+    asked = {each.right for each in requests_of(server, user_name(objects)) if each.right.group == group}
+    assert asked == granted(of_kind(rendered(component), "ClusterRole"))
+    await ask.remove("-f", component / "rbac.yaml", "-f", crd)
 
 
 async def goes_with_a_workflow(world, name, spec):

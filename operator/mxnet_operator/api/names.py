@@ -43,6 +43,8 @@ LABEL_RUNTIME_ID: Final = "mxjob.kubeflow.org/runtime-id"
 
 GANG_ANNOTATION: Final = "mxjob.kubeflow.org/gang"
 """Annotation of a pod group: digest of the parts of its job that it was built from; with another it is outdated."""
+TOUCHED_ANNOTATION: Final = "mxjob.kubeflow.org/touched"
+"""Annotation of a pod group: when it was changed last to have its scheduler try the gang again, as RFC 3339 has it."""
 REPLICA_ANNOTATION: Final = "mxjob.kubeflow.org/replica"
 """Annotation of a pod: its replica and attempt, as `Worker/1/0`, which its labels said when it was created."""
 GANG_MEMBER_ANNOTATION: Final = "mxjob.kubeflow.org/gang-member"

@@ -33,6 +33,7 @@ from mxnet_operator.plan.actions import (
     SetGangMember,
     StopPod,
     SuspendJob,
+    TouchChild,
 )
 from mxnet_operator.plan.rejection import RejectedCreation
 from mxnet_operator.plan.taken_names import Found, Holder, holder_of_name
@@ -51,7 +52,7 @@ _NO_MX_CONFIG: Final = (
 )
 
 _Deletion = DeletePod | DeleteChild | DeleteJob
-_Change = StopPod | RestoreLabels | SetGangMember | ReleaseChild | ChangeQueue | SuspendJob
+_Change = StopPod | RestoreLabels | SetGangMember | ReleaseChild | TouchChild | ChangeQueue | SuspendJob
 _Ending = _Deletion | _Change
 
 
@@ -322,7 +323,7 @@ def _only(action: _Deletion) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": preconditions,
-        "propagationPolicy": "Background",
+        "propagationPolicy": action.propagation if isinstance(action, DeleteChild) else "Background",
     }
 
 

@@ -1,7 +1,7 @@
 """Actions that a plan can request: create, stop or delete children, write one status, post Events, and requeue."""
 
-from datetime import timedelta
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -23,6 +23,8 @@ class CreateChild(_Named, frozen=True, kw_only=True, gc=False):
 class DeleteChild(msgspec.Struct, frozen=True, gc=False):
     """Delete a child other than a pod, if it still has this uid."""
 
+    propagation: ClassVar[Literal["Background", "Foreground"]] = "Background"
+    """Foreground has the server store the object once more before it goes: who watches it sees a change."""
     name: str
     uid: str
 
@@ -32,6 +34,14 @@ class ReleaseChild(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     uid: str
+
+
+class TouchChild(msgspec.Struct, frozen=True, gc=False):
+    """Write the time into an annotation of a child other than a pod, if it still has this uid, for who watches it."""
+
+    name: str
+    uid: str
+    at: datetime
 
 
 class CreateService(CreateChild, frozen=True, gc=False):
@@ -152,6 +162,7 @@ Action = (
     | DeletePod
     | DeleteChild
     | ReleaseChild
+    | TouchChild
     | DeleteJob
     | SuspendJob
 )

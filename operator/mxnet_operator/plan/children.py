@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild
+from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
+from mxnet_operator.views.pods import ENDED
 
 if TYPE_CHECKING:
     from mxnet_operator.plan.observed import Observed
@@ -46,6 +47,10 @@ class ChildRule(msgspec.Struct, frozen=True):
     """Action that removes the finalizers of an object that is being replaced; None for a kind without finalizers."""
     goes_at_the_end: bool = False
     """Whether a finished job deletes it under every cleanPodPolicy."""
+    outlives_pods: bool = False
+    """Whether a job that is suspended or over deletes it only once no pod of it waits or runs."""
+    touch: type[TouchChild] | None = None
+    """Action that changes an object for its scheduler to try pods again; None for a kind that needs none."""
     admits: Callable[[ChildView | None], bool] = lambda _: True
     """Function that returns whether pods may be created while the object is as observed (None: not there yet)."""
 
@@ -90,11 +95,15 @@ def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[
 
     Terminating ones are skipped.
     """
+    has_pods = any(pod.phase not in ENDED for pod in observed.pods)
     return tuple(
         rule.delete(child.name, child.uid)
         for rule in observed.rules
         for child in observed.children
-        if type(child) is rule.view and not child.deleting and (rule.goes_at_the_end or not at_the_end)
+        if type(child) is rule.view
+        and not child.deleting
+        and (rule.goes_at_the_end or not at_the_end)
+        and not (rule.outlives_pods and has_pods)
     )
 
 

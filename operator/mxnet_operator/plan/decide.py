@@ -21,6 +21,7 @@ from mxnet_operator.plan.fixed_replicas import as_started, with_ignored_change
 from mxnet_operator.plan.gang import has_gangs, observed_gang, scheduled_gang
 from mxnet_operator.plan.gang_member import outdated_members
 from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignored_priority, with_priority_class
+from mxnet_operator.plan.gang_retry import time_until_touched, touched_groups
 from mxnet_operator.plan.give_back import give_back, time_until_given_back
 from mxnet_operator.plan.ignored_changes import ignored_events
 from mxnet_operator.plan.labels import label_events, restored, unwatched_in
@@ -159,6 +160,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             *left.deletions,
             *outdated_children(job, observed),
             *(missing_children(job, observed) if held is None else ()),
+            *touched_groups(job, present, now),
             *admission.actions,
             *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
             *outdated_members(job, present.pods, policy),
@@ -187,6 +189,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             admission.requeue_after,
             time_until_said(reported, admission, now),
             time_until_replaced(observed),
+            time_until_touched(job, present, now),
             time_until_trouble(reported, job, replicas, now, scheduled),
         ),
     )

@@ -6,6 +6,7 @@ A job of several pods has one without asking, since half a gang holds what anoth
 
 import zlib
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.quantities import add, pod_requests, quantity, written
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, SchedulingPolicy
-from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild
+from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.observed import Observed
@@ -28,6 +29,10 @@ OWN_GROUPS: Final = (
     "scheduling.volcano.sh/group-name",
 )
 """Labels and annotations by which a template puts its pods into a group of the user's own."""
+
+
+_LONGEST_PREFIX: Final = 54
+"""Characters of a job's name before a suffix of nine: a label's value has 63 at the most."""
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -52,6 +57,8 @@ class PodGroupView(ChildView, frozen=True, kw_only=True, gc=False):
     """Whether the back end lets pods be created."""
     says: str = ""
     """The scheduler's own words for why it waits."""
+    touched_at: datetime | None = None
+    """When it was changed last to have its scheduler try the gang again."""
 
 
 class GangState(msgspec.Struct, frozen=True):
@@ -73,8 +80,18 @@ class DeletePodGroup(DeleteChild, frozen=True, gc=False):
     """Delete a pod group, if it is still the one with this uid."""
 
 
+class DeletePodGroupInForeground(DeletePodGroup, frozen=True, gc=False):
+    """Delete a pod group so that its scheduler sees it change, if it is still the one with this uid."""
+
+    propagation = "Foreground"
+
+
 class ReleasePodGroup(ReleaseChild, frozen=True, gc=False):
     """Take the finalizers off a pod group that waiting pods hold."""
+
+
+class TouchPodGroup(TouchChild, frozen=True, gc=False):
+    """Write the time into a pod group: its scheduler then tries the gang again."""
 
 
 class CreateGangWorkload(CreateChild, frozen=True, gc=False):
@@ -120,6 +137,18 @@ def wanted_groups(job: MXJob) -> tuple[CreatePodGroup, ...]:
     return () if gang is None else (CreatePodGroup(job.metadata.name, fingerprint=fingerprint(gang)),)
 
 
+def unique_group_name(job: MXJob) -> str:
+    """Return a pod group's name that no other job ever has, nor this one before it was suspended."""
+    run = f"{job.metadata.uid}/{job.status.first_attempt}"
+    return f"{job.metadata.name[:_LONGEST_PREFIX]}-{zlib.crc32(run.encode()):08x}"
+
+
+def wanted_unique_groups(job: MXJob) -> tuple[CreatePodGroup, ...]:
+    """Return the pod group of a job with defaults, named by `unique_group_name`."""
+    name = unique_group_name(job)
+    return tuple(CreatePodGroup(name, fingerprint=each.fingerprint) for each in wanted_groups(job))
+
+
 def wanted_workloads(job: MXJob) -> tuple[CreateGangWorkload, ...]:
     """Return the Workload of a job with defaults."""
     return tuple(CreateGangWorkload(each.name, fingerprint=each.fingerprint) for each in wanted_groups(job))
@@ -133,6 +162,10 @@ def is_ready(group: ChildView | None) -> bool:
 PODGROUPS: Final = ChildRule(PodGroupView, wanted_groups, DeletePodGroup, ReleasePodGroup, goes_at_the_end=True)
 READY_PODGROUPS: Final = msgspec.structs.replace(PODGROUPS, admits=is_ready)
 """For a scheduler that rejects pods until its group is admitted."""
+UNIQUE_PODGROUPS: Final = msgspec.structs.replace(
+    PODGROUPS, wanted=wanted_unique_groups, delete=DeletePodGroupInForeground, outlives_pods=True, touch=TouchPodGroup
+)
+"""For scheduler-plugins, which remembers a gang by its name, and tries others again once it sees a group change."""
 WORKLOADS: Final = ChildRule(GangWorkloadView, wanted_workloads, DeleteGangWorkload, goes_at_the_end=True)
 
 

@@ -5,6 +5,8 @@ and what really happened to pods (`lives`), never the operator's own reading of 
 """
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
 
 from simulator import truth
 from simulator.api import CHILDREN, PODS, SERVICES, Object
@@ -13,9 +15,11 @@ from simulator.schedule import pod_name
 from simulator.truth import conditions, first_attempt, holds, is_over, restarts, status_of
 from simulator.world import World, Write, is_started
 
+from mxnet_operator.api import names
 from mxnet_operator.controller.gangs import coscheduling
 
 Invariant = Callable[[World, Write], Iterator[str]]
+TOUCHED_AT_MOST_EVERY: Final = timedelta(seconds=30)
 
 
 def one_pod_per_replica(world: World, write: Write) -> Iterator[str]:
@@ -157,6 +161,30 @@ def only_own_children_are_touched(world: World, write: Write) -> Iterator[str]:
         return
     if owner_of(before) != write.by.seen.job["metadata"]["uid"]:
         yield f"{before['metadata']['name']} belongs to somebody else"
+
+
+def only_waiting_gangs_are_touched(world: World, write: Write) -> Iterator[str]:
+    """A pod group is touched only while no pod of its gang has a node, and not twice in half a minute."""
+    before, after, seen = write.change.before, write.change.after, write.by.seen if write.by is not None else None
+    if before is None or after is None or seen is None or _touched(before) == _touched(after):
+        return
+    owner = owner_of(after)
+    for pod in world.api.pods():
+        version = seen.pods.get(pod["metadata"]["uid"])
+        if (
+            owner_of(pod) == owner
+            and pod["spec"].get("nodeName")
+            and version == int(pod["metadata"]["resourceVersion"])
+        ):
+            yield f"{pod['metadata']['name']} has a node"
+    last, now = _touched(before), _touched(after)
+    if last is not None and now is not None and not world.clock.off and now < last + TOUCHED_AT_MOST_EVERY:
+        yield f"it was changed at {last}, and again at {now}"
+
+
+def _touched(group: Object) -> datetime | None:
+    written = (group["metadata"].get("annotations") or {}).get(names.TOUCHED_ANNOTATION)
+    return None if written is None else datetime.fromisoformat(written)
 
 
 def counted_before_it_is_deleted(world: World, write: Write) -> Iterator[str]:
@@ -413,6 +441,7 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
 )
 OF_CHILDREN: tuple[Invariant, ...] = (
     only_own_children_are_touched,
+    only_waiting_gangs_are_touched,
     counted_before_it_is_deleted,
     only_what_cannot_run_is_deleted_by_force,
 )

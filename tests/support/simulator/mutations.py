@@ -213,6 +213,33 @@ MUTATIONS = (
         "manifest = self._decorated(job, manifest)",
         "pass",
     ),
+    Mutation(
+        "touch the pod group of a waiting gang at every reconciliation",
+        "plan/gang_retry.py",
+        "if rule.touch is not None and not _left(group, observed, now)",
+        "if rule.touch is not None",
+        test="tests/unit/plan/test_gang_retry.py::TestTouch::test_the_group_of_a_gang_that_waits_is_changed_after_half_a_minute",
+    ),
+    Mutation(
+        "touch the pod group of a gang that has nodes",
+        "plan/gang_retry.py",
+        "if not rules or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):",
+        "if not rules or not pods:",
+    ),
+    Mutation(
+        "don't come back to touch the pod group of a waiting gang",
+        "plan/decide.py",
+        "            time_until_touched(job, present, now),\n",
+        "",
+        test="tests/unit/plan/test_gang_retry.py::TestTouch::test_the_group_of_a_gang_that_waits_is_changed_after_half_a_minute",
+    ),
+    Mutation(
+        "take the pod group from the pods of a suspended job",
+        "plan/gang.py",
+        "outlives_pods=True, ",
+        "",
+        test="tests/unit/plan/test_gang_retry.py::TestEnd::test_the_group_of_a_suspended_job_goes_after_its_pods",
+    ),
     # Suspension
     Mutation(
         "make pods for a suspended job",

@@ -66,7 +66,7 @@ class World:
             "finish": self._finish,
             "evict": lambda label: self.kubelet.evict(pod_name(label)),
             "reject": lambda label: self.kubelet.reject(pod_name(label)),
-            "unschedulable": lambda label: self.kubelet.unschedulable(pod_name(label)),
+            "unschedulable": self._unschedulable,
             "disrupt": lambda label, how: self.kubelet.disrupt(pod_name(label), how),
             "hang": lambda label: self.kubelet.hang(pod_name(label)),
             "lose node": self.kubelet.lose,
@@ -140,6 +140,11 @@ class World:
         """Somebody else takes a pod's name."""
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod_name(label)}, **FOREIGN}
         self.api.store.create(PODS, NAMESPACE, pod)
+
+    def _unschedulable(self, label: str) -> None:
+        """The scheduler has no room for a pod, and rejects the rest of its gang with it."""
+        for each in self.setup.labels if self.restarts_as_gang else (label,):
+            self.kubelet.unschedulable(pod_name(each))
 
     def _label(self, label: str, key: str, value: str | None) -> None:
         """Somebody edits a pod's labels; of a job that is over, the clean-up would miss it: a documented limit."""

@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 from builders import make_mxjob
-from controller_fixtures import JOBS, gang, submitted, world
+from controller_fixtures import JOBS, PODS, gang, submitted, world
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
@@ -18,7 +19,8 @@ from mxnet_operator.controller.gangs import NAMES, backends_of, child_kinds, cos
 from mxnet_operator.controller.gangs.backend import GangBackend, group_metadata
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable, InvalidAnswerError
 from mxnet_operator.kube.resources import CONFIGMAPS, LEASES
-from mxnet_operator.plan.gang import gang_of
+from mxnet_operator.plan import gang_retry
+from mxnet_operator.plan.gang import PODGROUPS, UNIQUE_PODGROUPS, TouchPodGroup, gang_of, unique_group_name
 
 GPU = {"limits": {"nvidia.com/gpu": "1"}}
 LEASES_PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -35,9 +37,10 @@ def objects(backend, of=None):
     of = of or job()
     manifests = backend.objects(of, gang_of(of))
     assert len(manifests) == len(backend.resources)
+    name = unique_group_name(of) if backend.name == coscheduling.NAME else "digits"
     for manifest, resource in zip(manifests, backend.resources, strict=True):
         assert manifest["apiVersion"] == f"{resource.group}/{resource.version}"
-        assert manifest["metadata"]["name"] == "digits"
+        assert manifest["metadata"]["name"] == name
         assert manifest["metadata"]["labels"][names.LABEL_OPERATOR_NAME] == names.OPERATOR_NAME
         assert [owner["uid"] for owner in manifest["metadata"]["ownerReferences"]] == ["uid-of-digits"]
     return {manifest["kind"]: manifest["spec"] for manifest in manifests}
@@ -89,7 +92,7 @@ def test_a_group_of_scheduler_plugins_waits_ten_seconds_per_attempt_and_has_reso
     assert asked["minResources"] == {"nvidia.com/gpu": "7"}
     assert objects(backend, job(scheduleTimeoutSeconds=3))["PodGroup"]["scheduleTimeoutSeconds"] == 3
     pod = decorated(backend)
-    assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "digits"
+    assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == unique_group_name(job())
     assert "schedulerName" not in pod["spec"]
 
 
@@ -156,13 +159,33 @@ def test_a_group_is_read_with_what_it_was_made_from_and_what_its_scheduler_says(
     assert (view.ready, view.says) == (False, "3/8 tasks in gang unschedulable")
 
 
-def stand_in():
+def touched(*, annotations):
+    """A group as it is stored with these annotations."""
+    (backend,), of = backends_of("coscheduling"), job()
+    manifest = backend.objects(of, gang_of(of))[-1]
+    manifest["metadata"] |= {"uid": "g", "annotations": annotations}
+    return child_kinds(backend)[-1].project(msgspec.Raw(msgspec.json.encode(manifest))).view
+
+
+def test_the_time_at_which_a_group_was_changed_is_written_and_read_and_what_is_no_time_is_none():
+    (backend,) = backends_of("coscheduling")
+    at = datetime(2026, 11, 24, 12, 0, 30, tzinfo=UTC)
+    change = child_kinds(backend)[-1].patch(job(), TouchPodGroup("digits", "g", at)).body
+    assert touched(annotations=change["metadata"]["annotations"]).touched_at == at
+    assert touched(annotations={names.TOUCHED_ANNOTATION: "2026-11-24T12:00:30"}).touched_at == at
+    assert touched(annotations={names.TOUCHED_ANNOTATION: "soon"}).touched_at is None
+    assert touched(annotations=None).touched_at is None
+
+
+def stand_in(rule=PODGROUPS):
     """A gang scheduler whose groups are Leases, which every API server has; as for the rest it is coscheduling."""
 
     def lease(of, gang):
-        return ({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": group_metadata(of, gang)},)
+        name = unique_group_name(of) if rule is UNIQUE_PODGROUPS else ""
+        return ({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": group_metadata(of, gang, name)},)
 
-    return GangBackend(name="stand-in", resources=(LEASES,), objects=lease, decorate=coscheduling.backend().decorate)
+    decorate = coscheduling.backend().decorate
+    return GangBackend(name="stand-in", resources=(LEASES,), objects=lease, decorate=decorate, rule=rule)
 
 
 @pytest.fixture
@@ -190,7 +213,7 @@ async def test_the_first_job_that_is_looked_at_gets_its_group_before_its_pods(tm
         pods = await w.pods(5)
         created = [path.rsplit("/", 1)[1] for method, path in w.writes if method == "POST"]
         assert created.index("leases") < created.index("pods")
-        assert {pod["metadata"]["labels"][coscheduling.LABEL] for pod in pods.values()} == {"digits"}
+        assert all(coscheduling.LABEL in pod["metadata"]["labels"] for pod in pods.values())
 
 
 async def test_jobs_run_without_groups_once_none_is_known_to_be_served_and_get_them_later(tmp_path, served):
@@ -299,3 +322,37 @@ async def test_the_group_of_a_waiting_gang_is_replaced_though_its_pods_hold_it_a
         await w.eventually(LEASES_PATH, is_another)
         after = await w.pods(5)
         assert {pod["metadata"]["uid"] for pod in after.values()} == {pod["metadata"]["uid"] for pod in before.values()}
+
+
+async def test_the_group_of_a_gang_that_its_scheduler_rejects_is_changed_again_and_again(tmp_path, served, monkeypatch):
+    monkeypatch.setattr(gang_retry, "SHORTEST", timedelta(seconds=1))
+    async with world(tmp_path, start=False) as w:
+        await w.start(gangs=[stand_in(UNIQUE_PODGROUPS)], discovery_interval=0.02)
+        await w.submit(gang())
+        rejected = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "rejected"}
+        for name in await w.pods(5):
+            (await w.api.merge(w.path(f"{PODS}/{name}/status"), {"status": {"conditions": [rejected]}})).ok()
+
+        def times(groups):
+            return {group["metadata"].get("annotations", {}).get(names.TOUCHED_ANNOTATION) for group in groups.values()}
+
+        (first,) = times(await w.eventually(LEASES_PATH, lambda groups: any(times(groups))))
+        await w.eventually(LEASES_PATH, lambda groups: any(times(groups) - {first, None}))
+
+
+async def test_who_watches_the_group_of_a_job_that_is_over_sees_it_change_once_no_pod_runs(tmp_path, served):
+    async with world(tmp_path, start=False) as w:
+        await w.start(gangs=[stand_in(UNIQUE_PODGROUPS)], discovery_interval=0.02)
+        await w.submit(gang())
+        pods = await w.pods(5)
+        await w.move(pods, "Running")
+        listed = (await w.api.get(LEASES_PATH)).ok()
+        group = next(each["metadata"]["name"] for each in listed["items"] if "ownerReferences" in each["metadata"])
+        since = listed["metadata"]["resourceVersion"]
+        await w.move(pods, "Succeeded", exit_code=0)
+        async with asyncio.timeout(SECONDS), w.api.watch(LEASES_PATH, resourceVersion=since) as events:
+            event = await events.next()
+            while event["object"]["metadata"]["name"] != group:
+                event = await events.next()
+        assert (event["type"], "deletionTimestamp" in event["object"]["metadata"]) == ("MODIFIED", True)
+        await w.eventually(LEASES_PATH, lambda groups: group not in groups)

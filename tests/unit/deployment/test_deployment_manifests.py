@@ -266,6 +266,8 @@ def test_a_gang_schedulers_component_gives_the_rights_on_its_groups_and_chooses_
     roles = [role for role in roles_of_controller(objects) if role["metadata"]["name"].endswith(component)]
     resources = {(right.group, right.resource) for right in granted(roles)}
     assert resources == {(each.group, each.plural) for each in backend.resources}
+    changes = {"patch"} if backend.rule.touch is not None else set()
+    assert {right.verb for right in granted(roles)} == {"get", "list", "watch", "create", "delete", *changes}
     (container,) = pod_spec(objects)["containers"]
     assert [each for each in container["args"] if each.startswith("--gang")] == flags
 

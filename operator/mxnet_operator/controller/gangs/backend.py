@@ -37,10 +37,10 @@ class GangBackend(msgspec.Struct, frozen=True, kw_only=True):
     rule: ChildRule = PODGROUPS
 
 
-def group_metadata(job: MXJob, gang: Gang) -> dict[str, Any]:
-    """Build the metadata of every object of a gang: it is named as its job, and goes with it."""
+def group_metadata(job: MXJob, gang: Gang, name: str = "") -> dict[str, Any]:
+    """Build the metadata of every object of a gang: it is named as its job where it has no `name`, and goes with it."""
     return {
-        "name": job.metadata.name,
+        "name": name or job.metadata.name,
         "namespace": job.metadata.namespace,
         "labels": job_labels(job),
         "annotations": {names.GANG_ANNOTATION: fingerprint(gang)},
@@ -49,13 +49,19 @@ def group_metadata(job: MXJob, gang: Gang) -> dict[str, Any]:
 
 
 def pod_group(
-    resource: Resource, job: MXJob, gang: Gang, spec: dict[str, Any], min_resources: Mapping[str, str]
+    resource: Resource,
+    job: MXJob,
+    gang: Gang,
+    spec: dict[str, Any],
+    min_resources: Mapping[str, str],
+    *,
+    name: str = "",
 ) -> dict[str, Any]:
-    """Build the manifest of a PodGroup, with these minResources if there are any."""
+    """Build the manifest of a PodGroup, with these minResources if there are any; named as its job without a `name`."""
     return {
         "apiVersion": f"{resource.group}/{resource.version}",
         "kind": "PodGroup",
-        "metadata": group_metadata(job, gang),
+        "metadata": group_metadata(job, gang, name),
         "spec": {**spec, **({"minResources": dict(min_resources)} if min_resources else {})},
     }
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.gangs.backend import GangBackend, pod_group, with_priority_class, with_scheduler
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan.gang import Gang
+from mxnet_operator.plan.gang import UNIQUE_PODGROUPS, Gang, unique_group_name
 
 NAME: Final = "coscheduling"
 POD_GROUP: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
@@ -35,16 +35,22 @@ def _objects(job: MXJob, gang: Gang) -> tuple[dict[str, Any], ...]:
     spec: dict[str, Any] = {"minMember": gang.minimum, "scheduleTimeoutSeconds": permit_seconds(gang)}
     policy = job.spec.run_policy.scheduling_policy
     written = gang.resources if policy is not None and policy.min_resources else {}
-    return (pod_group(POD_GROUP, job, gang, spec, written),)
+    return (pod_group(POD_GROUP, job, gang, spec, written, name=unique_group_name(job)),)
 
 
 def _decorate(scheduler: str, job: MXJob, gang: Gang, pod: dict[str, Any]) -> dict[str, Any]:
     metadata = pod["metadata"]
-    labels = {**metadata["labels"], LABEL: job.metadata.name}
+    labels = {**metadata["labels"], LABEL: unique_group_name(job)}
     spec = with_scheduler(with_priority_class(pod["spec"], gang), scheduler)
     return {**pod, "metadata": {**metadata, "labels": labels}, "spec": spec}
 
 
 def backend(scheduler: str = "") -> GangBackend:
     """Make the back end; pods whose template names no scheduler get this one, or with none the cluster's default."""
-    return GangBackend(name=NAME, resources=(POD_GROUP,), objects=_objects, decorate=partial(_decorate, scheduler))
+    return GangBackend(
+        name=NAME,
+        resources=(POD_GROUP,),
+        objects=_objects,
+        decorate=partial(_decorate, scheduler),
+        rule=UNIQUE_PODGROUPS,
+    )

@@ -1,23 +1,28 @@
 """The rows that a gang scheduler adds to the table of child kinds."""
 
+import contextlib
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.controller.children.kind import ChildKind, Patch
 from mxnet_operator.controller.gangs.backend import GangBackend
 from mxnet_operator.controller.projection import Child, project_metadata
-from mxnet_operator.plan.actions import CreateChild
+from mxnet_operator.plan.actions import CreateChild, ReleaseChild, TouchChild
 from mxnet_operator.plan.gang import (
     WORKLOADS,
     CreateGangWorkload,
     CreatePodGroup,
     DeleteGangWorkload,
     DeletePodGroup,
+    DeletePodGroupInForeground,
     GangWorkloadView,
     PodGroupView,
     ReleasePodGroup,
+    TouchPodGroup,
     gang_of,
 )
 
@@ -52,7 +57,8 @@ def _group_kind(backend: GangBackend) -> ChildKind:
             return None
         group = msgspec.json.decode(raw)
         ready, says = backend.ready_for_pods(group), backend.describe(group)[:_MESSAGE]
-        return Child(child.job, msgspec.structs.replace(child.view, ready=ready, says=says))
+        view = msgspec.structs.replace(child.view, ready=ready, says=says, touched_at=_touched_at(group))
+        return Child(child.job, view)
 
     def build(job: MXJob, _: CreateChild, __: bool) -> dict[str, Any]:
         return _objects(backend, job)[-1]
@@ -73,13 +79,27 @@ def _group_kind(backend: GangBackend) -> ChildKind:
         project=project,
         create=CreatePodGroup,
         build=build,
-        end=(DeletePodGroup, ReleasePodGroup),
-        patch=lambda _job, _action: Patch({"metadata": {"finalizers": None}}),
+        end=(DeletePodGroup, DeletePodGroupInForeground, ReleasePodGroup, TouchPodGroup),
+        patch=_patch,
         rule=backend.rule,
         decorate=decorate,
         dropped=dropped,
         dropped_of_pod=dropped_of_pod,
     )
+
+
+def _patch(_: MXJob, action: ReleaseChild | TouchChild) -> Patch:
+    if isinstance(action, TouchChild):
+        return Patch({"metadata": {"annotations": {names.TOUCHED_ANNOTATION: action.at.isoformat()}}})
+    return Patch({"metadata": {"finalizers": None}})
+
+
+def _touched_at(group: dict[str, Any]) -> datetime | None:
+    """Return when a group was touched; None where it never was, or somebody has written something else there."""
+    with contextlib.suppress(KeyError, ValueError):
+        at = datetime.fromisoformat((group["metadata"].get("annotations") or {})[names.TOUCHED_ANNOTATION])
+        return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return None
 
 
 def _objects(backend: GangBackend, job: MXJob) -> tuple[dict[str, Any], ...]:

@@ -1,0 +1,65 @@
+"""Retries of a gang that its scheduler has put aside: the pod group is changed, which has it tried again.
+
+The plug-in Coscheduling rejects, with the member that has no room, all that have some. It has these tried again when a
+pod is created or a pod group changes, but not when room comes free: for that the member without room is tried, and
+brings the others along. But kube-scheduler tries that one again as the first of the others lets go, it has room then,
+waits for the rest, and is rejected by the plug-in with them. Now no member is left for which room that comes free
+counts, and the gang waits beside it until kube-scheduler looks at all pods that have waited for five minutes.
+`docs/decisions/0104-a-waiting-gang-of-scheduler-plugins-is-touched.md`.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import TouchChild
+from mxnet_operator.plan.children import ChildRule
+from mxnet_operator.plan.gang import PodGroupView, gang_of
+from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.waits import left_of
+
+SHORTEST: Final = timedelta(seconds=30)
+LONGEST: Final = timedelta(minutes=2)
+_PART_OF_THE_WAIT: Final = 8
+
+
+def touched_groups(job: MXJob, observed: Observed, now: datetime) -> tuple[TouchChild, ...]:
+    """Return the change of the pod group of a job with defaults that waits for nodes, if it is due.
+
+    `observed` has the pods of the present attempt only.
+    """
+    return tuple(
+        rule.touch(group.name, group.uid, now)
+        for rule, group in _waiting(job, observed)
+        if rule.touch is not None and not _left(group, observed, now)
+    )
+
+
+def time_until_touched(job: MXJob, observed: Observed, now: datetime) -> timedelta | None:
+    """Return when the next change of its pod group is due; None where none is."""
+    return min((_left(group, observed, now) or SHORTEST for _, group in _waiting(job, observed)), default=None)
+
+
+def _waiting(job: MXJob, observed: Observed) -> tuple[tuple[ChildRule, PodGroupView], ...]:
+    """Return the pod group, with its rule, of a gang of which enough pods exist and the scheduler has rejected each.
+
+    Why it has is not asked: of the reasons that it writes into a pod one after the other, an older one may stay.
+    """
+    rules, pods = tuple(rule for rule in observed.rules if rule.touch is not None), observed.pods
+    if not rules or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):
+        return ()
+    gang = gang_of(job)
+    if gang is None or len(pods) < gang.minimum:
+        return ()
+    groups = (child for child in observed.children if isinstance(child, PodGroupView) and not child.deleting)
+    return tuple((rule, group) for group in groups for rule in rules)
+
+
+def _left(group: PodGroupView, observed: Observed, now: datetime) -> timedelta:
+    """Return how long the group is left as it is: an eighth of the time that the gang had waited as it was touched."""
+    created = [pod.created_at for pod in observed.pods if pod.created_at is not None]
+    if not created:
+        return timedelta(0)
+    since = max(created)
+    last = max(group.touched_at or since, since)
+    return left_of(min(max((last - since) / _PART_OF_THE_WAIT, SHORTEST), LONGEST), last, now)
