@@ -203,7 +203,7 @@ class TaskJob:
         self.note_page(job_page(job))
 
     def note_page(self, page: str) -> None:
-        """Remember the address that the job's status gives its page, if it is new and Airflow's configuration has none."""
+        """Remember the address that the job's status gives its page, if it is new and Airflow has no template."""
         if not page or page == self.page or job_url(self.ref):
             return
         self.page = page

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

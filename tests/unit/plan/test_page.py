@@ -1,4 +1,4 @@
-"""The address of a job's page in its status: there from the first status on, and always that of the present template."""
+"""The address of a job's page in its status: there from the first on, and always by the present template."""
 
 import msgspec
 import pytest
