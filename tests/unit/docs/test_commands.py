@@ -36,9 +36,9 @@ HERE_DOCUMENT = re.compile(
 )
 REASON = re.compile(r"^\*Not run by a test: the (?:indented )?commands of this page,[^*]+\.\*$", re.MULTILINE)
 RUN_BY = {
-    ("argo.md", "argo submit -n ml --from workflowtemplate/mxjob-manifest"): "argo/test_argo_commands.py",
-    ("argo.md", "kubectl apply -n ml -k argo/templates"): "argo/test_argo_commands.py",
-    ("argo.md", "kubectl create -n ml -f -"): "argo/test_argo_commands.py",
+    ("docs/argo.md", "argo submit -n ml --from workflowtemplate/mxjob-manifest"): "argo/test_argo_commands.py",
+    ("docs/argo.md", "kubectl apply -n ml -k argo/templates"): "argo/test_argo_commands.py",
+    ("docs/argo.md", "kubectl create -n ml -f -"): "argo/test_argo_commands.py",
     (
         "examples/seeds/README.md",
         "mxjob local image add kubeflow/dog-food-for-mxnet:1.0",
@@ -95,7 +95,7 @@ def simple_commands(line: str) -> list[list[str]]:
 
 
 def blocks_of(path: Path) -> list[Block]:
-    name = path.relative_to(ROOT).as_posix().removeprefix("docs/")
+    name = path.relative_to(ROOT).as_posix()
     page = path.read_text(encoding="utf-8")
     found = [
         Block(name, page.count("\n", 0, each.start()) + 1, each["text"])
@@ -121,8 +121,7 @@ def runs_it(block: Block) -> str | None:
 @pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS}))
 def test_a_block_of_commands_is_run_by_a_test_or_its_page_says_why_not(page: str) -> None:
     silent = [block.id for block in BLOCKS if block.page == page and runs_it(block) is None]
-    path = next(each for each in (ROOT / "docs" / page, ROOT / page) if each.exists())
-    reasons = REASON.findall(path.read_text(encoding="utf-8"))
+    reasons = REASON.findall((ROOT / page).read_text(encoding="utf-8"))
     assert len(reasons) == bool(silent), f"not run: {silent}"
 
 
