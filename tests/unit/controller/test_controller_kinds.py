@@ -170,3 +170,23 @@ async def test_only_an_mxjob_gets_the_address_of_a_page(tmp_path):
             job = await has_state(w, kind, f"digits-{job_format}", "Created")
             expected = f"https://jobs.example.com/default/digits-{job_format}" if kind is MXJOB else None
             assert job["status"].get("url") == expected
+
+
+async def test_another_template_reaches_the_jobs_that_are_there_and_none_takes_the_address_away(tmp_path):
+    def url(jobs):
+        return jobs["digits"].get("status", {}).get("url")
+
+    async with every_kind(tmp_path, start=False) as w:
+        await w.start(policy=Policy(job_url_template="https://old.example.com/{name}"))
+        await w.submit(older_job("v1", "digits"))
+        await w.run_to_success(await w.pods(4))
+        over = await has_state(w, MXJOB, "digits", "Succeeded")
+        assert over["status"]["url"] == "https://old.example.com/digits"
+        await w.stop()
+        await w.start(policy=Policy(job_url_template="https://new.example.com/{name}"))
+        await w.eventually(JOBS, lambda jobs: url(jobs) == "https://new.example.com/digits")
+        await w.stop()
+        await w.start()
+        changed = await w.eventually(JOBS, lambda jobs: url(jobs) is None)
+        expected = {key: value for key, value in over["status"].items() if key != "url"}
+        assert changed["digits"]["status"] == expected
