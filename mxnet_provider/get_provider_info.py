@@ -34,10 +34,14 @@ def get_provider_info() -> dict[str, Any]:
                 "description": "How tasks that run MXJobs link to what others show about them.",
                 "options": {
                     "job_url_template": _template(
-                        "The page of a job", "https://dashboard.example.com/{namespace}/mxjobs/{name}"
+                        "The page of a job",
+                        "https://dashboard.example.com/{namespace}/mxjobs/{name}",
+                        "the link is the `status.url` of the job",
                     ),
                     "logs_url_template": _template(
-                        "The logs of a job's pods", "https://logs.example.com/?namespace={namespace}&job={name}"
+                        "The logs of a job's pods",
+                        "https://logs.example.com/?namespace={namespace}&job={name}",
+                        "no link",
                     ),
                 },
             }
@@ -49,9 +53,10 @@ def _modules(*names: str) -> list[dict[str, Any]]:
     return [{"integration-name": _INTEGRATION, "python-modules": [f"mxnet_provider.{name}" for name in names]}]
 
 
-def _template(what: str, example: str) -> dict[str, Any]:
+def _template(what: str, example: str, without: str) -> dict[str, Any]:
+    fields = "`{name}`, `{namespace}` and `{uid}`"
     return {
-        "description": f"{what}, with the fields `{{name}}`, `{{namespace}}` and `{{uid}}`; no link where it is empty.",
+        "description": f"{what}, with the fields {fields}; {without} where it is empty.",
         "version_added": "0.1.0",
         "type": "string",
         "example": example,

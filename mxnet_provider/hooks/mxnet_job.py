@@ -154,11 +154,17 @@ class MXNetJobHook(KubernetesHook):
         raise AssertionError("the last attempt returns or raises")
 
     @_through_short_outages
-    @_with_fresh_credentials
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
         """Return the job that has the name, or None; whether it is the one is for its uid to say."""
+        return self.get_job_once(ref)
+
+    @_with_fresh_credentials
+    def get_job_once(self, ref: JobRef, *, timeout: float | None = None) -> dict[str, Any] | None:
+        """Return what `get_job` does, without trying again where the API server does not answer within `timeout` s."""
         with _none_if_missing():
-            found = self._jobs.get_namespaced_custom_object(ref.group, ref.version, ref.namespace, ref.plural, ref.name)
+            found = self._jobs.get_namespaced_custom_object(
+                ref.group, ref.version, ref.namespace, ref.plural, ref.name, _request_timeout=timeout
+            )
             return answers.object_of(found)
         return None
 

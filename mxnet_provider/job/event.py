@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.storable import storable
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.job import replicas
@@ -47,6 +48,8 @@ class Event(Stored, frozen=True, kw_only=True):
     summary: dict[str, Any] | None = None
     """What the task returns; None where the job isn't over."""
     metrics: History = msgspec.field(default_factory=dict)
+    page: str = ""
+    """Address of the job's page, as the job's status says where it is over."""
 
     @classmethod
     def of(
@@ -80,6 +83,7 @@ class Event(Stored, frozen=True, kw_only=True):
             uid=ref.uid,
             failed_replicas=replicas.failures(pods),
             summary=None if over is None else summary(over, pods, result_of=result_of),
+            page="" if over is None else job_page(over),
             **seen,
         )
 

@@ -42,6 +42,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     reattached_at: float | None = None
     """When the try that waits for it found it, in seconds since the epoch; None where it created it."""
     redeferrals: int = 0
+    page: str = ""
+    """Address of the job's page, as its status gave it."""
     outcome: dict[str, Any] | None = None
     """The event with which the waiting ended."""
     v: int = 1

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from mxnet_operator.api.conditions import job_state, terminal_message
+from mxnet_operator.api.job_url import job_page
 from mxnet_provider.job.event import Stored
 
 VERSION: Final = 1
@@ -16,6 +17,8 @@ class SensorEvent(Stored, frozen=True, kw_only=True):
     state: str = ""
     uid: str = ""
     message: str = ""
+    page: str = ""
+    """Address of the job's page, as its status gives it."""
     v: int = VERSION
 
 
@@ -25,9 +28,9 @@ def settled(
     """Return why a sensor need not wait any more; None to wait."""
     if job is None:
         return None if missing_ok else SensorEvent(status="missing")
-    state, uid = job_state(job), job["metadata"]["uid"]
+    state, uid, page = job_state(job), job["metadata"]["uid"], job_page(job)
     if state in target_states:
-        return SensorEvent(status="reached", state=state, uid=uid)
+        return SensorEvent(status="reached", state=state, uid=uid, page=page)
     if state in fail_states:
-        return SensorEvent(status="failed", state=state, uid=uid, message=terminal_message(job))
+        return SensorEvent(status="failed", state=state, uid=uid, message=terminal_message(job), page=page)
     return None

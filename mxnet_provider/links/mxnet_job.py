@@ -1,9 +1,10 @@
-"""Links to a job and to its logs, rendered from templates in Airflow's configuration."""
+"""Links to a job and to its logs: what the job's status says, unless Airflow's configuration has a template."""
 
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperatorLink, conf
 
+from mxnet_operator.api.job_url import is_web_address
 from mxnet_provider import airflow_versions
 from mxnet_provider.job.job_ref import JobRef
 
@@ -29,13 +30,13 @@ def job_url(ref: JobRef | None, option: str = "job_url_template") -> str:
 
 
 class MXNetJobLink(BaseOperatorLink):
-    """The job's page: `[mxnet] job_url_template`."""
+    """The job's page: by `[mxnet] job_url_template`, or as the job's status says it."""
 
     name = "MXJob"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: Any) -> str:
         """Return the address of the job that this try of the task waits for."""
-        return job_url(_job_of(operator, ti_key))
+        return job_url(_job_of(operator, ti_key)) or _page_of(operator, ti_key)
 
 
 class MXNetLogsLink(BaseOperatorLink):
@@ -53,7 +54,17 @@ def _job_of(operator: "BaseOperator", ti_key: Any) -> JobRef | None:
     if not airflow_versions.IS_AIRFLOW_2:
         known: JobRef | None = getattr(operator, "job_ref", None)
         return known
+    name, namespace, uid = (_xcom(ti_key, f"job_{part}") for part in ("name", "namespace", "uid"))
+    return JobRef(name=name, namespace=namespace, uid=uid or "") if name and namespace else None
+
+
+def _page_of(operator: "BaseOperator", ti_key: Any) -> str:
+    """Return the address that the job's status gave; empty for one that is not to be linked to."""
+    page = _xcom(ti_key, "job_url") if airflow_versions.IS_AIRFLOW_2 else getattr(operator, "job_page", "")
+    return page if isinstance(page, str) and is_web_address(page) else ""
+
+
+def _xcom(ti_key: Any, key: str) -> Any:
     from airflow.providers.common.compat.sdk import XCom  # noqa: PLC0415 - not where a DAG is parsed
 
-    name, namespace, uid = (XCom.get_value(ti_key=ti_key, key=f"job_{part}") for part in ("name", "namespace", "uid"))
-    return JobRef(name=name, namespace=namespace, uid=uid or "") if name and namespace else None
+    return XCom.get_value(ti_key=ti_key, key=key)

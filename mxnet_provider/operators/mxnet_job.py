@@ -255,6 +255,11 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         """The job of this try, once it is known: what the links lead to."""
         return None if self._job is None else self._job.known
 
+    @property
+    def job_page(self) -> str:
+        """The address of its page that the job's status gives; empty where it gives none."""
+        return "" if self._job is None else self._job.page
+
     def execute(self, context: "Context") -> dict[str, Any]:
         """Create the job, or find the one of an earlier try, wait for it, and return what it came to.
 
@@ -281,6 +286,8 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
                 self.log.info("%s has succeeded in an earlier try; that is the result.", ours.title)
                 return self._return(context, ours.outcome)
             self._call_back("on_job_creation", context, job=job)
+            if self.deferrable or not self.wait_for_completion:
+                ours.await_page(job)
             if not self.wait_for_completion:
                 begun: dict[str, Any] = storable(summary(job, [], result_of=None))
                 return begun
@@ -510,6 +517,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
     def _complete(self, context: "Context", ours: TaskJob, ended: Event) -> dict[str, Any]:
         """Conclude from the end of the waiting, for the job and for the task; every way of waiting comes here."""
         ref = ours.ref
+        ours.note_page(ended.page)
         concluded = conclude(ended, ref.title, skip_on_exit_code=self.skip_on_exit_code)
         self._call_back("on_job_completion", context, event=ended.payload())
         if concluded.error is None:

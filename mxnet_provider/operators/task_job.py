@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 
 _REDEFERRALS: Final = 3
 _DID: Final = {"delete": "Deleted", "suspend": "Suspended"}
+_PAGE_SECONDS: Final = 2.0
+"""How long a worker that is about to leave its job waits for the controller to reconcile it."""
+_PAGE_PAUSE: Final = 0.1
+"""Seconds before the first look, and twice as long before each further one."""
 _XCOMS: Final = ("job_name", "job_namespace", "job_uid")
+_URL_XCOM: Final = "job_url"
 
 
 class TryMemory:
@@ -110,6 +116,8 @@ class TaskJob:
         self._ends = ends
         self.known: JobRef | None = None
         self._record: Record | None = None
+        self.page = ""
+        """Address of the job's page, once its status gave one."""
         self.killed = threading.Event()
         self.is_let_go = False
         """Whether this process is done with the job: a signal to the worker is then no user's kill."""
@@ -162,13 +170,45 @@ class TaskJob:
         """
         job = self._begin(make, deadline, namespace=namespace, reuse_succeeded=reuse_succeeded)
         self._stop_if_killed()
+        self.page = self._record.page if self._record else ""
         self._push()
+        if job is not None:
+            self.note_page(job_page(job))
         return job
 
     def recall(self) -> None:
         """Know again, after a deferral, which job this try is about."""
         self._recall()
         self._stop_if_killed()
+
+    def await_page(self, job: Mapping[str, Any]) -> None:
+        """Wait, for a moment, until the controller has said where the job's page is: links are written after this.
+
+        It says so with the first status. Where Airflow's configuration says it, there is nothing to wait for.
+        """
+        until, pause = time.monotonic() + _PAGE_SECONDS, _PAGE_PAUSE
+        while not (job_state(job) or job_url(self.ref)) and time.monotonic() < until:
+            self.killed.wait(pause)
+            self._stop_if_killed()
+            pause *= 2
+            try:
+                found = self._hook.get_job_once(self.ref, timeout=_PAGE_SECONDS)
+            except Exception as e:
+                if api_errors.refusal(e) is None and not api_errors.is_transient(e):
+                    raise
+                return  # who waits for the job will meet that, and say it
+            if found is None or found["metadata"]["uid"] != self.ref.uid:
+                return
+            job = found
+        self.note_page(job_page(job))
+
+    def note_page(self, page: str) -> None:
+        """Remember the address that the job's status gives its page, if it is new and Airflow has no template."""
+        if not page or page == self.page or job_url(self.ref):
+            return
+        self.page = page
+        self._remember(page=page)
+        self._push_url()
 
     def redefer(self) -> None:
         """Count another deferral of this try, after a trigger that ended without an event; three are allowed."""
@@ -201,10 +241,11 @@ class TaskJob:
             self._log.warning("%s is left alone, though this try was killed: %s.", ref.title, ended.why)
 
     def keep(self, job: Mapping[str, Any]) -> None:
-        """Renew the lease of the job as it was just read, if it is time to.
+        """Renew the lease of the job as it was just read, if it is time to, and note where its page is.
 
         What fails is tried again at the next poll: a lease is renewed three times within its duration.
         """
+        self.note_page(job_page(job))
         if self._tenure is None:
             return
         lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
@@ -305,12 +346,13 @@ class TaskJob:
     def _recall(self) -> None:
         record = reattach.load(self._store.get(reattach.STORE_KEY))
         if record is not None and record.generation == self._begins.generation:
-            self._record, self.known = record, record.ref
+            self._record, self.known, self.page = record, record.ref, record.page
             return
         name, namespace, uid = (_own_xcom(self._ti, key) for key in _XCOMS)
         if not (name and namespace and uid):
             raise MXNetJobError("Neither Airflow's task state store nor the task's XComs say which job this is.")
         self.known = JobRef(name=name, namespace=namespace, uid=uid, plural=self._plural)
+        self.page = _own_xcom(self._ti, _URL_XCOM) or ""
 
     def _begin_by_labels(
         self,
@@ -490,8 +532,12 @@ class TaskJob:
         ref = self.ref
         for key, value in zip(_XCOMS, (ref.name, ref.namespace, ref.uid), strict=True):
             self._ti.xcom_push(key=key, value=storable(value))
-        if url := job_url(ref):
-            self._ti.xcom_push(key="job_url", value=storable(url))
+        self._push_url()
+
+    def _push_url(self) -> None:
+        url = job_url(self.ref) or self.page
+        if url:
+            self._ti.xcom_push(key=_URL_XCOM, value=storable(url))
 
     @property
     def _remembered(self) -> Record:

@@ -99,6 +99,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
         self.config_file = config_file
         self.cluster_context = cluster_context
         self.job_ref: JobRef | None = None
+        self.job_page = ""
         self._state_log: StateLog | None = None
 
     def execute(self, context: "Context") -> Any:
@@ -192,6 +193,7 @@ class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
     def _conclude(self, decision: SensorEvent) -> bool:
         ref = self._ref()
         self.job_ref = msgspec.structs.replace(ref, uid=decision.uid)
+        self.job_page = decision.page
         if decision.status == "reached":
             self.log.info("%s is %s.", ref.title, decision.state)
             return True

@@ -53,7 +53,10 @@ def live(request, older, local, begun, tmp_path):
 def test_a_task_returns_the_result_of_its_job_and_shows_its_log(live, mode):
     scene = live.begin(mode)
     uid = scene.in_progress()
+    name = scene.jobs()[uid]["metadata"]["name"]
     scene.succeed()
+    address = live.job_pages.format(name=name, namespace="default", uid=uid)
+    eventually(lambda: scene.train.links() == {"MXJob": address, "MXJob logs": None})
     returned = scene.train.xcom()
     assert (returned["uid"], returned["state"], returned["result"]) == (uid, "Succeeded", {"accuracy": 0.9})
     assert scene.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}

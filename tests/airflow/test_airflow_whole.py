@@ -1,8 +1,10 @@
 """A job's task from its beginning to its end, on a whole Airflow: what its user sees, and how many jobs there are."""
 
+import urllib.request
+
 import pytest
 from airflow_scenes import anywhere
-from waiting import eventually
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api.conditions import job_state
 
@@ -10,6 +12,7 @@ pytestmark = pytest.mark.whole_airflow
 
 
 def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(live):
+    """Its link, too, though nothing of Airflow's is configured."""
     scene = live.begin("deferred")
     uid = scene.in_progress()
     metadata = scene.jobs()[uid]["metadata"]
@@ -24,7 +27,10 @@ def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(liv
     eventually(lambda: "[worker-0] Epoch[0] Validation-accuracy=0.5" in scene.train.log())
     assert "[worker-0] Epoch[0] Validation-accuracy=0.5" in scene.train.shown_log()
     assert scene.train.get()["state"] == "deferred"
+    with urllib.request.urlopen(address, timeout=SECONDS) as page:
+        assert (page.status, f"{metadata['name']}-worker-0" in page.read().decode()) == (200, True)
     scene.succeed()
+    assert scene.train.links()["MXJob"] == address
     returned = scene.train.xcom()
     assert (returned["uid"], returned["state"], returned["result"]) == (uid, "Succeeded", {"accuracy": 0.9})
     assert scene.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}

@@ -58,3 +58,13 @@ def test_there_is_no_list_of_jobs(local_cluster, job):
 def test_the_uid_is_in_no_process_s_arguments(local_cluster, job):
     """Those are for every user of the machine to read."""
     assert not any(job["metadata"]["uid"] in command for command in local_cluster.processes().values())
+
+
+def test_the_status_of_a_job_says_where_its_page_is(local_cluster, job):
+    where = {key: job["metadata"][key] for key in ("name", "namespace", "uid")}
+    address = job["status"]["url"]
+    assert address == template(local_cluster).format(**where)
+    with urllib.request.urlopen(address, timeout=SECONDS) as response:
+        assert (response.status, "paged-worker-0" in response.read().decode()) == (200, True)
+    (line,) = [line for line in local_cluster.mxjob("describe", "paged").stdout.splitlines() if "Page:" in line]
+    assert line.split() == ["Page:", address]

@@ -129,8 +129,9 @@ class Task:
         return self._ask("GET", f"{self._of_all}/xcomEntries/{key}", **query)["value"]
 
     def links(self) -> dict[str, str]:
-        found: dict[str, str] = self._ask("GET", f"{self._of_all}/links", map_index=self.map_index)["extra_links"]
-        return found
+        found = self._ask("GET", f"{self._of_all}/links", map_index=self.map_index)
+        links: dict[str, str] = found.get("extra_links", found)  # Airflow 2 answers with the links alone
+        return links
 
     def log(self, try_number: int | None = None) -> str:
         """The text of a try's log, of all tries if none is named; from its files, as states are from the database.

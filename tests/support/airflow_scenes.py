@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,7 +117,7 @@ class Live:
     @property
     def job_pages(self) -> str:
         """The template of the addresses of the local cluster's job pages."""
-        return self.airflow.environment["AIRFLOW__MXNET__JOB_URL_TEMPLATE"]
+        return self.site.job_pages
 
     def begin(self, dag_id: str, handler: Handler | None = None, namespace: str = "default") -> Scene:
         """Start a run of a DAG; what it asks of its cluster goes to `handler` first."""
@@ -148,13 +147,12 @@ def live_airflow(
     local_cluster: Any, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AirflowServer]:
     """A whole Airflow with the DAGs of lifecycle_dags, and the example that needs a pool."""
-    job_pages = json.loads(local_cluster.mxjob("local", "status", "--json").stdout)["jobPages"]
     home = tmp_path_factory.mktemp("airflow-live")
     dags = home / "dags"
     dags.mkdir()
     for path in DAGS:
         (dags / path.name).symlink_to(path)
-    with airflow_server(home, dags, postgres.airflow(), AIRFLOW__MXNET__JOB_URL_TEMPLATE=job_pages) as server:
+    with airflow_server(home, dags, postgres.airflow()) as server:
         server.connect("kubernetes_default", local_cluster.kubeconfig, "default")
         server.ask("POST", "/api/v2/pools", {"name": "gpus", "slots": 2, "include_deferred": True})
         yield server

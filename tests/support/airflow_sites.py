@@ -1,6 +1,7 @@
 """Clusters on which Airflow's tasks run in tests, and how a test says there that a job is over."""
 
 import contextlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ class Site:
     """A cluster as its administrator sees it; used by many threads at once."""
 
     has_logs: bool
+    job_pages: str = ""
+    """Template of the addresses of the pages that jobs have; empty where they have none."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
@@ -79,7 +82,9 @@ class KubernetesSite(Site):
 
 def local_site(cluster: LocalCluster) -> LocalSite:
     """The local cluster of the test run."""
-    return LocalSite(cluster.kubeconfig)
+    site = LocalSite(cluster.kubeconfig)
+    site.job_pages = json.loads(cluster.mxjob("local", "status", "--json").stdout)["jobPages"]
+    return site
 
 
 @contextlib.contextmanager

@@ -37,6 +37,10 @@ class Answer:
         return self.body
 
 
+LONGEST_EVENT = 1 << 20
+"""Bytes of an event that a watch can read: older aiohttp reads no line that is twice as long as its buffer."""
+
+
 class WatchStream:
     """The events of one watch, as they come."""
 
@@ -206,7 +210,9 @@ async def running_server(
     trust = ssl.create_default_context(cafile=str(certificate))
     try:
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=trust), timeout=aiohttp.ClientTimeout(total=SECONDS)
+            connector=aiohttp.TCPConnector(ssl=trust),
+            timeout=aiohttp.ClientTimeout(total=SECONDS),
+            read_bufsize=LONGEST_EVENT,
         ) as session:
             api = Api(session, f"https://127.0.0.1:{port}", TOKEN)
             yield RunningServer(server, port, TOKEN, certificate, kubeconfig, folder, api)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from apiserver_fixtures import Api
+from apiserver_fixtures import LONGEST_EVENT, Api
 from control_plane import Server, control_plane
 from kubectl import kubectl_on_path
 from kubernetes_programs import (
@@ -76,7 +76,7 @@ async def real_api(server: Server, seconds: float | None = SECONDS) -> AsyncIter
     """An HTTP client of its administrator's; no answer, nor a watch, takes longer than the seconds."""
     trust = ssl.create_default_context(cafile=str(server.authority))
     connector, limit = aiohttp.TCPConnector(limit=0, ssl=trust), aiohttp.ClientTimeout(total=seconds)
-    async with aiohttp.ClientSession(connector=connector, timeout=limit) as session:
+    async with aiohttp.ClientSession(connector=connector, timeout=limit, read_bufsize=LONGEST_EVENT) as session:
         yield Api(session, server.url, server.token)
 
 

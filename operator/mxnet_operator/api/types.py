@@ -263,6 +263,7 @@ class MXJobStatus(ApiStruct, frozen=True, kw_only=True):
             " training-operator 1.8.1."
         ),
     ] = ""
+    url: Annotated[str, Meta(description="url is the job's page.")] = ""
     conditions: Annotated[
         tuple[Condition, ...], Meta(description="conditions is the list of current conditions of the job.")
     ] = ()

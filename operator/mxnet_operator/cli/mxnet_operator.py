@@ -132,6 +132,16 @@ def run(  # noqa: PLR0917 - options
             show_default="0",
         ),
     ] = 0,
+    job_url_template: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar=f"{_ENV}JOB_URL_TEMPLATE",
+            help="Address of a job's page in a dashboard of yours, with {namespace}, {name} and {uid}: it becomes the"
+            " status.url of every MXJob, and the link of its Airflow task. http or https.",
+            show_default=False,
+        ),
+    ] = "",
     leader_elect: Annotated[
         bool,
         typer.Option(
@@ -272,6 +282,7 @@ def run(  # noqa: PLR0917 - options
         health=controller.address(health_address, 8081),
         gangs=controller.gang_schedulers(gang_scheduling.value, gang_scheduler_name),
         gang_precedence_after=controller.precedence_after(gang_precedence_after),
+        job_url_template=controller.url_template(job_url_template),
         metrics_certificate=metrics_certificate,
     )
     configure_logging(log_level.value, log_format.value)

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from mxnet_operator.api.kinds import ALL, MXJOB, Kind
 from mxnet_operator.client.resources import MXJOBS, parts_of, resource_of
 from mxnet_operator.controller.children import KINDS, ChildKind
@@ -138,12 +140,18 @@ class Controller:
                 leases=Leases(jobs.reflector.heard_since),
                 queues=partial(self._queues.system, children),
                 statuses=self.statuses,
-                policy=self._policy,
+                policy=self._policy_of(kind),
                 precedence=self._precedence,
             )
             added.append(jobs)
         self._jobs += added
         return tuple(jobs.reflector for jobs in added)
+
+    def _policy_of(self, kind: Kind) -> Policy | None:
+        """Return the policy for jobs of a kind: the address of a page names no kind, so only MXJobs have one."""
+        if self._policy is None or kind is MXJOB:
+            return self._policy
+        return msgspec.structs.replace(self._policy, job_url_template="")
 
     @property
     def leads(self) -> bool:

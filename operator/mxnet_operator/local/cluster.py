@@ -23,7 +23,7 @@ from mxnet_operator.local.control_plane.plane import ControlPlane
 from mxnet_operator.local.control_plane.programs import AbortedError
 from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
 from mxnet_operator.local.images import ImageStore
-from mxnet_operator.local.job_pages import JobPages
+from mxnet_operator.local.job_pages import JobPages, page_template
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.state import ClusterState, last_state, write_state
 
@@ -69,7 +69,7 @@ class ComponentDiedError(Exception):
 async def run_cluster(
     home: Path,
     options: ClusterOptions,
-    make_controller: Callable[[Client], Controller],
+    make_controller: Callable[[Client, str], Controller],
     *,
     on_step: Callable[[str], None],
     on_ready: Callable[[ClusterState], None],
@@ -77,8 +77,8 @@ async def run_cluster(
 ) -> None:
     """Run the cluster of this home until `stop` is set or a component dies.
 
-    `on_step` is called with each step of the start, then `on_ready`. On return, every process that the cluster started
-    has ended.
+    `make_controller` is called with a client and the URL template of the job pages, `on_step` with each step of the
+    start, then `on_ready`. On return, every process that the cluster started has ended.
 
     Raises:
         UnsafeHomeError, AlreadyRunningError, NoFreeSubnetError: it can't start here.
@@ -115,7 +115,7 @@ async def run_cluster(
         held.push_async_callback(pages.stop)
         last = last_state(files)
         pages_port = await pages.start(last.pages_port if last else 0)
-        controller = make_controller(controllers_client)
+        controller = make_controller(controllers_client, page_template(pages_port))
         on_step("node and controller")
         components = {
             asyncio.create_task(kubelet.run()): "kubelet",

@@ -28,6 +28,7 @@ from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.page import recording_page, with_page
 from mxnet_operator.plan.policy import DEFAULT, Policy
 from mxnet_operator.plan.precedence import held_back, with_held_back
 from mxnet_operator.plan.queue import (
@@ -78,10 +79,11 @@ def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT
 
     Pure: the same arguments give the same answer, and carrying an answer out twice does no harm.
     """
-    specified = with_defaults(job)
-    read = _Read(job, specified, as_started(specified))
+    located = with_page(job, policy)
+    specified = with_defaults(located)
+    read = _Read(located, specified, as_started(specified))
     observed, now = observed.owned_by(job.metadata.uid), now.replace(microsecond=0)
-    decided = _decide(read, observed, now, policy)
+    decided = recording_page(job, located, _decide(read, observed, now, policy))
     left = _has_pods_left(read.effective, observed, decided, now)
     return msgspec.structs.replace(decided, job=read.effective, pods_left=left)
 

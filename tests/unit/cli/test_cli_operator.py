@@ -217,3 +217,16 @@ def test_the_version_is_printed():
     result = CliRunner().invoke(typer.main.get_command(mxnet_operator.app), ["--version"])
     assert result.exit_code == 0
     assert result.output.startswith("mxnet-operator ")
+
+
+def test_a_template_of_job_pages_is_taken_from_its_flag_or_its_variable(run):
+    assert run().job_url_template == ""
+    assert run("--job-url-template", "https://a.example/{name}").job_url_template == "https://a.example/{name}"
+    from_environment = run(MXNET_OPERATOR_JOB_URL_TEMPLATE="https://b.example/{uid}")
+    assert from_environment.job_url_template == "https://b.example/{uid}"
+
+
+def test_a_template_that_gives_no_address_is_rejected_at_the_start(run):
+    result = run("--job-url-template", "https://a.example/{job}")
+    assert result.exit_code == 2
+    assert "has the placeholder {job}" in " ".join(result.output.replace("│", " ").split())

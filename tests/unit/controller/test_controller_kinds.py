@@ -15,6 +15,7 @@ from mxnet_operator.api.job_formats import format_of, status_from_wire
 from mxnet_operator.api.kinds import ALL, MXJOB
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.health import Health
+from mxnet_operator.plan import Policy
 
 NAMES = ["digits-scheduler-0", "digits-server-0", "digits-worker-0", "digits-worker-1"]
 
@@ -155,3 +156,37 @@ async def test_a_controller_of_one_namespace_runs_its_jobs_of_every_kind_and_no_
             )
         await w.eventually(PODS.replace("default", "mine"), lambda pods: len(pods) == 8)
         assert await w.names(PODS) == []
+
+
+async def test_only_an_mxjob_gets_the_address_of_a_page(tmp_path):
+    """The address names no kind, and jobs of two kinds may have one name."""
+    policy = Policy(job_url_template="https://jobs.example.com/{namespace}/{name}")
+    async with every_kind(tmp_path, start=False) as w:
+        await w.start(policy=policy)
+        for job_format in FORMATS:
+            await w.submit(older_job(job_format, f"digits-{job_format}"), created_at(job_format))
+        for job_format in FORMATS:
+            kind = kind_of_format(job_format)
+            job = await has_state(w, kind, f"digits-{job_format}", "Created")
+            expected = f"https://jobs.example.com/default/digits-{job_format}" if kind is MXJOB else None
+            assert job["status"].get("url") == expected
+
+
+async def test_another_template_reaches_the_jobs_that_are_there_and_none_takes_the_address_away(tmp_path):
+    def url(jobs):
+        return jobs["digits"].get("status", {}).get("url")
+
+    async with every_kind(tmp_path, start=False) as w:
+        await w.start(policy=Policy(job_url_template="https://old.example.com/{name}"))
+        await w.submit(older_job("v1", "digits"))
+        await w.run_to_success(await w.pods(4))
+        over = await has_state(w, MXJOB, "digits", "Succeeded")
+        assert over["status"]["url"] == "https://old.example.com/digits"
+        await w.stop()
+        await w.start(policy=Policy(job_url_template="https://new.example.com/{name}"))
+        await w.eventually(JOBS, lambda jobs: url(jobs) == "https://new.example.com/digits")
+        await w.stop()
+        await w.start()
+        changed = await w.eventually(JOBS, lambda jobs: url(jobs) is None)
+        expected = {key: value for key, value in over["status"].items() if key != "url"}
+        assert changed["digits"]["status"] == expected

@@ -1,9 +1,13 @@
-"""What docs/airflow.md says of ends, kills and outages is what tests show: a row that is new or changed needs one here.
+"""What docs/airflow.md says of ends, kills, outages, callbacks, releases and executors is what tests show.
+
+A row that is new or changed needs one here.
 
 The tests are named here and not on the page: it is for people who run DAGs.
 """
 
 import ast
+import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "airflow.md"
 API, DEADLINES, DETACHED = "api_failures", "deadlines", "detached"
+OPERATOR, RELEASES, EXECUTORS = "operator", "older_releases", "executors"
+CALLED = "callbacks_are_called_as_the_job_goes_on_and_their_mistakes_change_nothing"
 USER, FENCING, HOLDER, KILLED, LOST = "ended_by_a_user", "fencing", "holder", "killed", "lost_jobs"
 
 TABLES = {
@@ -133,6 +139,64 @@ TABLES = {
         ),
         "Its name belongs to something else": (LOST, "a_name_that_is_taken_is_left_to_who_has_it"),
     },
+    "| | when | a mistake in it |": {
+        "`on_manifest_created(manifest, operator, context)`": (
+            OPERATOR,
+            "a_callback_that_fails_before_the_job_fails_the_task_and_makes_none",
+        ),
+        "`on_job_creation(job, operator, context)`": (OPERATOR, CALLED),
+        "`on_operator_resuming(event, operator, context)`": (OPERATOR, CALLED),
+        "`on_job_completion(event, operator, context)`": (OPERATOR, CALLED),
+    },
+    "| | 3.3 | 3.0 to 3.2 | 2.11 |": {
+        "A retry finds its job": (RELEASES, "a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job"),
+        "Two Airflows with the same DAG, run and task, in one namespace": (
+            OPERATOR,
+            "two_airflows_that_share_a_cluster_never_meet",
+        ),
+        "A worker is killed after the request to create its job left it, and before the API server has it": (
+            KILLED,
+            "a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one",
+        ),
+        'A job that succeeded and went (`on_finish_action="delete"`, a short TTL) before its task had ended': None,
+        "A callback's `on_manifest_created` puts the job into another namespace": None,
+        "A user ends a deferred task": (RELEASES, "a_task_that_a_user_ends_ends_its_job"),
+        "... while no triggerer runs": (
+            KILLED,
+            "a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next",
+        ),
+        "`execution_timeout` of a deferred task": (RELEASES, "a_deferred_task_that_takes_too_long_ends_its_job"),
+        "A job that succeeded just as `execution_timeout` was over": (
+            "trigger",
+            "what_became_of_the_job_comes_before_a_deadline_that_has_passed",
+        ),
+        "The links to a job": (RELEASES, "a_task_returns_the_result_of_its_job_and_shows_its_log"),
+        "A user's kill of a worker": None,
+        "`airflow mxnet cleanup-jobs`": (
+            FENCING,
+            "a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command",
+        ),
+    },
+    "| By executor: what differs | LocalExecutor | CeleryExecutor | KubernetesExecutor |": {
+        "A user ends the task": (EXECUTORS, "a_task_that_a_user_ends_ends_its_job"),
+        "What `on_kill` gets time for": (
+            DETACHED,
+            "a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back",
+        ),
+        "The worker is stopped for a deployment": (
+            EXECUTORS,
+            "a_worker_whose_processes_are_all_signalled_ends_its_job_and_a_retry_makes_another",
+        ),
+        "The worker is killed, or its node is lost": (
+            EXECUTORS,
+            "a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job",
+        ),
+        "The same task is started twice": (
+            EXECUTORS,
+            "a_message_that_is_delivered_again_starts_nothing_while_its_task_runs",
+        ),
+        "What to set": None,
+    },
 }
 """By a row's first cell its test; None where no test shows what Airflow does there, or there is nothing to show."""
 
@@ -161,3 +225,34 @@ def test_each_row_has_its_test_or_is_known_to_have_none(head: str) -> None:
 def test_the_test_of_a_row_exists(file: str, test: str) -> None:
     folder = "unit/provider/test_provider" if file.startswith("unit ") else "airflow/test_airflow"
     assert f"test_{test}" in functions_in(ROOT / "tests" / f"{folder}_{file.removeprefix('unit ')}.py")
+
+
+LOCKS = {"3.3": ROOT / "requirements" / "dev.txt"} | {
+    folder.name.removeprefix("airflow-"): folder / "requirements.txt"
+    for folder in (ROOT / "tests" / "tools").glob("airflow-[0-9]*")
+}
+"""By release the lock of the Airflow that tests run on."""
+
+
+@pytest.mark.parametrize("release", LOCKS)
+def test_the_releases_that_the_page_calls_tested_are_those_that_tests_run_on(release: str) -> None:
+    (locked,) = re.findall(r"^apache-airflow==(\S+)", LOCKS[release].read_text(), re.MULTILINE)
+    assert locked in rows("| Airflow | tested |")
+    assert locked.startswith(f"{release}.")
+
+
+def test_the_page_calls_no_further_release_tested() -> None:
+    assert len(rows("| Airflow | tested |")) == len(LOCKS) + 1, "a row more than that of 3.0 and 3.2 has no lock"
+
+
+def test_the_oldest_versions_are_those_of_the_package() -> None:
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {
+        each.partition(">=")[0]: each.partition(">=")[2].partition(",")[0]
+        for each in package["optional-dependencies"]["airflow"]
+    }
+    said = PAGE.read_text().split("## Versions and upgrades\n\n")[1].split("\n\n")[0].replace("\n", " ")
+    assert f"Airflow {wanted['apache-airflow']} and newer" in said
+    for name in ("apache-airflow-providers-cncf-kubernetes", "apache-airflow-providers-common-compat"):
+        assert f"`{name}` {wanted[name]} and newer" in said
+    assert f"Python {package['requires-python'].removeprefix('>=')} and newer" in said

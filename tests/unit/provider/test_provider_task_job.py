@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from urllib3.exceptions import MaxRetryError
 
 from mxnet_operator.api import names
+from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
@@ -274,3 +275,100 @@ def test_before_3_3_a_result_that_is_returned_is_not_deleted_first() -> None:
     cluster = Cluster(left("failed", "Failed"), left("succeeded", "Succeeded", try_number=2))
     job = begin(cluster, stores=False, retries=2, try_number=3, on_finish_action="delete")
     assert (job["metadata"]["name"], cluster.did) == ("succeeded", ["delete failed"])
+
+
+PAGE = "https://jobs.example.com/default/digits"
+
+
+class LookedAt(Hook):
+    """A cluster whose job gets its first status at one of the looks at it, and Airflow's XComs."""
+
+    def __init__(self, *looks: Any) -> None:
+        super().__init__()
+        self.looks = list(looks)
+        self.pages: list[str] = []
+        self.xcoms: dict[str, Any] = {}
+
+    def end_job(self, _ref: JobRef, decide: Any, **_options: Any) -> Any:
+        self.did.append(type(decide(running(holder.token_of_try(1, "0192-2")))).__name__)
+        return SimpleNamespace(done=True, why="")
+
+    def connection_arguments(self) -> None:
+        """Nothing, so that no process is started."""
+
+    def get_job_once(self, _ref: JobRef, *, timeout: float) -> Any:
+        assert timeout > 0
+        self.did.append("look")
+        look = self.looks.pop(0)
+        if isinstance(look, Exception):
+            raise look
+        return look
+
+    def set(self, key: str, value: Any) -> None:
+        super().set(key, value)
+        self.pages.append(value["page"])
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.xcoms[key] = value
+
+
+def new(url: str = "", state: str = "", uid: str = "u") -> dict[str, Any]:
+    return {"metadata": {"name": "digits", "namespace": "default", "uid": uid}, "status": {"state": state, "url": url}}
+
+
+def waiting_for_its_page(hook: LookedAt) -> TaskJob:
+    made = task(hook, EndOptions())
+    made._ti.xcom_push = hook.xcom_push
+    made._record = Record(token=BEFORE, ref=REF, generation=0)
+    return made
+
+
+def test_a_task_learns_its_jobs_page_from_the_first_status_before_it_leaves_the_job() -> None:
+    hook = LookedAt(new(), new(PAGE, "Created"))
+    made = waiting_for_its_page(hook)
+    made.await_page(new())
+    assert made.page == PAGE
+    assert hook.did == ["look", "look", "remember submitting"]
+    assert hook.pages == [PAGE]
+    assert hook.xcoms == {"job_url": PAGE}
+    again = task(hook, EndOptions())
+    again._store = SimpleNamespace(get=lambda _key: to_builtins(made._record))
+    again.recall()
+    assert again.page == PAGE
+
+
+@pytest.mark.parametrize(
+    "look", [new("", "Created"), None, new(PAGE, "Created", uid="another"), ApiException(status=403), ConnectionError()]
+)
+def test_a_task_whose_job_names_no_page_goes_on_at_once(look: Any) -> None:
+    hook = LookedAt(look)
+    made = waiting_for_its_page(hook)
+    made.await_page(new())
+    assert (made.page, hook.did, hook.xcoms) == ("", ["look"], {})
+
+
+def test_a_controller_that_is_away_holds_a_task_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mxnet_provider.operators.task_job._PAGE_SECONDS", 0.2)
+    hook = LookedAt(*[new()] * 10)
+    made = waiting_for_its_page(hook)
+    made.await_page(new())
+    assert made.page == ""
+    assert 1 <= hook.did.count("look") < 10
+
+
+def test_a_task_whose_airflow_has_a_template_waits_for_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__MXNET__JOB_URL_TEMPLATE", "http://mine/{name}")
+    hook = LookedAt()
+    made = waiting_for_its_page(hook)
+    made.await_page(new())
+    made.note_page(PAGE)
+    assert (made.page, hook.did, hook.xcoms) == ("", [], {})
+
+
+def test_a_task_that_is_killed_while_it_waits_for_the_page_leaves_no_job() -> None:
+    hook = LookedAt()
+    made = waiting_for_its_page(hook)
+    made.killed.set()
+    with pytest.raises(MXNetJobError, match="killed"):
+        made.await_page(new())
+    assert hook.did == ["Deletion"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from mxnet_operator.api.job_url import template_mistake
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.interrupts import first_signal
@@ -63,6 +64,8 @@ class Options:
     """Gang schedulers that may place pods, in order of preference."""
     gang_precedence_after: timedelta | None = None
     """Time after which a gang that waits comes before younger jobs; None where none ever does."""
+    job_url_template: str = ""
+    """Address of a job's page; empty where jobs have none."""
     metrics_certificate: Path | None = None
     """Folder of the serving certificate; with it, metrics are served over TLS and to authorized clients only."""
 
@@ -95,6 +98,17 @@ def precedence_after(seconds: float) -> timedelta | None:
     if seconds and not _SHORTEST_PRECEDENCE <= seconds <= _LONGEST_PRECEDENCE:
         raise typer.BadParameter(f"--gang-precedence-after must be 0, or from 1s to 8760h, not {seconds:g} s")
     return timedelta(seconds=seconds) if seconds else None
+
+
+def url_template(given: str) -> str:
+    """Return the template of --job-url-template.
+
+    Raises:
+        typer.BadParameter: it gives no address.
+    """
+    if given and (mistake := template_mistake(given)):
+        raise typer.BadParameter(f"--job-url-template {given!r} {mistake}")
+    return given
 
 
 def address(given: str | None, default_port: int) -> Address | None:
@@ -146,7 +160,9 @@ async def run(options: Options) -> None:
                 observer=metrics,
                 fail_fast_hook=True,
                 gangs=options.gangs,
-                policy=Policy(gang_precedence_after=options.gang_precedence_after),
+                policy=Policy(
+                    gang_precedence_after=options.gang_precedence_after, job_url_template=options.job_url_template
+                ),
             )
             metrics.watch(controller)
             pages, tls = metrics_pages(metrics), None

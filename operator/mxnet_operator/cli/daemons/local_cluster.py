@@ -131,13 +131,14 @@ def _serve(
         _died(error)
 
 
-def make_controller(client: Client, policy: Policy | None = None) -> Controller:
+def make_controller(client: Client, job_url_template: str = "", *, policy: Policy | None = None) -> Controller:
     """Create the controller of a local cluster; it holds the Lease, so that `mxnet-operator run` beside it stands by.
 
     It renews every ten minutes, so that an idle cluster stays idle. Nobody waits for the Lease of a cluster that ended:
     its API server goes with it, and a cluster that starts again has the same identity.
     """
     elector = LeaderElector(client, client.namespace, LEASE_NAME, identity=_IDENTITY, times=_TIMES)
+    policy = msgspec.structs.replace(policy or Policy(), job_url_template=job_url_template)
     return Controller(client, elector=elector, policy=policy)
 
 

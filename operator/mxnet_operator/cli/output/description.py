@@ -8,6 +8,7 @@ from rich.text import Text
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import job_state
+from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.kinds import MXJOB
 from mxnet_operator.cli.output.replica_state import ReplicaState
 from mxnet_operator.cli.output.tables import BLANK, STYLES, write_table
@@ -70,6 +71,7 @@ def _write_summary(job: dict[str, Any]) -> None:
         "Completed": _when(status.get("completionTime")),
         "Duration": job_duration(job),
         "Restarts": restarts,
+        "Page": job_page(job),
         "Run policy": ", ".join(f"{key} {_plain(value)}" for key, value in policy.items()),
         "Labels": ", ".join(f"{key}={value}" for key, value in (metadata.get("labels") or {}).items()),
     }

@@ -1,0 +1,45 @@
+"""The link to a job's page: Airflow's own template first, else what the job's status says, else none."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mxnet_provider import airflow_versions
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
+
+REF = JobRef(name="digits", namespace="team-a", uid="u")
+PAGE = "https://jobs.example.com/team-a/digits"
+
+pytestmark = pytest.mark.skipif(airflow_versions.IS_AIRFLOW_2, reason="there, links are made of XComs")
+
+
+def link(page: str, ref: JobRef | None = REF, of: type[Any] = MXNetJobLink) -> Any:
+    return of().get_link(SimpleNamespace(job_ref=ref, job_page=page), ti_key=None)
+
+
+def test_without_a_template_it_is_the_page_that_the_job_names() -> None:
+    assert link(PAGE) == PAGE
+
+
+def test_a_template_of_airflow_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__MXNET__JOB_URL_TEMPLATE", "http://mine/{namespace}/{name}/{uid}")
+    assert link(PAGE) == "http://mine/team-a/digits/u"
+
+
+def test_a_job_without_a_page_has_no_link() -> None:
+    assert (link(""), link("", None)) == ("", "")
+
+
+@pytest.mark.parametrize("page", ["javascript:alert(1)", "data:text/html,hello", "jobs/digits", "https://a@b/"])
+def test_what_is_no_web_address_is_not_linked_to(page: str) -> None:
+    assert link(page) == ""
+
+
+def test_the_page_is_not_taken_for_the_logs() -> None:
+    assert link(PAGE, of=MXNetLogsLink) == ""
+
+
+def test_an_operator_that_has_no_job_yet_has_no_link() -> None:
+    assert MXNetJobLink().get_link(SimpleNamespace(), ti_key=None) == ""  # type: ignore[arg-type]
