@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _STAYS: Final = frozenset({"deferred", UNANSWERED})
-_ASK_SECONDS: Final = 10.0
+_ASK_SECONDS: Final = 60.0
+"""The first question to a triggerer that has just started takes it 3 CPU seconds, which may be ten on a busy machine."""
 
 _running: Final[set[asyncio.Task[None]]] = set()
 """Endings that go on when `on_kill` has returned; an event loop alone keeps no task alive."""
@@ -45,7 +46,7 @@ def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
 
 
 async def state_of(ti: Any) -> str | None:
-    """Return the state of a task instance as Airflow gives it within some seconds, else ABSENT or UNANSWERED."""
+    """Return the state of a task instance as Airflow gives it within a minute, else ABSENT or UNANSWERED."""
     try:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
@@ -122,8 +123,8 @@ async def _see_through(ending: Coroutine[Any, Any, None], end: JobEnd, log: "Log
         task.result()
         return
     log.error(
-        "%s may still be running: the API server did not answer for %.0f s. It is asked for up to %.0f s more, while "
-        "this triggerer runs; after that the job's lease ends it, if it has one. To delete it: "
+        "%s may still be running: the API server, or Airflow, did not answer for %.0f s. It is asked for up to %.0f s "
+        "more, while this triggerer runs; after that the job's lease ends it, if it has one. To delete it: "
         "kubectl delete %s.%s -n %s %s",
         end.ref.title,
         end.wait,

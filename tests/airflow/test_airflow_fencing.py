@@ -97,7 +97,7 @@ def test_a_task_that_a_user_ends_while_the_api_server_hangs_loses_its_job_when_i
     pid = scene.train.look().pid
     scene.train.set_state("failed")
     if mode == "deferred":
-        eventually(lambda: "may still be running: the API server did not answer" in scene.train.log())
+        eventually(lambda: "may still be running: the API server, or Airflow, did not answer" in scene.train.log())
     else:
         eventually(lambda: not Path(f"/proc/{pid}").exists())
         assert Path(f"/proc/{detached_of(scene)}").exists()

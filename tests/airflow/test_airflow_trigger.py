@@ -521,7 +521,7 @@ async def test_a_deletion_that_can_t_be_delivered_goes_on_when_the_triggerer_has
     monkeypatch.setattr(mxnet_job, "_KILL_SECONDS", 0.2)
     waiting.gateway.down = True
     await in_triggerer(waiting).on_kill()
-    assert any("may still be running: the API server did not answer" in line for line in task_log())
+    assert any("may still be running: the API server, or Airflow, did not answer" in line for line in task_log())
     waiting.gateway.down = False
     await until(lambda: [each.method for each in waiting.writes()] == ["DELETE"])
     await until(lambda: any("because a user ended the task" in line for line in task_log()))
