@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _STAYS: Final = frozenset({"deferred", UNANSWERED})
 _ASK_SECONDS: Final = 60.0
-"""The first question to a triggerer that has just started takes it 3 CPU seconds, which may be ten on a busy machine."""
+"""The first question to a triggerer that has just started takes it 3 CPU seconds, ten seconds on a busy machine."""
 
 _running: Final[set[asyncio.Task[None]]] = set()
 """Endings that go on when `on_kill` has returned; an event loop alone keeps no task alive."""

@@ -48,6 +48,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 FOR_ALL_NAMESPACES = [f"-f={MANIFESTS / 'base' / name}" for name in ("crd.yaml", "admission.yaml")]
 """What an administrator installs for the namespaced mode."""
+NODE = "node"
 NODES = Right("", "nodes", "get")
 """Nodes are in no namespace: a controller for one asks after that of a pod that won't go, and takes a no."""
 FOR_ADMISSION = {Right(kind.group, f"{kind.plural}/finalizers", "update") for kind in ALL}
@@ -115,8 +116,12 @@ async def until_owners_are_known(server, objects):
 
 @pytest.fixture
 async def world(server):
-    """The administrator's access, with which a test plays scheduler and kubelet; what it makes goes at the end."""
+    """The administrator's access, with which a test plays scheduler and kubelet; what it makes goes at the end.
+
+    There is a node to bind pods to: Kubernetes deletes those whose node it has missed for 40 s, at any moment then.
+    """
     async with real_api(server) as api:
+        (await api.post("/api/v1/nodes", {"metadata": {"name": NODE}})).ok()
         yield World(api, None, server.kubeconfig())
         for path in (JOBS, PODS, EVENTS):
             (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
@@ -124,12 +129,13 @@ async def world(server):
             (await api.delete(f"{SERVICES}/{service['metadata']['name']}")).ok()
         # It outlives its jobs, and its making is a right to be seen.
         await api.delete(f"{CONFIG_MAPS}/{CONFIG_MAP}")
+        (await api.delete(f"/api/v1/nodes/{NODE}")).ok()
 
 
 async def start_on_a_node(world, pods):
     """Say what scheduler and kubelet would."""
     for name in pods:
-        target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
+        target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         (await world.api.post(world.path(f"{PODS}/{name}/binding"), binding)).ok()
     await world.move(pods, "Running")
@@ -191,26 +197,18 @@ async def a_job_that_is_cleaned_up(world):
 
 
 async def a_job_whose_pod_does_not_go(world):
-    """A pod of a suspended job is deleted, and no kubelet confirms its end.
+    """A pod of a suspended job is deleted, and no kubelet confirms its end."""
+    job = make_mxjob("lost").worker(1).template("Worker", terminationGracePeriodSeconds=1)
+    await world.submit(submitted(job))
+    await world.eventually(PODS, lambda pods: "lost-worker-0" in pods)
+    await start_on_a_node(world, ["lost-worker-0"])
+    (await world.api.merge(f"{JOBS}/lost", {"spec": {"runPolicy": {"suspend": True}}})).ok()
 
-    Its node is there, or Kubernetes' own collection of pods might be faster than the controller's question.
-    """
-    nodes = "/api/v1/nodes"
-    (await world.api.post(nodes, {"metadata": {"name": "node"}})).ok()
-    try:
-        job = make_mxjob("lost").worker(1).template("Worker", terminationGracePeriodSeconds=1)
-        await world.submit(submitted(job))
-        await world.eventually(PODS, lambda pods: "lost-worker-0" in pods)
-        await start_on_a_node(world, ["lost-worker-0"])
-        (await world.api.merge(f"{JOBS}/lost", {"spec": {"runPolicy": {"suspend": True}}})).ok()
+    def looked_for(jobs):
+        conditions = jobs.get("lost", {}).get("status", {}).get("conditions", ())
+        return any(each["type"] == "PodsTerminating" for each in conditions)
 
-        def looked_for(jobs):
-            conditions = jobs.get("lost", {}).get("status", {}).get("conditions", ())
-            return any(each["type"] == "PodsTerminating" for each in conditions)
-
-        await world.eventually(JOBS, looked_for)
-    finally:
-        (await world.api.delete(f"{nodes}/node")).ok()
+    await world.eventually(JOBS, looked_for)
 
 
 async def a_large_job_whose_lease_runs_out(world):
@@ -472,6 +470,8 @@ async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_ot
     (await evict(pods[0])).ok()
     second = await evict(pods[1])
     assert (second.code, second.body["details"]["causes"][0]["reason"]) == (429, "DisruptionBudget")
+    for name in pods:  # no kubelet confirms their end, on which their namespace waits
+        await there.api.delete(there.path(f"{PODS}/{name}"), {"gracePeriodSeconds": 0})
 
 
 @pytest.mark.parametrize(
