@@ -98,13 +98,21 @@ def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[
     has_pods = any(pod.phase not in ENDED for pod in observed.pods)
     return tuple(
         rule.delete(child.name, child.uid)
-        for rule in observed.rules
-        for child in observed.children
-        if type(child) is rule.view
-        and not child.deleting
-        and (rule.goes_at_the_end or not at_the_end)
-        and not (rule.outlives_pods and has_pods)
+        for rule, child in _deletable(observed)
+        if (rule.goes_at_the_end or not at_the_end) and not (rule.outlives_pods and has_pods)
     )
+
+
+def waits_for_pods(observed: "Observed") -> bool:
+    """Return whether a child is deleted only once no pod waits or runs."""
+    return any(rule.outlives_pods for rule, _ in _deletable(observed))
+
+
+def _deletable(observed: "Observed") -> Iterator[tuple[ChildRule, ChildView]]:
+    for rule in observed.rules:
+        for child in observed.children:
+            if type(child) is rule.view and not child.deleting:
+                yield rule, child
 
 
 def _wanted(job: MXJob, observed: "Observed") -> Iterator[tuple[ChildRule, CreateChild, ChildView | None]]:

@@ -13,7 +13,7 @@ from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted, time_until_replaced
-from mxnet_operator.plan.cleanup import clean_up
+from mxnet_operator.plan.cleanup import clean_up, time_until_cleaned_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.failure import Failure
@@ -208,7 +208,8 @@ def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
     actions = (*clean_up(job, observed), *finish(job, observed, now))
-    return Plan(actions=actions, status=_with_state(job.status), requeue_after=left)
+    requeue_after = soonest(left, time_until_cleaned_up(observed))
+    return Plan(actions=actions, status=_with_state(job.status), requeue_after=requeue_after)
 
 
 def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:

@@ -261,7 +261,12 @@ MUTATIONS = (
         "deadline.at - now if deadline is not None else None,",
         "None,",
     ),
-    Mutation("don't come back for the TTL", "plan/decide.py", "requeue_after=left)", "requeue_after=None)"),
+    Mutation(
+        "don't come back for the TTL",
+        "plan/decide.py",
+        "soonest(left, time_until_cleaned_up(observed))",
+        "time_until_cleaned_up(observed)",
+    ),
     # Pods that won't go
     Mutation(
         "delete by force without asking after the node",
