@@ -13,7 +13,7 @@ def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_s
     scene = live.begin("deferred_timed_later")
     uid = scene.in_progress()
     scene.gateway.down = True
-    eventually(lambda: scene.run.states("trigger_timeout < now()") == {("train", -1): (True,)})
+    eventually(lambda: scene.run.states("trigger_timeout - interval '1 minute' < now()") == {("train", -1): (True,)})
     scene.train.wait("scheduled", "queued", "running")
     scene.gateway.down = False
     scene.train.wait("failed")
