@@ -74,8 +74,11 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_placed(self) -> bool:
-        """Whether it has a node; not one that its template names and that doesn't exist, as its scheduler says."""
-        return bool(self.node_name) and not self.unschedulable
+        """Whether it has a node; not one that its template names and that doesn't exist, as its scheduler says.
+
+        Where its containers have run it does exist: what a scheduler says of it then was late.
+        """
+        return bool(self.node_name) and not (self.unschedulable and self.phase == "Pending")
 
     @property
     def placed_at(self) -> datetime | None:

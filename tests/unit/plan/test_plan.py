@@ -246,6 +246,12 @@ class TestTerminal:
             DeletePod("digits-worker-1", "uid-of-digits-worker-1"),
         )
 
+    def test_so_is_one_that_runs_though_a_scheduler_said_late_that_it_can_t_be_placed(self) -> None:
+        job = make_mxjob().worker(2).condition("Failed").obj()
+        late = make_pod(job, "Worker", 1).running().set(unschedulable="0/1 nodes are available")
+        pods = (make_pod(job, "Worker", 0).failed(1).obj(), late.obj())
+        assert plan(job, Observed(pods), NOW).actions == (StopPod("digits-worker-1", "uid-of-digits-worker-1"),)
+
     def test_policy_running_deletes_what_has_not_ended_and_the_services(self) -> None:
         job = make_mxjob().worker(2).run_policy(cleanPodPolicy="Running").condition("Succeeded").obj()
         pods = (make_pod(job, "Worker", 0).succeeded().obj(), make_pod(job, "Worker", 1).running().obj())
