@@ -1,11 +1,14 @@
 """What the local scheduler asks of an API server, without one: a dictionary of pods whose watch lags behind."""
 
-from collections.abc import Coroutine
+import time
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from gang_pods import bound
+from gang_pods import GPU, bound
 
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
+from mxnet_operator.local.changes import Changes
+from mxnet_operator.local.scheduling.scheduler import Scheduler
 
 PATH = "/api/v1/namespaces/default/pods/"
 NODES = {"local": {"metadata": {"name": "local"}, "spec": {}}}
@@ -82,3 +85,19 @@ def result(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 class Silent:
     def record(self, *_: Any) -> None: ...
+
+
+def scheduler_of(
+    pods: StoredPods, gpus: int = 8, *, changes: Changes | None = None, clock: Callable[[], float] = time.monotonic
+) -> Scheduler:
+    """A scheduler of the one node, which has so many GPUs, by what the watch of the pods has shown."""
+    return Scheduler(
+        pods,  # type: ignore[arg-type]
+        "local",
+        allocatable={GPU: str(gpus)},
+        nodes=lambda: NODES,
+        pods=lambda: list(pods.watched.values()),
+        changes=changes or Changes(),
+        events=Silent(),  # type: ignore[arg-type]
+        clock=clock,
+    )

@@ -2,12 +2,11 @@
 
 import asyncio
 
-from gang_pods import GPU, gang_pods
-from stored_pods import NODES, Silent, StoredPods
+from gang_pods import gang_pods
+from stored_pods import StoredPods, scheduler_of
 from waiting import SECONDS, until
 
 from mxnet_operator.local.changes import Changes
-from mxnet_operator.local.scheduling.scheduler import Scheduler
 
 
 async def test_a_ring_before_the_task_that_waits_has_begun_wakes_it() -> None:
@@ -20,15 +19,7 @@ async def test_a_ring_before_the_task_that_waits_has_begun_wakes_it() -> None:
 
 async def test_a_pod_that_comes_as_the_scheduler_has_just_looked_is_placed() -> None:
     pods, changes = StoredPods(), Changes()
-    scheduler = Scheduler(
-        pods,  # type: ignore[arg-type]
-        "local",
-        allocatable={GPU: "8"},
-        nodes=lambda: NODES,
-        pods=lambda: list(pods.watched.values()),
-        changes=changes,
-        events=Silent(),  # type: ignore[arg-type]
-    )
+    scheduler = scheduler_of(pods, changes=changes)
 
     def comes() -> None:
         [pod] = gang_pods("a", 1)

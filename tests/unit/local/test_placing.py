@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from gang_pods import GPU, bound, gang_pods, lone_pod
-from stored_pods import NODES, Silent, StoredPods, result
+from stored_pods import StoredPods, result, scheduler_of
 
 from mxnet_operator.local.scheduling.gangs import in_order
 from mxnet_operator.local.scheduling.placing import Node, decide
-from mxnet_operator.local.scheduling.scheduler import FORMING_SECONDS, Scheduler, taken
+from mxnet_operator.local.scheduling.scheduler import FORMING_SECONDS, taken
 
 
 def look(
@@ -107,16 +107,7 @@ def test_a_job_whose_pods_are_just_being_created_is_not_said_to_wait(waited: flo
     for pod in gang_pods("a", 1, 1)[:1]:
         pods.write(pod["metadata"]["name"], pod)
     pods.watch()
-    scheduler = Scheduler(
-        pods,  # type: ignore[arg-type]
-        "local",
-        allocatable={GPU: "8"},
-        nodes=lambda: NODES,
-        pods=lambda: list(pods.watched.values()),
-        changes=None,  # type: ignore[arg-type]
-        events=Silent(),  # type: ignore[arg-type]
-        clock=lambda: now[0],
-    )
+    scheduler = scheduler_of(pods, clock=lambda: now[0])
     assert result(scheduler._pass()) == FORMING_SECONDS
     now[0] = waited
     again = result(scheduler._pass())

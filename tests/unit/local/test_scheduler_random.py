@@ -14,9 +14,7 @@ from gang_pods import GPU, gang_pods
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from stored_pods import NODES, Silent, StoredPods, result
-
-from mxnet_operator.local.scheduling.scheduler import Scheduler
+from stored_pods import StoredPods, result, scheduler_of
 
 GPUS = 8
 
@@ -57,16 +55,7 @@ class Cluster(RuleBasedStateMachine):
     def restart(self) -> None:
         """The scheduler starts anew, with a watch that has caught up, as a reflector's has that has listed."""
         self.pods.watch()
-        self.scheduler = Scheduler(
-            self.pods,  # type: ignore[arg-type]
-            "local",
-            allocatable={GPU: str(GPUS)},
-            nodes=lambda: NODES,
-            pods=lambda: list(self.pods.watched.values()),
-            changes=None,  # type: ignore[arg-type]
-            events=Silent(),  # type: ignore[arg-type]
-            clock=itertools.count(step=10.0).__next__,
-        )
+        self.scheduler = scheduler_of(self.pods, GPUS, clock=itertools.count(step=10.0).__next__)
 
     @rule(
         asked=st.lists(st.integers(0, 3), min_size=1, max_size=6).map(tuple),
