@@ -27,6 +27,16 @@ def written(scene, pod, volume):
     return sum(each.get("usedBytes", 0) >> 20 for each in volumes if each["name"] == volume)
 
 
+def it_is_evicted_counted_and_comes_again(scene, state, resource):
+    """Wait until the gang's first worker is evicted for a resource that its node is low on, and the gang has ended."""
+    scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
+    (said,) = scene.events("gang", "MXJobRestarting")
+    assert "1 Worker replica(s) failed (restart 1; 1 of 1 count). worker-0 " in said
+    assert f"Evicted: The node was low on resource: {resource}." in said
+    (state / "again").touch()
+    scene.ended("gang", "Succeeded")
+
+
 def by_a_controller_elsewhere(scene, what, holds):
     """Wait for something while those on the node are gone: as a controller on another node brings it about."""
     controller = f"{Path(sys.executable).with_name('mxnet-operator')} run --namespace={scene.namespace}"
@@ -74,12 +84,7 @@ def test_a_node_whose_disk_is_full_evicts_who_wrote_most_which_counts_and_the_ga
     scene.wait("mxjob/gang", "condition=Running")
     eventually(lambda: written(scene, "gang-worker-0", "data") >= DISK_PRESSURE_MIB, every=1)
     with scene.node.full():
-        scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
-        (said,) = scene.events("gang", "MXJobRestarting")
-        assert "1 Worker replica(s) failed (restart 1; 1 of 1 count). worker-0 " in said
-        assert "Evicted: The node was low on resource: ephemeral-storage." in said
-        (state / "again").touch()
-        scene.ended("gang", "Succeeded")
+        it_is_evicted_counted_and_comes_again(scene, state, "ephemeral-storage")
 
 
 def test_a_node_short_of_memory_evicts_who_took_most_which_counts_and_the_gang_comes_again(scene, state):
@@ -95,12 +100,7 @@ def test_a_node_short_of_memory_evicts_who_took_most_which_counts_and_the_gang_c
     eventually(took_it, every=1)
     with scene.node.short_of_memory():
         scene.node.wait(f"node/{NODE}", "condition=MemoryPressure")
-        scene.wait("mxjob/gang", "jsonpath={.status.restarts}=1")
-        (said,) = scene.events("gang", "MXJobRestarting")
-        assert "1 Worker replica(s) failed (restart 1; 1 of 1 count). worker-0 " in said
-        assert "Evicted: The node was low on resource: memory." in said
-        (state / "again").touch()
-        scene.ended("gang", "Succeeded")
+        it_is_evicted_counted_and_comes_again(scene, state, "memory")
 
 
 def test_an_image_that_can_not_be_pulled_ends_the_job_in_the_runtimes_words(scene):
