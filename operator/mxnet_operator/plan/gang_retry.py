@@ -13,7 +13,6 @@ from typing import Final
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import TouchChild
-from mxnet_operator.plan.children import ChildRule
 from mxnet_operator.plan.gang import PodGroupView, gang_of
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.waits import left_of
@@ -29,9 +28,7 @@ def touched_groups(job: MXJob, observed: Observed, now: datetime) -> tuple[Touch
     `observed` has the pods of the present attempt only.
     """
     return tuple(
-        rule.touch(group.name, group.uid, now)
-        for rule, group in _waiting(job, observed)
-        if rule.touch is not None and not _left(group, observed, now)
+        touch(group.name, group.uid, now) for touch, group in _waiting(job, observed) if not _left(group, observed, now)
     )
 
 
@@ -40,19 +37,19 @@ def time_until_touched(job: MXJob, observed: Observed, now: datetime) -> timedel
     return min((_left(group, observed, now) or SHORTEST for _, group in _waiting(job, observed)), default=None)
 
 
-def _waiting(job: MXJob, observed: Observed) -> tuple[tuple[ChildRule, PodGroupView], ...]:
-    """Return the pod group, with its rule, of a gang of which enough pods exist and the scheduler has rejected each.
+def _waiting(job: MXJob, observed: Observed) -> tuple[tuple[type[TouchChild], PodGroupView], ...]:
+    """Return the pod group, with its change, of a gang of which enough pods exist and the scheduler has rejected each.
 
     Why it has is not asked: of the reasons that it writes into a pod one after the other, an older one may stay.
     """
-    rules, pods = tuple(rule for rule in observed.rules if rule.touch is not None), observed.pods
-    if not rules or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):
+    touches, pods = tuple(rule.touch for rule in observed.rules if rule.touch is not None), observed.pods
+    if not touches or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):
         return ()
     gang = gang_of(job)
     if gang is None or len(pods) < gang.minimum:
         return ()
     groups = (child for child in observed.children if isinstance(child, PodGroupView) and not child.deleting)
-    return tuple((rule, group) for group in groups for rule in rules)
+    return tuple((touch, group) for group in groups for touch in touches)
 
 
 def _left(group: PodGroupView, observed: Observed, now: datetime) -> timedelta:

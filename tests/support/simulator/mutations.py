@@ -216,15 +216,15 @@ MUTATIONS = (
     Mutation(
         "touch the pod group of a waiting gang at every reconciliation",
         "plan/gang_retry.py",
-        "if rule.touch is not None and not _left(group, observed, now)",
-        "if rule.touch is not None",
+        " if not _left(group, observed, now)",
+        "",
         test="tests/unit/plan/test_gang_retry.py::TestTouch::test_the_group_of_a_gang_that_waits_is_changed_after_half_a_minute",
     ),
     Mutation(
         "touch the pod group of a gang that has nodes",
         "plan/gang_retry.py",
-        "if not rules or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):",
-        "if not rules or not pods:",
+        "if not touches or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):",
+        "if not touches or not pods:",
     ),
     Mutation(
         "don't come back to touch the pod group of a waiting gang",
