@@ -69,12 +69,16 @@ def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
     if gpus is None:
         return replica_spec
     resources = _resources_of(replica_spec)
-    amounts = [resources.get(field) for field in ("limits", "requests")] if isinstance(resources, dict) else [resources]
-    if any(isinstance(each, Placeholder) for each in amounts):
+    if isinstance(resources, Placeholder):
         raise _later(gpus)
-    if any(each is not None and not isinstance(each, dict) for each in amounts):
+    if not isinstance(resources, Mapping | None):
         return replica_spec  # validation says what is wrong
-    taken = {field: {gpus.resource: None} for field, each in (resources or {}).items() if gpus.resource in (each or ())}
+    amounts = {field: (resources or {}).get(field) or {} for field in ("limits", "requests")}
+    if any(isinstance(each, Placeholder) for each in amounts.values()):
+        raise _later(gpus)
+    if not all(isinstance(each, Mapping) for each in amounts.values()):
+        return replica_spec  # validation says what is wrong
+    taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in each}
     patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
     container = {"name": names.CONTAINER, "resources": patch}
     return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from descriptions import MEANT
 from manifest_mutations import VALUES, fresh_mutants, seeds
 
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import task_labels
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
-COUNT = 400
+COUNT = 800
 CONTEXT: Any = {
     "ti": SimpleNamespace(
         dag_id="d", task_id="t", run_id="r", map_index=-1, try_number=1, max_tries=1, id="0192-2", start_date=None
@@ -35,7 +36,7 @@ def made_of(manifest: Any, **options: Any) -> dict[str, Any]:
 
 def test_any_mistake_below_spec_is_named_or_sent_by_fresh_seeds() -> None:
     outcomes = set()
-    overs: Any = itertools.cycle(({}, {"workers": 3, "env": {"A": "b"}, "gpus_per_worker": 1}))
+    overs: Any = itertools.cycle(({}, *(fields for fields, _ in MEANT.values())))
     for (mutant, where), over in zip(fresh_mutants(COUNT, seeds()), overs, strict=False):
         try:
             made = made_of(mutant, **over)
