@@ -86,7 +86,7 @@ def job(state, message, result):
     return {"metadata": metadata, "status": {"conditions": [condition], "result": result}}
 
 
-TRIES = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+TRIES = settings(max_examples=400, suppress_health_check=list(HealthCheck), print_blob=True)
 
 
 @TRIES

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 VARIABLE = "MXJOB_FRESH_SEED"
 _LOWEST, _HIGHEST = 10**9, 10**12
@@ -20,6 +21,9 @@ def first_fresh_seed() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw it before workers start, which inherit the environment; of all tests, Hypothesis begins with it too."""
     os.environ.setdefault(VARIABLE, str(random.SystemRandom().randrange(_LOWEST, _HIGHEST)))
+    # Its own profile for CI draws the same examples in each run, whatever its seed; its default one asserts a time.
+    settings.register_profile("fresh", settings.default, derandomize=False, deadline=None, print_blob=True)
+    settings.load_profile("fresh")
     if config.getoption("--tier") == "all" and config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(first_fresh_seed())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from builders import NOW, make_mxjob, make_pod, observe
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mxnet_operator.api.defaults import with_defaults
@@ -32,7 +32,6 @@ def _or_none(text: object) -> Decimal | None:
         return None
 
 
-@settings(deadline=None)
 @given(QUANTITIES | st.text("0123456789.eEmkKi+-", max_size=12) | st.integers() | st.floats())
 @example("1e1000000")
 @example("1e-1000000")
@@ -77,7 +76,6 @@ def exponent(text: str) -> str:
     return text.lower().partition("e")[2] or "0"
 
 
-@settings(deadline=None)
 @given(QUANTITIES)
 @example("1e1000000")
 def test_whatever_a_job_asks_for_it_is_decided_what_it_needs(text: str) -> None:

@@ -66,7 +66,7 @@ printed = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     texts=st.lists(printed, max_size=6),
     metric=keys,
@@ -100,7 +100,7 @@ def test_of_equal_trials_the_first_given_is_the_best(argo: Expressions, trials: 
     assert [each["job"] for each in results] == [f"job-{index}" for index in reversed(range(trials))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(numbers=st.lists(st.sampled_from([0, -0.0, 1, 1.0, 0.5, "x"]), max_size=40), minimize=st.booleans())
 def test_trials_of_few_numbers_are_ranked_as_airflow_ranks_them(
     argo: Expressions, numbers: list[float | str], *, minimize: bool

@@ -27,7 +27,7 @@ def argo() -> Iterator[Expressions]:
 
 
 @pytest.mark.kubernetes("argo-evaluate")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(given_text=texts, around=texts.filter(lambda each: "{{" not in each))
 @example(given_text=SPECIAL, around=SPECIAL)
 @example(given_text="}}", around="{}}}")

@@ -116,7 +116,7 @@ class TestEvaluated:
         max_leaves=12,
     )
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(text=json_values.map(json.dumps) | st.text(max_size=30))
     @example(text=json.dumps({"metadata": {"name": SPECIAL, "labels": {SPECIAL: SPECIAL}}, "spec": {"a": SPECIAL}}))
     def test_whatever_is_given_each_tag_is_one_json_value(self, argo: Expressions, text: str) -> None:

@@ -220,7 +220,7 @@ any_log = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=any_log, follow=st.booleans())
 @example(log=b"no newline at the end", follow=True)
 @example(log=b"\xf0\x9f\x92" * 50_000, follow=True)

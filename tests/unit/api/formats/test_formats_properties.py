@@ -20,7 +20,7 @@ from mxnet_operator.api.validation import decode, unknown_fields, validate
 from mxnet_operator.child_objects.pods import build_pod
 from mxnet_operator.plan import Observed, plan
 
-thorough = settings(max_examples=25, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=25, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 every_format = pytest.mark.parametrize("name", JOBS)
 
 
