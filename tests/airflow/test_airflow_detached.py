@@ -61,15 +61,18 @@ def only(found):
 
 
 @contextlib.contextmanager
-def worker(stage, gateway, **arguments):
-    """A worker that waits for its job, and the job."""
+def worker(stage, gateway, log, **arguments):
+    """A worker that waits for its job, and the job; its output goes into the file `log`."""
     before = {job["metadata"]["uid"] for job in stage.jobs()}
     arguments = json.dumps({"poll_interval": 0.2, **arguments})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dying_worker", str(gateway.kubeconfig), arguments],
-        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
-        start_new_session=True,
-    )
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dying_worker", str(gateway.kubeconfig), arguments],
+            env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
     try:
 
         def waits():
@@ -96,14 +99,18 @@ def looked_at(stage, job):
 
 
 @pytest.mark.parametrize(("action", "outage"), [("delete", "hangs"), ("suspend", "is away")])
-def test_a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back(stage, gateway, action, outage):
-    with worker(stage, gateway, on_kill_action=action) as (process, job):
+def test_a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back(
+    stage, gateway, tmp_path, action, outage
+):
+    log = tmp_path / "worker.log"
+    with worker(stage, gateway, log, on_kill_action=action) as (process, job):
         if outage == "hangs":
             gateway.handler = hang
         else:
             gateway.down = True
         process.terminate()
-        detached = eventually(lambda: the_detached(process))
+        eventually(lambda: "goes on asking" in log.read_text())  # before that, it may not have its order yet
+        detached = the_detached(process)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(SECONDS)
         assert detached.is_running()
