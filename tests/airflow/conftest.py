@@ -12,3 +12,12 @@ from postgres import Postgres
 def airflow(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
     """Airflow with an empty database."""
     return AirflowHome(tmp_path_factory.mktemp("airflow"), postgres.airflow())
+
+
+@pytest.fixture(autouse=True)
+def no_controller_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator in this process asks once where its job's page is: where the test plays the controller, nobody says.
+
+    How long it waits otherwise is tested by tests/unit/provider/test_provider_task_job.py.
+    """
+    monkeypatch.setattr("mxnet_provider.operators.task_job._PAGE_SECONDS", 0.0)

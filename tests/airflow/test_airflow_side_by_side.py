@@ -31,7 +31,7 @@ def parameters(*classes):
     }
 
 
-@pytest.mark.parametrize(("column", "operator"), enumerate([KubernetesPodOperator, SparkKubernetesOperator]))
+@pytest.mark.parametrize(("column", "operator"), [(0, KubernetesPodOperator), (1, SparkKubernetesOperator)])
 def test_every_parameter_of_the_other_operator_is_in_its_column_and_no_other(column, operator):
     named = columns()[column] - NO_PARAMETERS
     assert sorted(parameters(operator) - named) == []

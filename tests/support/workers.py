@@ -16,9 +16,23 @@ SECONDS_OF_FILES = "mxjob/seconds"
 """Where pytest's cache has how long each scope took when it ran last."""
 OTHER_AIRFLOWS = "tests/airflow, other Airflows"
 """One worker's scope beside that of its folder: two whole Airflows at a time are as many as two cores bear."""
-APART = dict.fromkeys(
-    ("tests/airflow/test_airflow_older_releases.py", "tests/airflow/test_airflow_executors.py"), OTHER_AIRFLOWS
+AIRFLOW_COMMANDS = "tests/airflow, airflow dags test"
+"""What shares a database and a local cluster, and no server of Airflow's."""
+
+
+def _airflow(*names: str) -> list[str]:
+    return [f"tests/airflow/test_airflow_{name}.py" for name in names]
+
+
+_ALONE = _airflow(
+    *("connections", "database", "detached", "holder", "operator", "provider", "reference", "side_by_side"),
+    *("storable", "trigger"),
 )
+APART = {
+    **dict.fromkeys(_airflow("older_releases", "executors"), OTHER_AIRFLOWS),
+    **dict.fromkeys(_airflow("examples", "older_formats", "quick_start", "sweep", "train_digits"), AIRFLOW_COMMANDS),
+    **{path: path for path in _ALONE},
+}
 """Scopes of files of shared folders that use none of the servers that their folder shares."""
 _WHERE_NOTHING_RAN = {
     "tests/airflow": 1300.0,

@@ -1,5 +1,6 @@
 """The same description through every door: the same manifest, or the same refusal."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,9 +57,8 @@ def test_every_door_makes_the_same_job(door: str, case: str) -> None:
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_refuses_in_the_same_words(door: str, case: str) -> None:
     fields, words = REFUSED[case]
-    with pytest.raises(Exception, match="") as refusal:
+    with pytest.raises(Exception, match=re.escape(words)):
         DOORS[door](**{**COMMON, **fields})
-    assert words in str(refusal.value)
 
 
 @pytest.mark.parametrize("case", MEANT)

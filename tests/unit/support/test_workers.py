@@ -5,7 +5,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from workers import APART, OTHER_AIRFLOWS, SECONDS_OF_FILES, Seconds, longest, pytest_collection_modifyitems, scope_of
+from workers import (
+    AIRFLOW_COMMANDS,
+    APART,
+    OTHER_AIRFLOWS,
+    SECONDS_OF_FILES,
+    Seconds,
+    longest,
+    pytest_collection_modifyitems,
+    scope_of,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,8 +40,16 @@ def test_a_shared_folder_is_one_scope() -> None:
 
 def test_what_shares_nothing_with_its_folder_is_a_scope_beside_it() -> None:
     assert all((ROOT / path).is_file() for path in APART)
-    scopes = {scope_of(f"{path}::test_x[3.1-deferred]") for path in APART}
-    assert scopes == {OTHER_AIRFLOWS}
+    assert scope_of("tests/airflow/test_airflow_executors.py::test_x[3.1-deferred]") == OTHER_AIRFLOWS
+    assert scope_of("tests/airflow/test_airflow_sweep.py::test_x") == AIRFLOW_COMMANDS
+    assert scope_of("tests/airflow/test_airflow_trigger.py::test_x") == "tests/airflow/test_airflow_trigger.py"
+
+
+def test_what_uses_its_folders_servers_is_not_apart(request: pytest.FixtureRequest) -> None:
+    servers = {"live", "live_airflow", "live_alone", "together"}
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    found = {item.location[0] for item in items if servers & {*item.fixturenames}}
+    assert found & {*APART} == set()
 
 
 def test_what_a_run_took_is_there_for_the_next_beside_what_did_not_run() -> None:
