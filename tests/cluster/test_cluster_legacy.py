@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import PODS, SERVICES, World
+from controller_fixtures import PODS, SERVICES, ControllerWorld
 from deployment import MANIFESTS, Administrator, rendered, started, user_name
 from fake_nodes import EXIT_CODE, NODES, fake_node
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
@@ -40,7 +40,7 @@ async def world(server):
         async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:
             while (await events.next())["object"]["spec"].get("taints") is not None:
                 pass
-        yield World(api, None, server.kubeconfig())
+        yield ControllerWorld(api, None, server.kubeconfig())
 
 
 def sent_to(job_format):

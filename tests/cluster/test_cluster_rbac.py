@@ -13,7 +13,7 @@ from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, World, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, ControllerWorld, submitted
 from deployment import (
     MANIFESTS,
     Administrator,
@@ -122,7 +122,7 @@ async def world(server):
     """
     async with real_api(server) as api:
         (await api.post("/api/v1/nodes", {"metadata": {"name": NODE}})).ok()
-        yield World(api, None, server.kubeconfig())
+        yield ControllerWorld(api, None, server.kubeconfig())
         for path in (JOBS, PODS, EVENTS):
             (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
         for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
@@ -445,7 +445,7 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
     await installed("standalone")
     pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
     assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
-    there = World(world.api, None, world.kubeconfig, "mxnet-operator")
+    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
     spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
     refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
     assert refused.code == 403
@@ -454,7 +454,7 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
 
 async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
     await installed("standalone")
-    there = World(world.api, None, world.kubeconfig, "mxnet-operator")
+    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
     pods = list(await there.pods(2))
     await start_on_a_node(there, pods)
     for name in pods:

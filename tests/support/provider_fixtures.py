@@ -111,7 +111,7 @@ class TaskRun:
         return self.done.result(SECONDS)
 
 
-class Stage:
+class OperatorWorld:
     """A cluster where nothing happens unless the test makes it happen."""
 
     def __init__(self, running: RunningServer, threads: ThreadPoolExecutor, *, deferrable: bool = False) -> None:
@@ -229,12 +229,12 @@ class Stage:
         )
 
 
-def staged(running: RunningServer, *, deferrable: bool) -> Iterator[Stage]:
-    """A stage for one test, which leaves no task behind."""
+def operator_world(running: RunningServer, *, deferrable: bool) -> Iterator[OperatorWorld]:
+    """An OperatorWorld for one test, which leaves no task behind."""
     with ThreadPoolExecutor(4) as threads:
-        stage = Stage(running, threads, deferrable=deferrable)
-        yield stage
-        stage.close()
+        world = OperatorWorld(running, threads, deferrable=deferrable)
+        yield world
+        world.close()
 
 
 async def first_event(trigger: BaseTrigger) -> Any:

@@ -6,14 +6,14 @@ from typing import Any
 from deployment import one, rendered
 from kubernetes_programs import source_of
 
-from real_node.cell import Cell
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER, archives
+from real_node.node import RealNode
 
 NAMESPACE = "argo"
 _DEPLOYMENT = "deployment/workflow-controller"
 
 
-def install(node: Cell) -> None:
+def install(node: RealNode) -> None:
     """Deploy Argo's controller, and wait until it is ready.
 
     Raises:
@@ -26,7 +26,7 @@ def install(node: Cell) -> None:
     node.kubectl("rollout", "status", _DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=270s")
 
 
-def remove(node: Cell) -> None:
+def remove(node: RealNode) -> None:
     """Take the controller away; what was defined stays."""
     node.kubectl("delete", _DEPLOYMENT, f"--namespace={NAMESPACE}")
 

@@ -55,7 +55,7 @@ CALLS = {
 }
 
 
-async def scene(api):
+async def add_a_job_that_succeeded(api):
     """A job that has succeeded, and its pod."""
     job = (await api.post(JOBS, gang())).ok()
     owner = {"apiVersion": job["apiVersion"], "kind": "MXJob", "name": "digits", "uid": job["metadata"]["uid"]}
@@ -82,7 +82,7 @@ async def test_a_call_goes_on_or_raises_an_error_of_its_own(tmp_path, call, shif
         running_server(tmp_path, log_source=Log()) as running,
         OddProxy(running.api, tmp_path, shift).served() as proxy,
     ):
-        await scene(running.api)
+        await add_a_job_that_succeeded(running.api)
         async with AsyncMXJobClient(kubeconfig=proxy.kubeconfig, namespace="default") as client:
             try:
                 answer = await asyncio.wait_for(ask(client), 60)
@@ -116,7 +116,7 @@ async def test_the_synchronous_client_outlasts_each_answer(tmp_path, shift):
         running_server(tmp_path, log_source=Log()) as running,
         OddProxy(running.api, tmp_path, shift, times=1).served() as proxy,
     ):
-        await scene(running.api)
+        await add_a_job_that_succeeded(running.api)
 
         def ask():
             with MXJobClient(kubeconfig=proxy.kubeconfig, namespace="default") as client:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from builders import make_mxjob
-from controller_fixtures import EVENTS, JOBS, PODS, RecordingClient, World, gang, submitted, world
+from controller_fixtures import EVENTS, JOBS, PODS, ControllerWorld, RecordingClient, gang, submitted, world
 from waiting import SECONDS, until
 
 from mxnet_operator.controller.controller import Controller
@@ -48,7 +48,7 @@ class Member:
         assert isinstance(result, asyncio.CancelledError), result
 
 
-class Election(World):
+class Election(ControllerWorld):
     """A world with several controllers."""
 
     def __init__(self, running, credentials):

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 from apiserver_fixtures import running_server
 from builders import make_mxjob
-from controller_fixtures import JOBS, RecordingClient, World, gang, running_program, submitted, world
+from controller_fixtures import JOBS, ControllerWorld, RecordingClient, gang, running_program, submitted, world
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
@@ -38,7 +38,7 @@ async def counted(tmp_path, **options):
         running_server(tmp_path) as running,
         RecordingClient(load_credentials(str(running.kubeconfig)), observer=metrics.requested) as client,
     ):
-        w = World(running.api, client, running.kubeconfig)
+        w = ControllerWorld(running.api, client, running.kubeconfig)
         w.running = running
         try:
             await w.start(observer=metrics, **options)

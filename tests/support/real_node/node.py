@@ -28,12 +28,12 @@ _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _FROM_DEBIAN = ("containerd",)
 
 
-class CellError(Exception):
+class RealNodeError(Exception):
     """The node didn't start; with what its process 1 said."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class RealNode:
     """A running node; `pid` is its process 1 as this machine counts."""
 
     folder: Path
@@ -179,12 +179,12 @@ def why_not() -> str:
 
 
 @contextlib.contextmanager
-def running(archives: Sequence[Archive]) -> Iterator[Cell]:
+def running(archives: Sequence[Archive]) -> Iterator[RealNode]:
     """A node with these images, until the context ends.
 
     Raises:
         MissingProgramError: A program can't be had here.
-        CellError: It didn't come up.
+        RealNodeError: It didn't come up.
     """
     paths = programs(PROGRAMS) | {name: str(unpacked() / "usr" / "bin" / name) for name in _FROM_DEBIAN}
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), ignore_cleanup_errors=True) as name:
@@ -205,9 +205,9 @@ def running(archives: Sequence[Archive]) -> Iterator[Cell]:
         try:
             assert process.stdout is not None
             if process.stdout.readline() != b"ready\n":
-                raise CellError((folder / "first-process.log").read_text())
+                raise RealNodeError((folder / "first-process.log").read_text())
             (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            yield Cell(folder, int(first), cgroup, archives)
+            yield RealNode(folder, int(first), cgroup, archives)
         finally:
             process.kill()
             process.communicate()
@@ -222,4 +222,4 @@ def _path() -> str:
     return os.pathsep.join(dict.fromkeys([*os.environ["PATH"].split(os.pathsep), "/usr/sbin", "/sbin"]))
 
 
-__all__ = ["NODE", "Cell", "CellError", "configuration", "running", "why_not"]
+__all__ = ["NODE", "RealNode", "RealNodeError", "configuration", "running", "why_not"]
