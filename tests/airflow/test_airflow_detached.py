@@ -251,7 +251,9 @@ def test_credentials_are_in_no_command_line_environment_or_file(world):
         folder = Path("/proc") / str(process.pid)
         with contextlib.suppress(PermissionError):  # only root may look
             assert SECRET.encode() not in (folder / "environ").read_bytes()
-            asyncio.run(until(lambda: all(path == os.devnull or path.startswith("pipe:") for path in opened(folder))))
+            asyncio.run(
+                until(lambda: all(p == os.devnull or p.startswith("pipe:") for p in opened(folder)), within=SECONDS)
+            )
         assert SECRET.encode() not in (folder / "cmdline").read_bytes()
     finally:
         process.dismiss()

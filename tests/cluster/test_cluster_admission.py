@@ -61,7 +61,7 @@ def installed(server, objects):
         ask = Administrator(server)
         await ask("apply", "-k", MANIFESTS / "overlays" / OVERLAY)
         crds = [f"crd/{each['metadata']['name']}" for each in of_kind(objects, "CustomResourceDefinition")]
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
+        await ask.wait("condition=Established", *crds)
         account = user_name(objects).removeprefix("system:serviceaccount:")
         await ask("create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", f"--serviceaccount={account}")
         await policies_in_force(server, objects)

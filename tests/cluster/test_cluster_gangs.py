@@ -133,8 +133,7 @@ async def test_without_groups_the_twelve_deadlock(native):
             held = gangs.gpus
             return sum(held.values()) == 16 and set(gangs.incomplete) == set(held)
 
-        async with asyncio.timeout(SECONDS):
-            await until(deadlocked)
+        await until(deadlocked, within=SECONDS)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
 

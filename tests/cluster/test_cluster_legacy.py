@@ -87,7 +87,7 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
     ask = Administrator(server)
     await ask("apply", "-k", OVERLAYS / "standalone")
     crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
-    await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
+    await ask.wait("condition=Established", *crds)
     objects = rendered("standalone")
     with started(server, objects, tmp_path):
         ours = await a_life(world, "v1")
@@ -98,7 +98,7 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
         assert await ask("get", "mxj", "-o", "name", cache="before") == "mxjob.kubeflow.org/ours\n"
 
         await ask("apply", "-k", OVERLAYS / "legacy")
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *LEGACY_CRDS)
+        await ask.wait("condition=Established", *LEGACY_CRDS)
         await world.submit(older_job("fioravanzo", "older"), sent_to("fioravanzo"))
         assert await ask("get", "mxjobs", "-o", "name", cache="after") == "mxjob.fioravanzo.org/older\n"
         assert await ask("get", "mxjob", "-o", "name", cache="after") == "mxjob.fioravanzo.org/older\n"

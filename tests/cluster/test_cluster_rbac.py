@@ -91,7 +91,7 @@ async def installed(server, ask):
         await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
         done.append(overlay)
         crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
+        await ask.wait("condition=Established", *crds)
         objects = rendered(overlay)
         await policies_in_force(server, objects)
         await until_owners_are_known(server, objects)
@@ -336,9 +336,7 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
         json.dumps({"apiVersion": "v1", "kind": "List", "items": [definition(*each) for each in ARGO_KINDS.items()]})
     )
     await ask("create", "-f", crds)
-    await ask(
-        "wait", "--for=condition=Established", "--timeout=240s", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS)
-    )
+    await ask.wait("condition=Established", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS))
     with started(server, objects, tmp_path):
         await goes_with_a_workflow(world, "shut-down", {"shutdown": "Terminate"})
         told = await world.event("WorkflowOver")
@@ -373,7 +371,7 @@ async def test_the_component_for_scheduler_plugins_gives_the_rights_that_its_gro
     crd = tmp_path / "crd.json"
     crd.write_text(json.dumps(definition("podgroups", "PodGroup", coscheduling.POD_GROUP.group)))
     await ask("create", "-f", crd)
-    await ask("wait", "--for=condition=Established", "--timeout=240s", f"crd/{coscheduling.POD_GROUP}")
+    await ask.wait("condition=Established", f"crd/{coscheduling.POD_GROUP}")
     await ask("apply", "-f", component / "rbac.yaml")
     path, group = coscheduling.POD_GROUP.path("default"), coscheduling.POD_GROUP.group
     uid = (await world.submit(submitted(make_mxjob("tried").worker(2))))["metadata"]["uid"]
@@ -524,7 +522,7 @@ async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overl
     (await world.api.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", role)).ok()
     await ask(*grant, "rolebinding", "alice-workflows", "--role=alice-workflows", "--user=alice")
     assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
-    await ask("delete", "-k", overlay, "--as=alice", "--timeout=240s")
+    await ask("delete", "-k", overlay, "--as=alice")
     await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
 
 

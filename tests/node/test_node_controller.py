@@ -36,7 +36,7 @@ def test_the_other_leads_when_the_pod_of_the_one_that_led_is_deleted(node):
     while leader(node).startswith(first) or not leader(node):
         pass  # each look is a process
     assert any(leader(node).startswith(name) for name in controllers(node))
-    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
 
 
 def test_an_upgrade_leaves_running_jobs_alone(world, state):
@@ -48,7 +48,7 @@ def test_an_upgrade_leaves_running_jobs_alone(world, state):
     node.run("ctr", "--namespace=k8s.io", "images", "tag", OPERATOR.name, newer)
     deployment = ("--namespace=mxnet-operator", "deployment/mxnet-operator")
     node.kubectl("set", "image", *deployment, f"controller={newer}")
-    node.kubectl("rollout", "status", *deployment, "--timeout=270s")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
     try:
         while image_that_leads(node) != newer:
             pass  # each look is a process
@@ -58,4 +58,4 @@ def test_an_upgrade_leaves_running_jobs_alone(world, state):
         assert world.get("mxjob", "gang")["status"].get("restarts", 0) == 0
     finally:
         node.kubectl("rollout", "undo", *deployment)
-        node.kubectl("rollout", "status", *deployment, "--timeout=270s")
+        node.rolled_out("mxnet-operator", "mxnet-operator")

@@ -129,7 +129,7 @@ def test_a_container_that_ignores_sigterm_is_killed_after_its_grace_period(world
     world.create(submitted(ignoring.template("Worker", terminationGracePeriodSeconds=2)))
     world.wait("mxjob/gang", "condition=Running")
     world.kubectl("patch", "mxjob", "gang", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
-    world.kubectl("wait", "pod", "--all", "--for=delete", "--timeout=270s")
+    world.wait("pod", "delete", "--all")
     world.state("gang", "Suspended")
 
 
@@ -171,7 +171,7 @@ def test_a_node_that_shuts_down_in_an_orderly_way_restarts_the_gang_and_counts_n
     world.create(with_state(gang(command=UNTIL_AGAIN).run_policy(backoffLimit=0), state))
     world.wait("mxjob/gang", "condition=Running")
     node.power_off()
-    world.kubectl("wait", "pod", "--all", "--for=jsonpath={.status.reason}=Terminated", "--timeout=270s")
+    world.wait("pod", "jsonpath={.status.reason}=Terminated", "--all")
     with node.down("kubelet", "containerd"):
         node.kill_containers()
         (state / "again").touch()
@@ -180,7 +180,7 @@ def test_a_node_that_shuts_down_in_an_orderly_way_restarts_the_gang_and_counts_n
     (said,) = world.events("gang", "MXJobRestarting")
     assert "(restart 1; 0 of 0 count)" in said
     assert "was disrupted (TerminationByKubelet) while the job ran: Terminated: Pod was terminated in" in said
-    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
 
 
 def test_pods_that_come_to_a_node_while_it_shuts_down_are_rejected_which_counts_no_failure(world, state):
@@ -193,7 +193,7 @@ def test_pods_that_come_to_a_node_while_it_shuts_down_are_rejected_which_counts_
     node.power_off()
     for pod in first:
         bind(world, pod)
-    world.kubectl("wait", "pod", "--all", "--for=jsonpath={.status.reason}=NodeShutdown", "--timeout=270s")
+    world.wait("pod", "jsonpath={.status.reason}=NodeShutdown", "--all")
     by_a_controller_elsewhere(world, "mxjob/gang", "condition=Restarting")
     conditions = world.get("mxjob", "gang")["status"]["conditions"]
     (said,) = [each["message"] for each in conditions if each["type"] == "Restarting"]
@@ -212,7 +212,7 @@ def test_pods_that_come_to_a_node_while_it_shuts_down_are_rejected_which_counts_
         bind(world, pod)
     (state / "again").touch()
     world.ended("gang", "Succeeded")
-    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
 
 
 def test_a_worker_that_makes_room_for_a_critical_pod_restarts_the_gang_and_counts_no_failure(world, state):

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jobs import example_job
 from real_node.images import IMAGE_CLASSIFICATION, ROOT, TUNE, archives
-from waiting import eventually
+from waiting import SECONDS, eventually
 
 DIGITS = ROOT / "examples" / "digits" / "mxjob.yaml"
 RESOLVE = (
@@ -115,7 +115,7 @@ def test_a_drained_node_ends_every_replica_by_sigterm_and_the_gang_comes_again(w
     world.wait("mxjob/digits", "condition=Running")
     with world.follow("digits-worker-0") as lines:
         assert any("Epoch[0] Validation-accuracy" in line for line in lines)
-    chosen = ("--pod-selector=training.kubeflow.org/job-name=digits", "--force", "--timeout=250s")
+    chosen = ("--pod-selector=training.kubeflow.org/job-name=digits", "--force", f"--timeout={SECONDS}s")
     try:
         world.node.kubectl("drain", "node1", *chosen)
     finally:

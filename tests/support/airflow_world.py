@@ -13,7 +13,7 @@ from airflow_server import AirflowServer, airflow_server
 from api_gateway import Gateway, Handler, gateway_to
 from begun_tests import BegunTests
 from postgres import Postgres
-from waiting import eventually
+from waiting import MINUTES, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
@@ -67,7 +67,7 @@ class GatedRun:
             running = [uid for uid, job in stay.items() if job_state(job) == "Running"]
             return running[0] if len(running) == 1 else None
 
-        uid: str = eventually(look)
+        uid: str = eventually(look, within=MINUTES)
         return uid
 
     def in_progress(self, deferrals: int = 1) -> str:

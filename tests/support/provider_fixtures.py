@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
 from apiserver_fixtures import RunningServer, running_server
 from kubernetes import client
-from waiting import SECONDS, eventually
+from waiting import MOMENT, SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
@@ -57,10 +57,10 @@ def server_in_thread(folder: Path, log_source: LogSource | None = None) -> Itera
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield started.result(SECONDS)
+        yield started.result(MOMENT)
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(SECONDS)
+        thread.join(MOMENT)
 
 
 def stored(value: Any) -> Any:

@@ -17,6 +17,9 @@ from kubernetes_programs import MissingProgramError
 from progress import say
 from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
 from real_node.node import RealNode, running, why_not
+from waiting import MINUTES, SECONDS
+
+from mxnet_operator.api.conditions import TERMINAL
 
 IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
 
@@ -59,7 +62,7 @@ def bare_node() -> Iterator[RealNode]:
 def node(bare_node: RealNode) -> RealNode:
     """The node with the controller, whose Deployment is ready."""
     bare_node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
-    bare_node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    bare_node.rolled_out("mxnet-operator", "mxnet-operator")
     return bare_node
 
 
@@ -90,13 +93,14 @@ class NodeWorld:
         """An object, decoded."""
         return self.node.get("--namespace", self.namespace, *words)
 
-    def wait(self, what: str, holds: str) -> None:
+    def wait(self, what: str, holds: str, *options: object, within: int = SECONDS) -> None:
         """Wait until `kubectl wait --for` says so."""
-        self.node.wait(what, holds, "--namespace", self.namespace)
+        self.node.wait(what, holds, "--namespace", self.namespace, *options, within=within)
 
     def state(self, job: str, state: str) -> dict[str, Any]:
-        """A job's status, once it is in that state."""
-        self.wait(f"mxjob/{job}", f"jsonpath={{.status.state}}={state}")
+        """A job's status, once it is in that state; before its end, it may train."""
+        within = MINUTES if state in TERMINAL else SECONDS
+        self.wait(f"mxjob/{job}", f"jsonpath={{.status.state}}={state}", within=within)
         found: dict[str, Any] = self.get("mxjob", job)["status"]
         return found
 

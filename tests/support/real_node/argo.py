@@ -10,7 +10,7 @@ from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER, archives
 from real_node.node import RealNode
 
 NAMESPACE = "argo"
-_DEPLOYMENT = "deployment/workflow-controller"
+_DEPLOYMENT = "workflow-controller"
 
 
 def install(node: RealNode) -> None:
@@ -23,12 +23,12 @@ def install(node: RealNode) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     items = [namespace, *_manifests()]
     node.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    node.kubectl("rollout", "status", _DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=270s")
+    node.rolled_out(_DEPLOYMENT, NAMESPACE)
 
 
 def remove(node: RealNode) -> None:
     """Take the controller away; what was defined stays."""
-    node.kubectl("delete", _DEPLOYMENT, f"--namespace={NAMESPACE}")
+    node.kubectl("delete", "deployment", _DEPLOYMENT, f"--namespace={NAMESPACE}")
 
 
 def _manifests() -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 from kubectl import kubectl
 from kubernetes_programs import programs
 from left_overs import folder_prefix, remove_cgroups
-from waiting import SECONDS
+from waiting import MINUTES, SECONDS
 
 from real_node import configuration, logind
 from real_node.debian import unpacked
@@ -55,7 +55,7 @@ class RealNode:
     def run(self, *words: object, check: bool = True, text: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run a command there; its standard input is the text."""
         done = subprocess.run(
-            self.command(*words), input=text, capture_output=True, text=True, timeout=SECONDS, check=False
+            self.command(*words), input=text, capture_output=True, text=True, timeout=MINUTES, check=False
         )
         assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done
@@ -74,9 +74,15 @@ class RealNode:
         found: dict[str, Any] = json.loads(self.kubectl("get", *words, "-o", "json"))
         return found
 
-    def wait(self, what: str, holds: str, *options: object) -> None:
+    def wait(self, what: str, holds: str, *options: object, within: int = SECONDS) -> None:
         """Wait until `kubectl wait --for` says so."""
-        self.kubectl("wait", what, f"--for={holds}", f"--timeout={SECONDS - 30}s", *options)
+        self.kubectl("wait", what, f"--for={holds}", f"--timeout={within - 10}s", *options)
+
+    def rolled_out(self, deployment: str, namespace: str) -> None:
+        """Wait until a Deployment's pods are those of its template, and ready."""
+        self.kubectl(
+            "rollout", "status", f"deployment/{deployment}", f"--namespace={namespace}", f"--timeout={MINUTES - 10}s"
+        )
 
     def kill(self, program: str) -> None:
         """Kill a program of the node; it comes again by itself."""

@@ -11,7 +11,7 @@ import pytest
 from apiserver_fixtures import running_server
 from faulty_proxy import Fault, FaultyProxy
 from long_results import long_result
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.client import (
     AsyncMXJobClient,
@@ -321,7 +321,7 @@ async def test_closing_the_client_ends_the_calls_that_wait_in_other_threads(tmp_
         await until(lambda: len(asyncio.all_tasks(client._loop)) >= 3)
         await asyncio.gather(*(asyncio.to_thread(client.close) for _ in range(2)))
         for _ in range(3):
-            assert await asyncio.to_thread(ends.get, timeout=SECONDS) == (RuntimeError, "the client is closed")
+            assert await asyncio.to_thread(ends.get, timeout=MOMENT) == (RuntimeError, "the client is closed")
 
 
 async def test_a_log_that_is_read_no_further_says_nothing_after_the_client_is_closed(tmp_path, monkeypatch, recwarn):
