@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from apiserver_objects import binding
 from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
@@ -135,9 +136,7 @@ async def world(server):
 async def start_on_a_node(world, pods):
     """Say what scheduler and kubelet would."""
     for name in pods:
-        target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-        (await world.api.post(world.path(f"{PODS}/{name}/binding"), binding)).ok()
+        (await world.api.post(world.path(f"{PODS}/{name}/binding"), binding(name, NODE))).ok()
     await world.move(pods, "Running")
 
 

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from apiserver_objects import binding
 from controller_fixtures import submitted
 from kubectl import kubectl
 from real_node.cheap_gang import BUSYBOX, SERVE, UNTIL_AGAIN, gang, with_state
@@ -46,10 +47,8 @@ def by_a_controller_elsewhere(world, what, holds):
 
 def bind(world, pod):
     """Give a pod to the node, as a scheduler does."""
-    target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
-    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
     path = f"/api/v1/namespaces/{world.namespace}/pods/{pod}/binding"
-    world.kubectl("create", "--raw", path, "-f", "-", text=json.dumps(body))
+    world.kubectl("create", "--raw", path, "-f", "-", text=json.dumps(binding(pod, NODE)))
 
 
 def test_a_worker_that_is_killed_for_its_memory_fails_the_job_which_names_the_limit(world):
