@@ -3,8 +3,8 @@
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 from airflow_command import AirflowHome
-from airflow_scenes import live, live_airflow, live_alone, local, real, site, together  # noqa: F401 - fixtures
-from airflow_together import pytest_pyfunc_call  # noqa: F401 - a hook
+from airflow_world import begun, cluster, local, real, whole_airflow, world, world_alone  # noqa: F401 - fixtures
+from begun_tests import pytest_pyfunc_call  # noqa: F401 - a hook
 from postgres import Postgres
 
 

@@ -12,26 +12,26 @@ def page():
         yield page
 
 
-def test_a_deferred_task_links_to_its_job_and_shows_its_log(page, live):
-    scene = live.begin("deferred")
-    uid = scene.in_progress()
-    name = scene.jobs()[uid]["metadata"]["name"]
-    task = f"{live.airflow.url}/dags/deferred/runs/{scene.run.run_id}/tasks/train"
-    page.goto(f"{live.airflow.url}/auth/token/login?next=/")
+def test_a_deferred_task_links_to_its_job_and_shows_its_log(page, world):
+    run = world.begin("deferred")
+    uid = run.in_progress()
+    name = run.jobs()[uid]["metadata"]["name"]
+    task = f"{world.airflow.url}/dags/deferred/runs/{run.dag_run.run_id}/tasks/train"
+    page.goto(f"{world.airflow.url}/auth/token/login?next=/")
 
     page.goto(f"{task}/details")
     link = page.locator("a", has_text="MXJob").first
     link.wait_for()
     address = link.get_attribute("href")
-    assert address == live.job_pages.format(name=name, namespace="default", uid=uid)
+    assert address == world.job_pages.format(name=name, namespace="default", uid=uid)
 
     page.goto(task)
     page.get_by_text("[worker-0] Epoch[0] Validation-accuracy=0.5").first.wait_for()
-    assert scene.train.look().state == "deferred"
+    assert run.train.look().state == "deferred"
 
     page.goto(address)
     assert page.locator(".state").inner_text() == "Running"
     page.locator("#worker-0", has_text="Epoch[0] Validation-accuracy=0.5").wait_for()
-    scene.succeed()
+    run.succeed()
     page.locator(".state", has_text="Succeeded").wait_for()  # the page loads itself anew
     assert "After epoch 1: Validation-accuracy 0.9" in page.inner_text("figcaption")

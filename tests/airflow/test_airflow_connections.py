@@ -11,7 +11,7 @@ from airflow.configuration import conf
 from api_gateway import gateway_to
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import incluster_config
-from provider_fixtures import Stage, Try, server_in_thread, terminated
+from provider_fixtures import OperatorWorld, Try, server_in_thread, terminated
 
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
@@ -33,11 +33,11 @@ def running(tmp_path_factory):
 
 
 @pytest.fixture(params=["waiting", "deferred"])
-def stage(request, running):
+def world(request, running):
     with ThreadPoolExecutor(1) as threads:
-        stage = Stage(running, threads, deferrable=request.param == "deferred")
-        yield stage
-        stage.close()
+        world = OperatorWorld(running, threads, deferrable=request.param == "deferred")
+        yield world
+        world.close()
 
 
 @pytest.fixture
@@ -53,23 +53,23 @@ def pod(running, tmp_path, monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(running.port))
 
 
-def succeeds(stage, **arguments):
+def succeeds(world, **arguments):
     """Run a job to its end over a connection."""
-    task = stage.start(stage.operator(config_file=None, **arguments), Try())
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 0.9}))
-    stage.write_status(job, "Succeeded", completionTime="2026-11-21T12:00:09Z")
+    task = world.start(world.operator(config_file=None, **arguments), Try())
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 0.9}))
+    world.write_status(job, "Succeeded", completionTime="2026-11-21T12:00:09Z")
     return task.result()["result"] == {"accuracy": 0.9}
 
 
-def test_a_connection_within_the_cluster_works_as_documented(stage, pod, monkeypatch):
+def test_a_connection_within_the_cluster_works_as_documented(world, pod, monkeypatch):
     (connection,) = [each for each in DOCUMENTED if each["extra"].get("in_cluster")]
     connection["extra"]["namespace"] = "default"
     monkeypatch.setenv("AIRFLOW_CONN_INSIDE", json.dumps(connection))
-    assert succeeds(stage, kubernetes_conn_id="inside")
+    assert succeeds(world, kubernetes_conn_id="inside")
 
 
-def test_a_connection_by_kubeconfig_works_as_documented(stage, running, tmp_path, monkeypatch):
+def test_a_connection_by_kubeconfig_works_as_documented(world, running, tmp_path, monkeypatch):
     (connection,) = [each for each in DOCUMENTED if "kube_config_path" in each["extra"]]
     config = yaml.safe_load(Path(running.kubeconfig).read_text())
     config["contexts"].append({**config["contexts"][0], "name": connection["extra"]["cluster_context"]})
@@ -78,7 +78,7 @@ def test_a_connection_by_kubeconfig_works_as_documented(stage, running, tmp_path
     path.write_text(yaml.safe_dump(config))
     connection["extra"]["kube_config_path"] = str(path)
     monkeypatch.setenv("AIRFLOW_CONN_OUTSIDE", json.dumps(connection))
-    assert succeeds(stage, kubernetes_conn_id="outside")
+    assert succeeds(world, kubernetes_conn_id="outside")
 
 
 @pytest.mark.parametrize("default", [True, False])

@@ -17,7 +17,7 @@ import pytest
 import structlog.testing
 import yaml
 from api_gateway import gateway_to
-from provider_fixtures import StampedLog, server_in_thread, staged
+from provider_fixtures import StampedLog, operator_world, server_in_thread
 from waiting import SECONDS, eventually, until
 
 from mxnet_operator.api import names
@@ -37,8 +37,8 @@ def running(tmp_path_factory):
 
 
 @pytest.fixture
-def stage(running):
-    yield from staged(running, deferrable=False)
+def world(running):
+    yield from operator_world(running, deferrable=False)
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def only(found):
 
 
 @contextlib.contextmanager
-def worker(stage, gateway, log, **arguments):
+def worker(world, gateway, log, **arguments):
     """A worker that waits for its job, and the job; its output goes into the file `log`."""
-    before = {job["metadata"]["uid"] for job in stage.jobs()}
+    before = {job["metadata"]["uid"] for job in world.jobs()}
     arguments = json.dumps({"poll_interval": 0.2, **arguments})
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -78,7 +78,7 @@ def worker(stage, gateway, log, **arguments):
         def waits():
             if process.poll() is not None:
                 pytest.fail(f"the worker ended with {process.returncode}")
-            job = only([each for each in stage.jobs() if each["metadata"]["uid"] not in before])
+            job = only([each for each in world.jobs() if each["metadata"]["uid"] not in before])
             looks = sum(asked.path.endswith(job["metadata"]["name"]) for asked in gateway.asked)
             return looks > 2 and job
 
@@ -94,16 +94,16 @@ def the_detached(process):
     return only([each for each in psutil.Process(process.pid).children() if each.cmdline() == COMMAND])
 
 
-def looked_at(stage, job):
-    return stage.hook.get_job(JobRef.of(job))
+def looked_at(world, job):
+    return world.hook.get_job(JobRef.of(job))
 
 
 @pytest.mark.parametrize(("action", "outage"), [("delete", "hangs"), ("suspend", "is away")])
 def test_a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back(
-    stage, gateway, tmp_path, action, outage
+    world, gateway, tmp_path, action, outage
 ):
     log = tmp_path / "worker.log"
-    with worker(stage, gateway, log, on_kill_action=action) as (process, job):
+    with worker(world, gateway, log, on_kill_action=action) as (process, job):
         if outage == "hangs":
             gateway.handler = hang
         else:
@@ -114,13 +114,13 @@ def test_a_job_that_a_killed_worker_could_not_end_is_ended_when_the_api_is_back(
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(SECONDS)
         assert detached.is_running()
-        assert not is_suspended(looked_at(stage, job))
+        assert not is_suspended(looked_at(world, job))
         gateway.handler, gateway.down = None, False
         if action == "delete":
-            eventually(lambda: looked_at(stage, job) is None)
+            eventually(lambda: looked_at(world, job) is None)
         else:
-            eventually(lambda: is_suspended(looked_at(stage, job)))
-            stage.delete(job)
+            eventually(lambda: is_suspended(looked_at(world, job)))
+            world.delete(job)
         psutil.wait_procs([detached], SECONDS)
         assert not detached.is_running()
 
@@ -129,25 +129,25 @@ async def hang(_asked, _forward):
     await asyncio.Event().wait()
 
 
-def killed(stage, **arguments):
+def killed(world, **arguments):
     """An operator that waits for its job, and the job."""
-    operator = stage.operator(**arguments)
-    task = stage.start(operator)
-    job = stage.job_of(task)
+    operator = world.operator(**arguments)
+    task = world.start(operator)
+    job = world.job_of(task)
     eventually(lambda: operator.job_ref is not None and operator.job_ref.uid)
     return operator, job
 
 
-def test_a_worker_that_ends_its_job_itself_leaves_no_process(stage, task_log):
-    operator, job = killed(stage)
+def test_a_worker_that_ends_its_job_itself_leaves_no_process(world, task_log):
+    operator, job = killed(world)
     operator.on_kill()
-    assert looked_at(stage, job) is None
+    assert looked_at(world, job) is None
     pid = only([int(found[1]) for line in task_log() if (found := re.search(r"process (\d+) goes on", line))])
     assert not psutil.pid_exists(pid)
 
 
-def test_a_worker_that_fails_over_it_and_lives_on_leaves_it_to_the_process(stage, monkeypatch):
-    operator, job = killed(stage)
+def test_a_worker_that_fails_over_it_and_lives_on_leaves_it_to_the_process(world, monkeypatch):
+    operator, job = killed(world)
 
     def fail(*_args, **_kwargs):
         raise ConnectionError("as the test says")
@@ -155,7 +155,7 @@ def test_a_worker_that_fails_over_it_and_lives_on_leaves_it_to_the_process(stage
     monkeypatch.setattr(operator.hook, "end_job", fail)
     with pytest.raises(ConnectionError):
         operator.on_kill()
-    eventually(lambda: looked_at(stage, job) is None)
+    eventually(lambda: looked_at(world, job) is None)
 
 
 @pytest.mark.parametrize(
@@ -166,40 +166,40 @@ def test_a_worker_that_fails_over_it_and_lives_on_leaves_it_to_the_process(stage
     ],
     ids=["no tolerance", "no interpreter"],
 )
-def test_without_a_process_the_worker_still_ends_its_job(stage, monkeypatch, task_log, arguments, executable):
-    operator, job = killed(stage, **arguments)
+def test_without_a_process_the_worker_still_ends_its_job(world, monkeypatch, task_log, arguments, executable):
+    operator, job = killed(world, **arguments)
     monkeypatch.setattr(sys, "executable", executable)
     operator.on_kill()
-    assert looked_at(stage, job) is None
+    assert looked_at(world, job) is None
     assert any(line.startswith("No process could be started to end ") for line in task_log()) is (not arguments)
     assert not any("goes on asking" in line for line in task_log())
 
 
-def order(stage, job, **changes):
+def order(world, job, **changes):
     values = {
         "ref": JobRef.of(job),
         "action": "delete",
         "propagation_policy": "Background",
         "of_try": "1:a",
         "tolerance": SECONDS,
-        "connection": {"extra": {"kube_config_path": stage.kubeconfig}},
+        "connection": {"extra": {"kube_config_path": world.kubeconfig}},
     }
     return detached.Order(**{**values, **changes})
 
 
-def stored_job(stage, token, state=""):
+def stored_job(world, token, state=""):
     """A job in which a token stands."""
     annotations = {names.HOLDER_ANNOTATION: token} if token else {}
-    job = stage.hook.create_job(
+    job = world.hook.create_job(
         {
             "apiVersion": "kubeflow.org/v1",
             "kind": "MXJob",
             "metadata": {"name": f"held-{uuid.uuid4().hex[:8]}", "namespace": "default", "annotations": annotations},
-            "spec": stage.operator().given_manifest()["spec"],
+            "spec": world.operator().given_manifest()["spec"],
         }
     )
     if state:
-        stage.write_status(job, state)
+        world.write_status(job, state)
     return job
 
 
@@ -215,29 +215,29 @@ def stored_job(stage, token, state=""):
         ("", "Running", False),
     ],
 )
-def test_only_a_job_in_which_the_dead_try_s_token_stands_is_ended(stage, token, state, ends):
-    job = stored_job(stage, token, state)
-    ended = asyncio.run(detached.carry_out(order(stage, job)))
+def test_only_a_job_in_which_the_dead_try_s_token_stands_is_ended(world, token, state, ends):
+    job = stored_job(world, token, state)
+    ended = asyncio.run(detached.carry_out(order(world, job)))
     assert ended.done is ends
-    assert (looked_at(stage, job) is None) is ends
+    assert (looked_at(world, job) is None) is ends
     if not ends:
-        stage.delete(job)
+        world.delete(job)
 
 
-def test_another_job_of_the_same_name_is_left_alone(stage):
-    job = stored_job(stage, "1:a")
+def test_another_job_of_the_same_name_is_left_alone(world):
+    job = stored_job(world, "1:a")
     other = msgspec.structs.replace(JobRef.of(job), uid="another")
-    assert not asyncio.run(detached.carry_out(order(stage, job, ref=other))).done
-    assert looked_at(stage, job) is not None
-    stage.delete(job)
+    assert not asyncio.run(detached.carry_out(order(world, job, ref=other))).done
+    assert looked_at(world, job) is not None
+    world.delete(job)
 
 
-def test_it_gives_up_after_the_tolerance(stage, gateway):
-    job = stored_job(stage, "1:a")
+def test_it_gives_up_after_the_tolerance(world, gateway):
+    job = stored_job(world, "1:a")
     gateway.down = True
     connection = {"extra": {"kube_config_path": str(gateway.kubeconfig)}}
-    assert asyncio.run(detached.carry_out(order(stage, job, connection=connection, tolerance=0.01))) is None
-    stage.delete(job)
+    assert asyncio.run(detached.carry_out(order(world, job, connection=connection, tolerance=0.01))) is None
+    world.delete(job)
 
 
 def opened(process):
@@ -249,21 +249,23 @@ def opened(process):
     return found
 
 
-def test_credentials_are_in_no_command_line_environment_or_file(stage):
-    job = stored_job(stage, "1:a")
-    config = yaml.safe_load(Path(stage.kubeconfig).read_text())
+def test_credentials_are_in_no_command_line_environment_or_file(world):
+    job = stored_job(world, "1:a")
+    config = yaml.safe_load(Path(world.kubeconfig).read_text())
     config["users"][0]["user"]["token"] = f"{SECRET}-of-the-connection"
-    process = detached.DetachedProcess(order(stage, job, connection={"extra": {"kube_config": config}}))
+    process = detached.DetachedProcess(order(world, job, connection={"extra": {"kube_config": config}}))
     try:
         folder = Path("/proc") / str(process.pid)
         with contextlib.suppress(PermissionError):  # only root may look
             assert SECRET.encode() not in (folder / "environ").read_bytes()
-            asyncio.run(until(lambda: all(path == os.devnull or path.startswith("pipe:") for path in opened(folder))))
+            asyncio.run(
+                until(lambda: all(p == os.devnull or p.startswith("pipe:") for p in opened(folder)), within=SECONDS)
+            )
         assert SECRET.encode() not in (folder / "cmdline").read_bytes()
     finally:
         process.dismiss()
-    assert looked_at(stage, job) is not None
-    stage.delete(job)
+    assert looked_at(world, job) is not None
+    world.delete(job)
 
 
 def test_it_needs_no_airflow():

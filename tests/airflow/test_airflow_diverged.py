@@ -1,32 +1,32 @@
 """A training that diverges, on a whole Airflow with PostgreSQL: it harms neither its task nor the triggerer."""
 
 import pytest
-from airflow_scenes import MODES
+from airflow_world import MODES
 
 pytestmark = pytest.mark.whole_airflow
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_diverged(live, mode):
-    triggerer = live.airflow.pid("triggerer")
-    scene = live.begin(f"{mode}_diverging")
-    scene.in_progress()
-    assert scene.succeed().try_number == 1
-    assert scene.train.xcom()["result"] == {"loss": None, "note\ufffd": "\ufffd\ufffd", "_type": 1}
-    assert scene.train.xcom("metrics") == {"Train-accuracy": [[2, 0.5], [3, None], [4, None]]}
-    assert scene.train.log().count("Train-accuracy is nan in epoch 3: the training has diverged.") == 1
-    assert live.airflow.pid("triggerer") == triggerer
+def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_diverged(world, mode):
+    triggerer = world.airflow.pid("triggerer")
+    run = world.begin(f"{mode}_diverging")
+    run.in_progress()
+    assert run.succeed().try_number == 1
+    assert run.train.xcom()["result"] == {"loss": None, "note\ufffd": "\ufffd\ufffd", "_type": 1}
+    assert run.train.xcom("metrics") == {"Train-accuracy": [[2, 0.5], [3, None], [4, None]]}
+    assert run.train.log().count("Train-accuracy is nan in epoch 3: the training has diverged.") == 1
+    assert world.airflow.pid("triggerer") == triggerer
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_job_that_fails_with_a_nul_among_its_last_words_fails_its_task_with_them(live, mode):
-    triggerer = live.airflow.pid("triggerer")
-    scene = live.begin(f"{mode}_diverging")
-    scene.in_progress()
-    scene.end(3)
-    scene.train.wait("failed")
-    assert scene.creations() == 1
-    log = scene.train.log()
+def test_a_job_that_fails_with_a_nul_among_its_last_words_fails_its_task_with_them(world, mode):
+    triggerer = world.airflow.pid("triggerer")
+    run = world.begin(f"{mode}_diverging")
+    run.in_progress()
+    run.end(3)
+    run.train.wait("failed")
+    assert run.creations() == 1
+    log = run.train.log()
     assert "MXNetJobFailedError" in log
     assert "exited with code 3" in log
-    assert live.airflow.pid("triggerer") == triggerer
+    assert world.airflow.pid("triggerer") == triggerer

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from airflow_scenes import MODES, anywhere
+from airflow_world import MODES, anywhere
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -40,104 +40,104 @@ for mode in ("deferred", "waiting"):
 @anywhere
 @pytest.mark.parametrize("state", ["failed", "success"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_a_user_ends_ends_its_job(live, mode, state):
-    scene = live.begin(mode)
-    uid = scene.in_progress()
-    scene.train.set_state(state)
-    eventually(lambda: scene.uids() == set())
-    assert uid in scene.deletions()
-    assert scene.creations() == 1
+def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
+    run = world.begin(mode)
+    uid = run.in_progress()
+    run.train.set_state(state)
+    eventually(lambda: run.uids() == set())
+    assert uid in run.deletions()
+    assert run.creations() == 1
 
 
 @anywhere
 @pytest.mark.parametrize(("kind", "suspended"), [("suspended", True), ("kept", False)])
-def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(live, kind, suspended):
-    scene = live.begin(f"deferred_{kind}")
-    uid = scene.in_progress()
-    scene.train.set_state("failed")
+def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, suspended):
+    run = world.begin(f"deferred_{kind}")
+    uid = run.in_progress()
+    run.train.set_state("failed")
     state = "Suspended" if suspended else "Running"
-    eventually(lambda: f"{'Suspended' if suspended else 'is kept'}" in scene.train.log())
-    eventually(lambda: {uid: job_state(job) for uid, job in scene.jobs().items()} == {uid: state})
+    eventually(lambda: f"{'Suspended' if suspended else 'is kept'}" in run.train.log())
+    eventually(lambda: {uid: job_state(job) for uid, job in run.jobs().items()} == {uid: state})
     if not suspended:
-        scene.end()
-        eventually(lambda: {job_state(job) for job in scene.jobs().values()} == {"Succeeded"})
-    assert scene.uids() == {uid}
-    assert uid not in scene.deletions()
+        run.end()
+        eventually(lambda: {job_state(job) for job in run.jobs().values()} == {"Succeeded"})
+    assert run.uids() == {uid}
+    assert uid not in run.deletions()
 
 
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(live, mode):
-    scene = live.begin(mode)
-    old = scene.in_progress()
-    scene.train.clear()
-    eventually(lambda: len(scene.uids() - {old}) == 1 and old not in scene.uids())
-    new = scene.in_progress()
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == new
-    assert new not in scene.deletions()
-    assert scene.creations() == 2
+def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
+    run = world.begin(mode)
+    old = run.in_progress()
+    run.train.clear()
+    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
+    new = run.in_progress()
+    run.succeed()
+    assert run.train.xcom()["uid"] == new
+    assert new not in run.deletions()
+    assert run.creations() == 2
 
 
-def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(live):
+def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(world):
     """Airflow marks it removed, which ends its trigger or its worker, so that no clearing finds a job to go on with.
 
     What becomes of the run depends on whether the scheduler has compared it with its DAG by then.
     """
-    file = Path(live.airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]) / "vanishing.py"
+    file = Path(world.airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]) / "vanishing.py"
     file.write_text(f"TRAINS = True\n{VANISHING}")
-    live.airflow.know_dags()
-    scenes = [live.begin(f"{mode}_vanishing") for mode in MODES]
-    uids = [scene.in_progress() for scene in scenes]
+    world.airflow.know_dags()
+    runs = [world.begin(f"{mode}_vanishing") for mode in MODES]
+    uids = [run.in_progress() for run in runs]
     file.write_text(f"TRAINS = False\n{VANISHING}")
-    live.airflow.know_dags()
-    for scene, uid in zip(scenes, uids, strict=True):
-        eventually(lambda: scene.uids() == set())  # noqa: B023
-        assert scene.deletions()[-1] == uid
-        eventually(lambda: scene.train.look().state == "removed")  # noqa: B023
-        assert scene.creations() == 1
+    world.airflow.know_dags()
+    for run, uid in zip(runs, uids, strict=True):
+        eventually(lambda: run.uids() == set())  # noqa: B023
+        assert run.deletions()[-1] == uid
+        eventually(lambda: run.train.look().state == "removed")  # noqa: B023
+        assert run.creations() == 1
 
 
 @anywhere
-def test_a_finished_task_that_is_cleared_runs_again(live):
-    scene = live.begin("deferred")
-    first = scene.in_progress()
-    scene.succeed()
-    scene.run.wait("success")  # or the scheduler, in the middle of writing that, undoes the half of the clearing
-    scene.hold()
-    scene.train.clear()
-    eventually(lambda: len(scene.uids()) == 2)
-    (second,) = scene.uids() - {first}
-    eventually(lambda: job_state(scene.jobs()[second]) == "Running")
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == second
-    assert scene.deletions() == []
+def test_a_finished_task_that_is_cleared_runs_again(world):
+    run = world.begin("deferred")
+    first = run.in_progress()
+    run.succeed()
+    run.dag_run.wait("success")  # or the scheduler, in the middle of writing that, undoes the half of the clearing
+    run.hold()
+    run.train.clear()
+    eventually(lambda: len(run.uids()) == 2)
+    (second,) = run.uids() - {first}
+    eventually(lambda: job_state(run.jobs()[second]) == "Running")
+    run.succeed()
+    assert run.train.xcom()["uid"] == second
+    assert run.deletions() == []
 
 
 @anywhere
-def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(live):
+def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
     """The request has arrived, and its reply is held back until Airflow ends the task."""
     held = []
 
     async def handler(asked, forward):
         if asked.method == "POST" and asked.path.endswith("/mxjobs") and not held:
-            await asyncio.to_thread(live.site.create, asked.body)
+            await asyncio.to_thread(world.cluster.create, asked.body)
             held.append(asked.body)
             await asyncio.Event().wait()
 
-    scene = live.begin("deferred", handler)
+    run = world.begin("deferred", handler)
     eventually(lambda: held)
-    scene.train.wait("running")
-    scene.train.clear()
-    scene.train.wait("deferred", try_number=2)
-    uid = scene.in_progress()
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == uid
-    assert scene.uids() == {uid}
+    run.train.wait("running")
+    run.train.clear()
+    run.train.wait("deferred", try_number=2)
+    uid = run.in_progress()
+    run.succeed()
+    assert run.train.xcom()["uid"] == uid
+    assert run.uids() == {uid}
 
 
 @anywhere
-def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_is_over(live):
+def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_is_over(world):
     """Airflow doesn't tell that from a retry. The reply to the job's deletion is held back until it ends the task."""
     held = []
 
@@ -146,23 +146,23 @@ def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_
             held.append(asked)
             await asyncio.Event().wait()
 
-    scene = live.begin("deferred_removed", handler)
-    uid = scene.in_progress()
-    scene.end()
+    run = world.begin("deferred_removed", handler)
+    uid = run.in_progress()
+    run.end()
     eventually(lambda: held)
-    scene.train.clear()
-    assert scene.train.wait("success").try_number == 2
-    assert scene.train.xcom()["uid"] == uid
-    assert scene.creations() == 1
+    run.train.clear()
+    assert run.train.wait("success").try_number == 2
+    assert run.train.xcom()["uid"] == uid
+    assert run.creations() == 1
 
 
 @anywhere
-def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(live):
-    scene = live.begin("waiting")
-    old = scene.in_progress()
-    os.kill(scene.train.look().pid, signal.SIGTERM)
-    eventually(lambda: len(scene.uids() - {old}) == 1 and old not in scene.uids())
-    new = scene.in_progress()
-    assert scene.succeed().try_number == 2
-    assert scene.train.xcom()["uid"] == new
-    assert scene.deletions() == [old]
+def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(world):
+    run = world.begin("waiting")
+    old = run.in_progress()
+    os.kill(run.train.look().pid, signal.SIGTERM)
+    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
+    new = run.in_progress()
+    assert run.succeed().try_number == 2
+    assert run.train.xcom()["uid"] == new
+    assert run.deletions() == [old]

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 import structlog.testing
 from kubernetes.client.exceptions import ApiException
-from provider_fixtures import StampedLog, Store, Try, server_in_thread, staged
+from provider_fixtures import StampedLog, Store, Try, operator_world, server_in_thread
 from waiting import eventually
 
 from mxnet_operator.api import names
@@ -32,13 +32,13 @@ def running(tmp_path_factory):
 
 
 @pytest.fixture(params=["waiting", "deferred"])
-def stage(request, running):
-    yield from staged(running, deferrable=request.param == "deferred")
+def world(request, running):
+    yield from operator_world(running, deferrable=request.param == "deferred")
 
 
 @pytest.fixture
-def waiting_stage(running):
-    yield from staged(running, deferrable=False)
+def waiting_world(running):
+    yield from operator_world(running, deferrable=False)
 
 
 @pytest.fixture
@@ -48,17 +48,17 @@ def task_log():
         yield lambda: [entry["event"] for entry in entries]
 
 
-def annotations_of(stage, job):
-    return stage.hook.get_job(JobRef.of(job))["metadata"].get("annotations") or {}
+def annotations_of(world, job):
+    return world.hook.get_job(JobRef.of(job))["metadata"].get("annotations") or {}
 
 
-def begun(stage, ti, store, **arguments):
+def begun(world, ti, store, **arguments):
     """A try that waits for its job, once the job is its own."""
-    operator = stage.operator(**{"poll_interval": 0.05, **arguments})
-    task = stage.start(operator, ti, store)
-    job = stage.job_of(task)
+    operator = world.operator(**{"poll_interval": 0.05, **arguments})
+    task = world.start(operator, ti, store)
+    job = world.job_of(task)
     token = f"{ti.try_number}:{ti.id}"
-    eventually(lambda: annotations_of(stage, job)[names.HOLDER_ANNOTATION].startswith(token))
+    eventually(lambda: annotations_of(world, job)[names.HOLDER_ANNOTATION].startswith(token))
     return operator, task, job
 
 
@@ -66,9 +66,9 @@ def next_try(ti):
     return Try(run_id=ti.run_id, try_number=ti.try_number + 1, max_tries=ti.max_tries)
 
 
-def test_a_job_carries_its_holder_and_a_lease_from_its_creation_on(waiting_stage):
+def test_a_job_carries_its_holder_and_a_lease_from_its_creation_on(waiting_world):
     ti = Try(max_tries=2)
-    _, _, job = begun(waiting_stage, ti, Store(), retry_delay=timedelta(minutes=5))
+    _, _, job = begun(waiting_world, ti, Store(), retry_delay=timedelta(minutes=5))
     annotations = job["metadata"]["annotations"]
     assert annotations[names.HOLDER_ANNOTATION] == f"1:{ti.id}"
     assert annotations[names.LEASE_DURATION_ANNOTATION] == "3900"
@@ -86,43 +86,43 @@ def test_a_job_carries_its_holder_and_a_lease_from_its_creation_on(waiting_stage
         ({"wait_for_completion": False}, False, None),
     ],
 )
-def test_only_a_job_that_ends_with_its_task_has_a_lease(stage, arguments, has_holder, action):
-    task = stage.start(stage.operator(**arguments))
-    job = stage.job_of(task)
+def test_only_a_job_that_ends_with_its_task_has_a_lease(world, arguments, has_holder, action):
+    task = world.start(world.operator(**arguments))
+    job = world.job_of(task)
     annotations = job["metadata"].get("annotations") or {}
     assert (names.HOLDER_ANNOTATION in annotations) is has_holder
     assert annotations.get(names.LEASE_ACTION_ANNOTATION) == action
     assert (names.LEASE_DURATION_ANNOTATION in annotations) is (action is not None)
-    stage.delete(job)
+    world.delete(job)
 
 
-def test_who_may_not_patch_gets_a_job_without_holder_and_lease_and_a_word_about_it(stage, monkeypatch, task_log):
-    operator = stage.operator()
+def test_who_may_not_patch_gets_a_job_without_holder_and_lease_and_a_word_about_it(world, monkeypatch, task_log):
+    operator = world.operator()
     monkeypatch.setattr(operator.hook, "may_patch", lambda _ref: False)
-    task = stage.start(operator)
-    job = stage.job_of(task)
+    task = world.start(operator)
+    job = world.job_of(task)
     assert "annotations" not in job["metadata"]
     assert any("may not patch mxjobs.kubeflow.org" in line for line in task_log())
-    stage.delete(job)
+    world.delete(job)
 
 
-def test_who_may_not_patch_ends_its_job_all_the_same_when_its_task_is_killed(waiting_stage, monkeypatch):
-    operator = waiting_stage.operator()
+def test_who_may_not_patch_ends_its_job_all_the_same_when_its_task_is_killed(waiting_world, monkeypatch):
+    operator = waiting_world.operator()
     monkeypatch.setattr(operator.hook, "may_patch", lambda _ref: False)
-    job = waiting_stage.job_of(waiting_stage.start(operator))
+    job = waiting_world.job_of(waiting_world.start(operator))
     operator.on_kill()
-    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
+    assert waiting_world.hook.get_job(JobRef.of(job)) is None
 
 
-def test_the_right_to_patch_is_known_before_the_job_exists(stage, monkeypatch):
+def test_the_right_to_patch_is_known_before_the_job_exists(world, monkeypatch):
     unknown = JobRef(name="no-such-job", namespace="default")
-    assert stage.hook.may_patch(unknown)
+    assert world.hook.may_patch(unknown)
 
     def forbidden(*_args):
         raise ApiException(status=403, reason="Forbidden")
 
-    monkeypatch.setattr(stage.hook.custom_object_client, "patch_namespaced_custom_object", forbidden)
-    assert not stage.hook.may_patch(unknown)
+    monkeypatch.setattr(world.hook.custom_object_client, "patch_namespaced_custom_object", forbidden)
+    assert not world.hook.may_patch(unknown)
 
 
 @pytest.mark.parametrize(
@@ -134,110 +134,110 @@ def test_the_right_to_patch_is_known_before_the_job_exists(stage, monkeypatch):
         ({"execution_timeout": timedelta(hours=2), "on_kill_action": "keep"}, None),
     ],
 )
-def test_a_task_s_execution_timeout_becomes_the_job_s_deadline(stage, arguments, seconds):
-    task = stage.start(stage.operator(**arguments))
-    job = stage.job_of(task)
+def test_a_task_s_execution_timeout_becomes_the_job_s_deadline(world, arguments, seconds):
+    task = world.start(world.operator(**arguments))
+    job = world.job_of(task)
     assert (job["spec"].get("runPolicy") or {}).get("activeDeadlineSeconds") == seconds
-    stage.delete(job)
+    world.delete(job)
 
 
-def test_a_manifest_s_own_deadline_stays(stage):
+def test_a_manifest_s_own_deadline_stays(world):
     spec = {**MANIFEST["spec"], "runPolicy": {"activeDeadlineSeconds": 77}}
-    task = stage.start(stage.operator(manifest={**MANIFEST, "spec": spec}, execution_timeout=timedelta(hours=2)))
-    job = stage.job_of(task)
+    task = world.start(world.operator(manifest={**MANIFEST, "spec": spec}, execution_timeout=timedelta(hours=2)))
+    job = world.job_of(task)
     assert job["spec"]["runPolicy"]["activeDeadlineSeconds"] == 77
-    stage.delete(job)
+    world.delete(job)
 
 
-def test_a_worker_renews_the_lease_while_it_waits(waiting_stage):
-    _, _, job = begun(waiting_stage, Try(), Store(), lease=1)
-    first = annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION]
-    eventually(lambda: annotations_of(waiting_stage, job)[names.LEASE_RENEW_TIME_ANNOTATION] != first)
+def test_a_worker_renews_the_lease_while_it_waits(waiting_world):
+    _, _, job = begun(waiting_world, Try(), Store(), lease=1)
+    first = annotations_of(waiting_world, job)[names.LEASE_RENEW_TIME_ANNOTATION]
+    eventually(lambda: annotations_of(waiting_world, job)[names.LEASE_RENEW_TIME_ANNOTATION] != first)
 
 
 @pytest.mark.parametrize("action", ["delete", "suspend"])
-def test_a_worker_that_comes_back_leaves_the_job_to_the_retry(waiting_stage, task_log, action):
+def test_a_worker_that_comes_back_leaves_the_job_to_the_retry(waiting_world, task_log, action):
     """Its supervisor stood still for longer than Airflow waits, and then ends it."""
     ti, store = Try(max_tries=1), Store()
-    lost, first, job = begun(waiting_stage, ti, store, on_kill_action=action)
-    again, second, same = begun(waiting_stage, next_try(ti), store, on_kill_action=action)
+    lost, first, job = begun(waiting_world, ti, store, on_kill_action=action)
+    again, second, same = begun(waiting_world, next_try(ti), store, on_kill_action=action)
     assert same["metadata"]["uid"] == job["metadata"]["uid"]
     lost.on_kill()
     with pytest.raises(MXNetJobError):
         first.result()
-    found = waiting_stage.hook.get_job(JobRef.of(job))
+    found = waiting_world.hook.get_job(JobRef.of(job))
     assert not (found["spec"].get("runPolicy") or {}).get("suspend")
     assert any("is left alone, though this try was killed: try 2 of its task waits for it now" in s for s in task_log())
     again.on_kill()
     with pytest.raises(MXNetJobError):
         second.result()
-    ended = waiting_stage.hook.get_job(JobRef.of(job))
+    ended = waiting_world.hook.get_job(JobRef.of(job))
     assert (ended is None) if action == "delete" else ended["spec"]["runPolicy"]["suspend"]
 
 
-def test_a_worker_that_stood_still_before_it_took_the_job_over_never_does(waiting_stage):
+def test_a_worker_that_stood_still_before_it_took_the_job_over_never_does(waiting_world):
     """Of three tries the second stands still between its look at the job and its patch; the third is faster."""
     ti, store = Try(max_tries=2), Store()
-    _, _, job = begun(waiting_stage, ti, store)
+    _, _, job = begun(waiting_world, ti, store)
     late, latest = next_try(ti), next_try(next_try(ti))
     early_store = Store(store)
-    begun(waiting_stage, latest, store)
-    task = waiting_stage.start(waiting_stage.operator(), late, early_store)
+    begun(waiting_world, latest, store)
+    task = waiting_world.start(waiting_world.operator(), late, early_store)
     with pytest.raises(MXNetJobError, match="try 3 of its task waits for it now, and this is an earlier one"):
         task.result()
-    assert annotations_of(waiting_stage, job)[names.HOLDER_ANNOTATION] == f"3:{latest.id}"
+    assert annotations_of(waiting_world, job)[names.HOLDER_ANNOTATION] == f"3:{latest.id}"
 
 
-def test_a_finished_job_is_not_removed_by_a_try_that_was_given_up_on(waiting_stage, task_log):
+def test_a_finished_job_is_not_removed_by_a_try_that_was_given_up_on(waiting_world, task_log):
     """The retry, which looks a moment later, would find it gone and unfinished."""
     ti, store = Try(max_tries=1), Store()
-    _, first, job = begun(waiting_stage, ti, store, on_finish_action="delete")
-    begun(waiting_stage, next_try(ti), store, on_finish_action="keep", poll_interval=3600)
-    waiting_stage.write_status(job, "Succeeded")
+    _, first, job = begun(waiting_world, ti, store, on_finish_action="delete")
+    begun(waiting_world, next_try(ti), store, on_finish_action="keep", poll_interval=3600)
+    waiting_world.write_status(job, "Succeeded")
     assert first.result()["state"] == "Succeeded"
-    assert waiting_stage.hook.get_job(JobRef.of(job)) is not None
+    assert waiting_world.hook.get_job(JobRef.of(job)) is not None
     assert any("is not deleted: try 2 of its task waits for it now" in line for line in task_log())
 
 
-def test_a_cleared_task_ends_the_job_that_another_try_held(waiting_stage):
+def test_a_cleared_task_ends_the_job_that_another_try_held(waiting_world):
     ti, store = Try(), Store()
-    _, _, job = begun(waiting_stage, ti, store)
+    _, _, job = begun(waiting_world, ti, store)
     cleared = Try(run_id=ti.run_id, try_number=2, max_tries=1)
-    _, _, new = begun(waiting_stage, cleared, store)
+    _, _, new = begun(waiting_world, cleared, store)
     assert new["metadata"]["uid"] != job["metadata"]["uid"]
-    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
+    assert waiting_world.hook.get_job(JobRef.of(job)) is None
 
 
-def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_stage, monkeypatch):
-    operator, task, job = begun(waiting_stage, Try(), Store(), poll_interval=3600)
+def test_a_deletion_that_meets_a_change_looks_again_and_deletes(waiting_world, monkeypatch):
+    operator, task, job = begun(waiting_world, Try(), Store(), poll_interval=3600)
     delete, conflicts = operator.hook.delete_job, []
 
     def changed_meanwhile(ref, **options):
         if not conflicts:
             conflicts.append(options)
-            waiting_stage.write_status(job, "Running", "changed")
+            waiting_world.write_status(job, "Running", "changed")
         return delete(ref, **options)
 
     monkeypatch.setattr(operator.hook, "delete_job", changed_meanwhile)
     operator.on_kill()
-    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
+    assert waiting_world.hook.get_job(JobRef.of(job)) is None
     with pytest.raises(MXNetJobError):
         task.result()
 
 
-def test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left(waiting_stage, task_log, monkeypatch):
+def test_a_job_that_a_retry_takes_between_the_look_and_the_deletion_is_left(waiting_world, task_log, monkeypatch):
     ti, store = Try(max_tries=1), Store()
-    lost, first, job = begun(waiting_stage, ti, store, poll_interval=3600)
+    lost, first, job = begun(waiting_world, ti, store, poll_interval=3600)
     delete, taken = lost.hook.delete_job, []
 
     def taken_meanwhile(ref, **options):
         if not taken:
-            taken.append(begun(waiting_stage, next_try(ti), store, poll_interval=3600))
+            taken.append(begun(waiting_world, next_try(ti), store, poll_interval=3600))
         return delete(ref, **options)
 
     monkeypatch.setattr(lost.hook, "delete_job", taken_meanwhile)
     lost.on_kill()
     with pytest.raises(MXNetJobError):
         first.result()
-    assert waiting_stage.hook.get_job(JobRef.of(job)) is not None
+    assert waiting_world.hook.get_job(JobRef.of(job)) is not None
     assert any("try 2 of its task waits for it now" in line for line in task_log())

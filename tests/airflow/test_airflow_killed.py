@@ -5,79 +5,79 @@ import os
 import signal
 
 import pytest
-from airflow_scenes import anywhere
+from airflow_world import anywhere
 from waiting import eventually
 
 pytestmark = pytest.mark.whole_airflow
 
 
 @anywhere
-def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(live):
-    scene = live.begin("waiting")
-    uid = scene.in_progress()
-    os.kill(scene.train.look().pid, signal.SIGKILL)
-    scene.train.wait("running", try_number=2)
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == uid
-    assert (scene.creations(), scene.uids()) == (1, {uid})
-    assert "which try 1 created, is waited for again" in scene.train.log(2)
+def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(world):
+    run = world.begin("waiting")
+    uid = run.in_progress()
+    os.kill(run.train.look().pid, signal.SIGKILL)
+    run.train.wait("running", try_number=2)
+    run.succeed()
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.uids()) == (1, {uid})
+    assert "which try 1 created, is waited for again" in run.train.log(2)
 
 
 @anywhere
-def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(live):
-    scene = live.begin("waiting")
-    uid = scene.in_progress()
-    os.kill(scene.train.look().pid, signal.SIGKILL)
-    assert scene.succeed().try_number == 2
-    assert scene.train.xcom()["uid"] == uid
-    assert (scene.creations(), scene.uids()) == (1, {uid})
+def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(world):
+    run = world.begin("waiting")
+    uid = run.in_progress()
+    os.kill(run.train.look().pid, signal.SIGKILL)
+    assert run.succeed().try_number == 2
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.uids()) == (1, {uid})
 
 
 @anywhere
 @pytest.mark.parametrize("arrived", [False, True])
-def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(live, arrived):
+def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(world, arrived):
     """Killed after the intent: the request has reached the API server, or it has not; the reply never comes."""
     held = []
 
     async def handler(asked, forward):
         if asked.method == "POST" and asked.path.endswith("/mxjobs") and not held:
             if arrived:
-                await asyncio.to_thread(live.site.create, asked.body)
+                await asyncio.to_thread(world.cluster.create, asked.body)
             held.append(asked.body)
             await asyncio.Event().wait()
 
-    scene = live.begin("waiting", handler)
+    run = world.begin("waiting", handler)
     eventually(lambda: held)
-    os.kill(scene.train.wait("running").pid, signal.SIGKILL)
-    scene.train.wait("running", try_number=2)
-    uid = scene.in_progress()
-    scene.succeed()
-    assert scene.uids() == {uid}
-    assert scene.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
+    os.kill(run.train.wait("running").pid, signal.SIGKILL)
+    run.train.wait("running", try_number=2)
+    uid = run.in_progress()
+    run.succeed()
+    assert run.uids() == {uid}
+    assert run.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize(
-    ("site", "how"),
+    ("cluster", "how"),
     [
         pytest.param("local", signal.SIGTERM, id="local-stopped"),
         pytest.param("real", signal.SIGKILL, id="real-killed", marks=pytest.mark.kubernetes),
     ],
-    indirect=["site"],
+    indirect=["cluster"],
 )
-def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next(live, how):
-    waiting, ended = live.begin("deferred"), live.begin("deferred")
+def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to_the_next(world, how):
+    waiting, ended = world.begin("deferred"), world.begin("deferred")
     uid, other = waiting.in_progress(), ended.in_progress()
-    live.airflow.stop("triggerer", how)
+    world.airflow.stop("triggerer", how)
     ended.train.set_state("failed")
     assert ended.uids() == {other}
     if how == signal.SIGKILL:
-        live.airflow.killed_triggerers_are_given_up_on()
-    live.airflow.start("triggerer")
+        world.airflow.killed_triggerers_are_given_up_on()
+    world.airflow.start("triggerer")
     eventually(lambda: ended.uids() == set())
     assert ended.deletions() == [other]
     waiting.succeed()
     assert waiting.train.xcom()["uid"] == uid
     assert (waiting.creations(), waiting.deletions()) == (1, [])
-    if live.site.has_logs:
+    if world.cluster.has_logs:
         assert waiting.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 from airflow_releases import OLDER, older_airflow
-from airflow_scenes import AT_ONCE, DAGS, MODES, Live
-from airflow_together import Together
+from airflow_world import AT_ONCE, DAGS, MODES, AirflowWorld
+from begun_tests import BegunTests
 from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
@@ -31,108 +31,108 @@ def begun(request, older, local, tmp_path_factory):
     items = [item for item in items if item.callspec.params["older"] == older.release]
     items = [item for item in items if not item.get_closest_marker("alone")]
 
-    def live_for(_):
-        return contextlib.closing(Live(older, local, tmp_path_factory.mktemp("scenes")))
+    def world_for(_):
+        return contextlib.closing(AirflowWorld(older, local, tmp_path_factory.mktemp("worlds")))
 
-    with Together(items, live_for, AT_ONCE) as together:
-        yield together
+    with BegunTests(items, world_for, AT_ONCE) as running:
+        yield running
 
 
 @pytest.fixture
-def live(request, older, local, begun, tmp_path):
-    """What a test begins its scenes on; of one that is marked `alone`, when all others have ended."""
+def world(request, older, local, begun, tmp_path):
+    """What a test begins its runs in; of one that is marked `alone`, when all others have ended."""
     if request.node.get_closest_marker("alone") is None:
         yield begun.of(request.node)
         return
     begun.wait()
-    with contextlib.closing(Live(older, local, tmp_path)) as alone:
+    with contextlib.closing(AirflowWorld(older, local, tmp_path)) as alone:
         yield alone
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_returns_the_result_of_its_job_and_shows_its_log(live, mode):
-    scene = live.begin(mode)
-    uid = scene.in_progress()
-    name = scene.jobs()[uid]["metadata"]["name"]
-    scene.succeed()
-    address = live.job_pages.format(name=name, namespace="default", uid=uid)
-    eventually(lambda: scene.train.links() == {"MXJob": address, "MXJob logs": None})
-    returned = scene.train.xcom()
+def test_a_task_returns_the_result_of_its_job_and_shows_its_log(world, mode):
+    run = world.begin(mode)
+    uid = run.in_progress()
+    name = run.jobs()[uid]["metadata"]["name"]
+    run.succeed()
+    address = world.job_pages.format(name=name, namespace="default", uid=uid)
+    eventually(lambda: run.train.links() == {"MXJob": address, "MXJob logs": None})
+    returned = run.train.xcom()
     assert (returned["uid"], returned["state"], returned["result"]) == (uid, "Succeeded", {"accuracy": 0.9})
-    assert scene.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
-    assert "[worker-0] Epoch[1] Validation-accuracy=0.9" in scene.train.log()
-    assert (scene.creations(), scene.deletions()) == (1, [])
+    assert run.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+    assert "[worker-0] Epoch[1] Validation-accuracy=0.9" in run.train.log()
+    assert (run.creations(), run.deletions()) == (1, [])
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_job_that_fails_fails_its_task_with_its_words_and_a_retry_makes_another(live, mode):
-    scene = live.begin(mode)
-    first = scene.in_progress()
-    scene.end(3)
-    eventually(lambda: job_state(scene.jobs()[first]) == "Failed")
-    scene.hold()
-    eventually(lambda: len(scene.uids()) == 2)
-    (second,) = scene.uids() - {first}
-    eventually(lambda: job_state(scene.jobs()[second]) == "Running")
-    assert scene.succeed().try_number == 2
-    assert scene.train.xcom()["uid"] == second
-    log = scene.train.log(1)
+def test_a_job_that_fails_fails_its_task_with_its_words_and_a_retry_makes_another(world, mode):
+    run = world.begin(mode)
+    first = run.in_progress()
+    run.end(3)
+    eventually(lambda: job_state(run.jobs()[first]) == "Failed")
+    run.hold()
+    eventually(lambda: len(run.uids()) == 2)
+    (second,) = run.uids() - {first}
+    eventually(lambda: job_state(run.jobs()[second]) == "Running")
+    assert run.succeed().try_number == 2
+    assert run.train.xcom()["uid"] == second
+    log = run.train.log(1)
     assert "MXNetJobFailedError" in log
     assert "exited with code 3" in log
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(live, mode):
-    scene = live.begin(mode)
-    old = scene.in_progress()
-    scene.train.clear()
-    eventually(lambda: len(scene.uids() - {old}) == 1 and old not in scene.uids())
-    new = scene.in_progress()
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == new
-    assert new not in scene.deletions()
-    assert scene.creations() == 2
+def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
+    run = world.begin(mode)
+    old = run.in_progress()
+    run.train.clear()
+    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
+    new = run.in_progress()
+    run.succeed()
+    assert run.train.xcom()["uid"] == new
+    assert new not in run.deletions()
+    assert run.creations() == 2
 
 
 @pytest.mark.parametrize("state", ["failed", "success"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_a_user_ends_ends_its_job(live, mode, state):
-    scene = live.begin(mode)
-    uid = scene.in_progress()
-    scene.train.set_state(state)
-    eventually(lambda: scene.uids() == set())
-    assert uid in scene.deletions()
-    assert scene.creations() == 1
+def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
+    run = world.begin(mode)
+    uid = run.in_progress()
+    run.train.set_state(state)
+    eventually(lambda: run.uids() == set())
+    assert uid in run.deletions()
+    assert run.creations() == 1
 
 
-def test_a_deferred_task_that_takes_too_long_ends_its_job(live):
-    scene = live.begin("deferred_timed")
-    uid = scene.in_progress()
-    scene.train.wait("failed")
-    eventually(lambda: scene.uids() == set())
-    assert uid in scene.deletions()
+def test_a_deferred_task_that_takes_too_long_ends_its_job(world):
+    run = world.begin("deferred_timed")
+    uid = run.in_progress()
+    run.train.wait("failed")
+    eventually(lambda: run.uids() == set())
+    assert uid in run.deletions()
 
 
-def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(live):
-    scene = live.begin("waiting")
-    uid = scene.in_progress()
-    os.kill(scene.train.look().pid, signal.SIGKILL)
-    scene.train.wait("running", try_number=2)
-    eventually(lambda: "which try 1 created, is waited for again" in scene.train.log(2))
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == uid
-    assert (scene.creations(), scene.uids()) == (1, {uid})
+def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(world):
+    run = world.begin("waiting")
+    uid = run.in_progress()
+    os.kill(run.train.look().pid, signal.SIGKILL)
+    run.train.wait("running", try_number=2)
+    eventually(lambda: "which try 1 created, is waited for again" in run.train.log(2))
+    run.succeed()
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.uids()) == (1, {uid})
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-def test_a_triggerer_that_ends_leaves_its_jobs_to_the_next(live, how):
-    scene = live.begin("deferred")
-    uid = scene.in_progress()
-    live.airflow.stop("triggerer", how)
-    live.airflow.start("triggerer")
-    asked = len(scene.gateway.asked)
-    eventually(lambda: len(scene.gateway.asked) > asked)
-    scene.succeed()
-    assert scene.train.xcom()["uid"] == uid
-    assert (scene.creations(), scene.deletions()) == (1, [])
+def test_a_triggerer_that_ends_leaves_its_jobs_to_the_next(world, how):
+    run = world.begin("deferred")
+    uid = run.in_progress()
+    world.airflow.stop("triggerer", how)
+    world.airflow.start("triggerer")
+    asked = len(run.gateway.asked)
+    eventually(lambda: len(run.gateway.asked) > asked)
+    run.succeed()
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.deletions()) == (1, [])

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowSkipException, AirflowTaskTimeout, Tas
 from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
 from long_results import long_result
-from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, server_in_thread, staged, terminated
+from provider_fixtures import RUNNING, STAMP, StampedLog, Store, Try, operator_world, server_in_thread, terminated
 from seed_manifests import SEED_004_DIST, V1BETA1_TUNE
 from waiting import eventually
 
@@ -65,17 +65,17 @@ def running(tmp_path_factory, log):
 
 
 @pytest.fixture(params=["waiting", "deferred"])
-def stage(request, running, log):
+def world(request, running, log):
     """Each test runs twice: what a task does must not depend on who waits."""
     log.__init__()
-    yield from staged(running, deferrable=request.param == "deferred")
+    yield from operator_world(running, deferrable=request.param == "deferred")
 
 
 @pytest.fixture
-def waiting_stage(running, log):
+def waiting_world(running, log):
     """For what only a worker that waits can do."""
     log.__init__()
-    yield from staged(running, deferrable=False)
+    yield from operator_world(running, deferrable=False)
 
 
 @pytest.fixture
@@ -89,11 +89,11 @@ def ref(name, uid=""):
     return JobRef(name=name, namespace="default", uid=uid)
 
 
-def test_a_job_that_succeeds_returns_what_it_came_to(stage):
-    task = stage.start(stage.operator(manifest=MANIFEST))
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 0.99}))
-    stage.write_status(
+def test_a_job_that_succeeds_returns_what_it_came_to(world):
+    task = world.start(world.operator(manifest=MANIFEST))
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 0.99}))
+    world.write_status(
         job, "Succeeded", "MXJob digits is successfully completed.", completionTime="2026-11-21T12:00:09Z"
     )
     name = job["metadata"]["name"]
@@ -111,7 +111,7 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
                 "pod": f"{name}-worker-0",
                 "type": "worker",
                 "index": 0,
-                "created_at": stage.hook.get_replica_pod(f"{name}-worker-0", "default")["metadata"][
+                "created_at": world.hook.get_replica_pod(f"{name}-worker-0", "default")["metadata"][
                     "creationTimestamp"
                 ],
                 "started_at": STAMP,
@@ -122,27 +122,27 @@ def test_a_job_that_succeeds_returns_what_it_came_to(stage):
         ],
         "result": {"accuracy": 0.99},
     }
-    assert stage.hook.get_job(ref(name)) is not None
+    assert world.hook.get_job(ref(name)) is not None
 
 
-def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(stage, log, task_log):
+def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(world, log, task_log):
     result = {"losses": list(range(3000))}
     message, log.lines = long_result(result, log.lines)
-    task = stage.start(stage.operator(manifest=MANIFEST))
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 0, terminated(0, message))
-    stage.write_status(job, "Succeeded", "It is over.", result=message)
+    task = world.start(world.operator(manifest=MANIFEST))
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(0, message))
+    world.write_status(job, "Succeeded", "It is over.", result=message)
     assert task.result()["result"] == result
     assert not any("mxjob-result" in line for line in task_log())
 
 
-def test_a_result_whose_log_is_gone_is_told_and_fails_nothing(stage, log, task_log):
+def test_a_result_whose_log_is_gone_is_told_and_fails_nothing(world, log, task_log):
     message, _ = long_result({"losses": list(range(3000))}, [])
     log.lines = [b"of another attempt"]
-    task = stage.start(stage.operator(manifest=MANIFEST))
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 0, terminated(0, message))
-    stage.write_status(job, "Succeeded", "It is over.", result=message)
+    task = world.start(world.operator(manifest=MANIFEST))
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(0, message))
+    world.write_status(job, "Succeeded", "It is over.", result=message)
     assert task.result()["result"] is None
     assert any("bytes, and the log that has them is gone or incomplete" in line for line in task_log())
 
@@ -181,79 +181,79 @@ class Wrong(MXNetJobCallback):
 
 
 @pytest.mark.parametrize("state", ["Succeeded", "Failed"])
-def test_callbacks_are_called_as_the_job_goes_on_and_their_mistakes_change_nothing(stage, state):
+def test_callbacks_are_called_as_the_job_goes_on_and_their_mistakes_change_nothing(world, state):
     Told.notes.clear()
-    task = stage.start(stage.operator(manifest=MANIFEST, callbacks=[Wrong, Told], on_finish_action="delete"))
-    job = stage.job_of(task)
-    stage.write_status(job, state, "It is over.")
+    task = world.start(world.operator(manifest=MANIFEST, callbacks=[Wrong, Told], on_finish_action="delete"))
+    job = world.job_of(task)
+    world.write_status(job, state, "It is over.")
     if state == "Succeeded":
         task.result()
     else:
         with pytest.raises(MXNetJobFailedError):
             task.result()
-    resumed = [("resuming", state.lower())] if stage.deferrable else []
+    resumed = [("resuming", state.lower())] if world.deferrable else []
     created = ("created", "vision", "train", True)
     assert Told.notes == [created, *resumed, ("completed", state.lower(), True)]
 
 
-def test_a_callback_that_fails_before_the_job_fails_the_task_and_makes_none(stage):
+def test_a_callback_that_fails_before_the_job_fails_the_task_and_makes_none(world):
     class Refuses(MXNetJobCallback):
         @staticmethod
         def on_manifest_created(**kwargs):
             raise ValueError("no budget")
 
-    before = stage.jobs()
-    task = stage.start(stage.operator(manifest=MANIFEST, callbacks=Refuses))
+    before = world.jobs()
+    task = world.start(world.operator(manifest=MANIFEST, callbacks=Refuses))
     with pytest.raises(ValueError, match="no budget"):
         task.result()
-    assert stage.jobs() == before
+    assert world.jobs() == before
 
 
-def test_a_cluster_policy_sees_and_changes_every_option(stage):
-    operator = stage.operator(manifest=MANIFEST, on_finish_action="keep")
+def test_a_cluster_policy_sees_and_changes_every_option(world):
+    operator = world.operator(manifest=MANIFEST, on_finish_action="keep")
     operator.on_finish_action = "delete"
-    task = stage.start(operator)
-    job = stage.job_of(task)
-    stage.write_status(job, "Succeeded", "It is over.")
+    task = world.start(operator)
+    job = world.job_of(task)
+    world.write_status(job, "Succeeded", "It is over.")
     task.result()
-    assert stage.hook.get_job(ref(job["metadata"]["name"])) is None
+    assert world.hook.get_job(ref(job["metadata"]["name"])) is None
 
 
-def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(stage):
-    task = stage.start(stage.operator(wait_for_completion=False))
+def test_name_namespace_and_uid_are_xcoms_as_soon_as_the_job_exists(world):
+    task = world.start(world.operator(wait_for_completion=False))
     assert task.result()["state"] == ""
-    job = stage.job_of(task)
+    job = world.job_of(task)
     assert task.ti.pushed == {f"job_{key}": job["metadata"][key] for key in ("name", "namespace", "uid")}
 
 
-def test_a_worker_that_is_asked_to_end_after_its_task_returned_leaves_the_job_that_nobody_waits_for(stage):
+def test_a_worker_that_is_asked_to_end_after_its_task_returned_leaves_the_job_that_nobody_waits_for(world):
     """Airflow's task runner calls on_kill for as long as its process lives: while a log is uploaded, say."""
-    operator = stage.operator(wait_for_completion=False)
-    task = stage.start(operator)
+    operator = world.operator(wait_for_completion=False)
+    task = world.start(operator)
     task.result()
     operator.on_kill()
-    name, uid = (stage.job_of(task)["metadata"][key] for key in ("name", "uid"))
-    assert stage.hook.get_job(ref(name))["metadata"]["uid"] == uid
+    name, uid = (world.job_of(task)["metadata"][key] for key in ("name", "uid"))
+    assert world.hook.get_job(ref(name))["metadata"]["uid"] == uid
 
 
-def test_the_links_lead_to_the_task_s_job_once_there_is_one(stage, monkeypatch):
+def test_the_links_lead_to_the_task_s_job_once_there_is_one(world, monkeypatch):
     monkeypatch.setenv("AIRFLOW__MXNET__JOB_URL_TEMPLATE", "http://jobs/{namespace}/{name}/{uid}")
-    operator = stage.operator(wait_for_completion=False)
+    operator = world.operator(wait_for_completion=False)
     assert MXNetJobLink().get_link(operator, ti_key=None) == ""
-    task = stage.start(operator)
+    task = world.start(operator)
     task.result()
-    name, uid = (stage.job_of(task)["metadata"][key] for key in ("name", "uid"))
+    name, uid = (world.job_of(task)["metadata"][key] for key in ("name", "uid"))
     assert MXNetJobLink().get_link(operator, ti_key=None) == f"http://jobs/default/{name}/{uid}"
     assert MXNetLogsLink().get_link(operator, ti_key=None) == ""
 
 
-def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(stage):
-    operator = stage.operator(
+def test_the_job_has_the_given_name_labels_and_annotations_and_says_whose_it_is(world):
+    operator = world.operator(
         manifest=MANIFEST, labels={"stage": "dev"}, annotations={"note": "a b"}, wait_for_completion=False
     )
-    task = stage.start(operator)
+    task = world.start(operator)
     task.result()
-    metadata = stage.job_of(task)["metadata"]
+    metadata = world.job_of(task)["metadata"]
     assert metadata["name"].startswith("digits-")
     assert metadata["annotations"] == {"note": "a b"}
     assert metadata["labels"] == {
@@ -267,22 +267,22 @@ def token_of(task):
     return task.store[reattach.STORE_KEY]["token"]
 
 
-def test_two_runs_of_a_task_make_two_jobs(stage):
-    operator = stage.operator(manifest=MANIFEST, wait_for_completion=False)
-    assert stage.start(operator).result()["name"] != stage.start(operator).result()["name"]
+def test_two_runs_of_a_task_make_two_jobs(world):
+    operator = world.operator(manifest=MANIFEST, wait_for_completion=False)
+    assert world.start(operator).result()["name"] != world.start(operator).result()["name"]
 
 
-def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(stage, log, task_log):
+def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(world, log, task_log):
     log.lines = [b"Epoch[0] Validation-accuracy=0.9", b"caf\xe9", b"third", b"fourth"]
     log._breaks = [2, 1]
-    task = stage.start(stage.operator())
-    job = stage.job_of(task)
-    stage.write_status(job, "Running")
-    stage.add_pod(job, "Worker", 0, RUNNING)
-    stage.add_pod(job, "Worker", 1, RUNNING)
+    task = world.start(world.operator())
+    job = world.job_of(task)
+    world.write_status(job, "Running")
+    world.add_pod(job, "Worker", 0, RUNNING)
+    world.add_pod(job, "Worker", 1, RUNNING)
     eventually(lambda: "[worker-0] fourth" in task_log())
-    stage.write_pod_state(job, "Worker", 0, terminated(0))
-    stage.write_status(job, "Succeeded")
+    world.write_pod_state(job, "Worker", 0, terminated(0))
+    world.write_status(job, "Succeeded")
     task.result()
     assert [line for line in task_log() if line.startswith("[")] == [
         "[worker-0] Epoch[0] Validation-accuracy=0.9",
@@ -290,18 +290,18 @@ def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(stage,
         "[worker-0] third",
         "[worker-0] fourth",
     ]
-    assert {asked["follow"] for asked in log.asked} == {not stage.deferrable}
+    assert {asked["follow"] for asked in log.asked} == {not world.deferrable}
 
 
-def test_the_job_s_states_are_logged_as_they_change(stage, task_log):
-    task = stage.start(stage.operator(get_logs=False))
-    job = stage.job_of(task)
+def test_the_job_s_states_are_logged_as_they_change(world, task_log):
+    task = world.start(world.operator(get_logs=False))
+    job = world.job_of(task)
     title = f"MXJob default/{job['metadata']['name']}"
-    stage.write_status(job, "Created")
+    world.write_status(job, "Created")
     eventually(lambda: f"{title}: Created" in task_log())
-    stage.write_status(job, "Running", replicaStatuses={"Worker": {"active": 1}})
+    world.write_status(job, "Running", replicaStatuses={"Worker": {"active": 1}})
     eventually(lambda: f"{title}: Running (Worker 1 active)" in task_log())
-    stage.write_status(job, "Succeeded")
+    world.write_status(job, "Succeeded")
     task.result()
     assert task_log() == [
         f"Created {title}.",
@@ -311,12 +311,12 @@ def test_the_job_s_states_are_logged_as_they_change(stage, task_log):
     ]
 
 
-def test_a_failed_job_fails_the_task_with_the_condition_s_words_after_the_log_s_last_lines(stage, log, task_log):
+def test_a_failed_job_fails_the_task_with_the_condition_s_words_after_the_log_s_last_lines(world, log, task_log):
     log.lines = [b"one", b"Traceback", b"ValueError: no data"]
-    task = stage.start(stage.operator(log_tail_on_failure=2))
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 1, terminated(3))
-    stage.write_status(job, "Failed", "MXJob is failed: worker-1 exited with 3: ValueError: no data")
+    task = world.start(world.operator(log_tail_on_failure=2))
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 1, terminated(3))
+    world.write_status(job, "Failed", "MXJob is failed: worker-1 exited with 3: ValueError: no data")
     with pytest.raises(MXNetJobFailedError) as failure:
         task.result()
     name = job["metadata"]["name"]
@@ -328,74 +328,74 @@ def test_a_failed_job_fails_the_task_with_the_condition_s_words_after_the_log_s_
 
 
 @pytest.mark.parametrize(("codes", "skips"), [(99, True), ([7, 99], True), (7, False), (None, False)])
-def test_a_job_of_which_a_replica_ends_with_a_code_to_skip_skips_its_task(stage, codes, skips):
-    task = stage.start(stage.operator(skip_on_exit_code=codes))
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 0, terminated(137))
-    stage.add_pod(job, "Worker", 1, terminated(99))
-    stage.write_status(job, "Failed", "worker-1 exited with 99")
+def test_a_job_of_which_a_replica_ends_with_a_code_to_skip_skips_its_task(world, codes, skips):
+    task = world.start(world.operator(skip_on_exit_code=codes))
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(137))
+    world.add_pod(job, "Worker", 1, terminated(99))
+    world.write_status(job, "Failed", "worker-1 exited with 99")
     with pytest.raises(AirflowSkipException if skips else MXNetJobFailedError, match="worker-1 exited with 99"):
         task.result()
 
 
-def test_a_job_deleted_by_somebody_else_is_a_failure(stage):
-    task = stage.start(stage.operator())
-    stage.delete(stage.job_of(task))
+def test_a_job_deleted_by_somebody_else_is_a_failure(world):
+    task = world.start(world.operator())
+    world.delete(world.job_of(task))
     with pytest.raises(MXNetJobDeletedError, match="was deleted before it had finished"):
         task.result()
 
 
-def replace(stage, job):
+def replace(world, job):
     """Another job under the same name, while nobody looks."""
-    stage.delete(job)
+    world.delete(job)
     metadata = {key: job["metadata"][key] for key in ("name", "namespace")}
-    return stage.hook.create_job({**MANIFEST, "metadata": metadata})
+    return world.hook.create_job({**MANIFEST, "metadata": metadata})
 
 
-def test_another_job_of_the_same_name_is_a_failure_and_stays(waiting_stage):
-    operator = waiting_stage.operator(poll_interval=3600)
-    task = waiting_stage.start(operator)
-    job = waiting_stage.job_of(task)
-    other = replace(waiting_stage, job)
+def test_another_job_of_the_same_name_is_a_failure_and_stays(waiting_world):
+    operator = waiting_world.operator(poll_interval=3600)
+    task = waiting_world.start(operator)
+    job = waiting_world.job_of(task)
+    other = replace(waiting_world, job)
     operator.on_kill()
     with pytest.raises(MXNetJobError):
         task.result()
-    assert waiting_stage.hook.get_job(JobRef.of(other))["metadata"]["uid"] == other["metadata"]["uid"]
-    found, _ = waiting_stage.hook.wait(JobRef.of(job), poll_interval=0.05)
+    assert waiting_world.hook.get_job(JobRef.of(other))["metadata"]["uid"] == other["metadata"]["uid"]
+    found, _ = waiting_world.hook.wait(JobRef.of(job), poll_interval=0.05)
     assert (found.status, found.reason) == ("deleted", "Replaced")
 
 
-def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_stage, task_log):
-    operator = waiting_stage.operator(poll_interval=3600)
-    task = waiting_stage.start(operator)
-    job = waiting_stage.job_of(task)
+def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_world, task_log):
+    operator = waiting_world.operator(poll_interval=3600)
+    task = waiting_world.start(operator)
+    job = waiting_world.job_of(task)
     operator.on_kill()
     with pytest.raises(MXNetJobError, match="because the task was killed"):
         task.result()
-    assert waiting_stage.hook.get_job(JobRef.of(job)) is None
+    assert waiting_world.hook.get_job(JobRef.of(job)) is None
     assert f"Deleted MXJob default/{job['metadata']['name']}, because the task was killed." in task_log()
 
 
-def test_a_task_that_is_killed_before_it_has_a_job_has_nothing_to_delete(stage):
-    stage.operator().on_kill()
+def test_a_task_that_is_killed_before_it_has_a_job_has_nothing_to_delete(world):
+    world.operator().on_kill()
 
 
-def test_a_task_that_is_killed_before_it_begins_creates_no_job(stage):
-    before = len(stage.jobs())
-    operator = stage.operator()
+def test_a_task_that_is_killed_before_it_begins_creates_no_job(world):
+    before = len(world.jobs())
+    operator = world.operator()
     operator.on_kill()
     with pytest.raises(MXNetJobError, match="killed"):
-        stage.start(operator).result()
-    assert len(stage.jobs()) == before
+        world.start(operator).result()
+    assert len(world.jobs()) == before
 
 
-def test_a_task_can_be_copied_as_airflow_copies_a_part_of_a_dag(stage):
-    operator = stage.operator(name="original")
+def test_a_task_can_be_copied_as_airflow_copies_a_part_of_a_dag(world):
+    operator = world.operator(name="original")
     assert copy.deepcopy(operator).name == "original"
 
 
-def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(stage):
-    before = len(stage.jobs())
+def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(world):
+    before = len(world.jobs())
     manifest = {
         **MANIFEST,
         "spec": {
@@ -407,10 +407,10 @@ def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(stage):
         },
     }
     with pytest.raises(MXNetManifestError) as failure:
-        stage.start(stage.operator(manifest=manifest)).result()
+        world.start(world.operator(manifest=manifest)).result()
     assert "spec.mxReplicaSpecs.Worker.replicas" in str(failure.value)
     assert 'unknown field "spec.colour"' in str(failure.value)
-    assert len(stage.jobs()) == before
+    assert len(world.jobs()) == before
 
 
 @pytest.mark.parametrize(
@@ -421,23 +421,23 @@ def test_every_mistake_in_a_manifest_is_named_and_nothing_is_sent(stage):
         ({"manifest": "a: ["}, "not valid YAML"),
     ],
 )
-def test_a_task_is_given_a_manifest_or_an_image(stage, arguments, message):
+def test_a_task_is_given_a_manifest_or_an_image(world, arguments, message):
     with pytest.raises(MXNetManifestError, match=message):
-        stage.start(stage.operator(**arguments)).result()
+        world.start(world.operator(**arguments)).result()
 
 
-def test_what_the_server_refuses_for_good_is_not_tried_again(stage):
+def test_what_the_server_refuses_for_good_is_not_tried_again(world):
     finalized = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "finalizers": ["not a key!"]}}
     with pytest.raises(MXNetManifestError, match=r"(?s)The API server rejected MXJob default/.*finalizers"):
-        stage.start(stage.operator(manifest=finalized)).result()
+        world.start(world.operator(manifest=finalized)).result()
 
 
-def test_a_missing_namespace_is_said_so(stage):
+def test_a_missing_namespace_is_said_so(world):
     with pytest.raises(MXNetJobError, match='namespaces "nowhere" not found'):
-        stage.start(stage.operator(namespace="nowhere")).result()
+        world.start(world.operator(namespace="nowhere")).result()
 
 
-def intended(stage, operator, ti):
+def intended(world, operator, ti):
     """What a try leaves in the store that dies between its intent and its job; and the job that it meant."""
     token = task_labels.new_token()
     manifest = operator.manifest_to_create({"ti": ti}, token)
@@ -445,38 +445,38 @@ def intended(stage, operator, ti):
     return Store({reattach.STORE_KEY: msgspec.to_builtins(record)}), manifest
 
 
-def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(stage, monkeypatch):
+def test_a_name_that_belongs_to_something_else_is_neither_adopted_nor_deleted(world, monkeypatch):
     """Between the intent and the creation somebody takes the name; the next try finds another."""
-    ti, operator, store = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False), Store()
+    ti, operator, store = Try(), world.operator(manifest=MANIFEST, wait_for_completion=False), Store()
     create, theirs = operator.hook.create_job, []
 
     def come_too_late(manifest, plural):
         metadata = {key: manifest["metadata"][key] for key in ("name", "namespace")}
-        theirs.append(stage.hook.create_job({**MANIFEST, "metadata": metadata}))
+        theirs.append(world.hook.create_job({**MANIFEST, "metadata": metadata}))
         return create(manifest, plural)
 
     monkeypatch.setattr(operator.hook, "create_job", come_too_late)
     with pytest.raises(MXNetJobNameTakenError, match="was not created by this task"):
-        stage.start(operator, ti, store).result()
+        world.start(operator, ti, store).result()
     operator.on_kill()
-    next_try = stage.start(stage.operator(manifest=MANIFEST, wait_for_completion=False), ti, store)
+    next_try = world.start(world.operator(manifest=MANIFEST, wait_for_completion=False), ti, store)
     assert next_try.result()["name"] != theirs[0]["metadata"]["name"]
-    assert stage.hook.get_job(JobRef.of(theirs[0]))["metadata"]["uid"] == theirs[0]["metadata"]["uid"]
+    assert world.hook.get_job(JobRef.of(theirs[0]))["metadata"]["uid"] == theirs[0]["metadata"]["uid"]
 
 
-def test_a_try_that_died_before_it_created_its_job_is_followed_by_one_that_creates_it(stage, task_log):
-    ti, operator = Try(), stage.operator(manifest=MANIFEST, wait_for_completion=False)
-    store, manifest = intended(stage, operator, ti)
-    assert stage.start(operator, ti, store).result()["name"] == manifest["metadata"]["name"]
+def test_a_try_that_died_before_it_created_its_job_is_followed_by_one_that_creates_it(world, task_log):
+    ti, operator = Try(), world.operator(manifest=MANIFEST, wait_for_completion=False)
+    store, manifest = intended(world, operator, ti)
+    assert world.start(operator, ti, store).result()["name"] == manifest["metadata"]["name"]
     assert task_log()[0] == f"An earlier try (1) was about to create MXJob default/{manifest['metadata']['name']}."
 
 
-def test_a_job_whose_creation_was_not_answered_is_found_again(stage, task_log):
-    ti, operator = Try(), stage.operator(manifest=MANIFEST)
-    store, manifest = intended(stage, operator, ti)
-    created = stage.hook.create_job(manifest)
-    task = stage.start(operator, ti, store)
-    stage.write_status(stage.job_of(task), "Succeeded")
+def test_a_job_whose_creation_was_not_answered_is_found_again(world, task_log):
+    ti, operator = Try(), world.operator(manifest=MANIFEST)
+    store, manifest = intended(world, operator, ti)
+    created = world.hook.create_job(manifest)
+    task = world.start(operator, ti, store)
+    world.write_status(world.job_of(task), "Succeeded")
     assert task.result()["uid"] == created["metadata"]["uid"] == task.ti.pushed["job_uid"]
     assert task_log()[0] == f"MXJob default/{manifest['metadata']['name']}, which try 1 created, is waited for again."
 
@@ -492,44 +492,44 @@ def test_a_job_whose_creation_was_not_answered_is_found_again(stage, task_log):
         ("delete_succeeded", "Failed", True),
     ],
 )
-def test_a_finished_job_stays_or_goes_as_asked(stage, action, state, stays):
-    task = stage.start(stage.operator(on_finish_action=action))
-    job = stage.job_of(task)
-    stage.write_status(job, state, "It is over.")
+def test_a_finished_job_stays_or_goes_as_asked(world, action, state, stays):
+    task = world.start(world.operator(on_finish_action=action))
+    job = world.job_of(task)
+    world.write_status(job, state, "It is over.")
     if state == "Failed":
         with pytest.raises(MXNetJobFailedError, match="It is over"):
             task.result()
     else:
         assert task.result()["state"] == "Succeeded"
-    assert (stage.hook.get_job(JobRef.of(job)) is not None) == stays
+    assert (world.hook.get_job(JobRef.of(job)) is not None) == stays
 
 
-def test_a_delete_misses_a_job_with_another_uid(stage):
-    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "mine", "namespace": "default"}})
-    assert not stage.hook.delete_job(ref("mine", "another-uid"))
-    assert stage.hook.delete_job(JobRef.of(job))
-    assert not stage.hook.delete_job(JobRef.of(job))
+def test_a_delete_misses_a_job_with_another_uid(world):
+    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "mine", "namespace": "default"}})
+    assert not world.hook.delete_job(ref("mine", "another-uid"))
+    assert world.hook.delete_job(JobRef.of(job))
+    assert not world.hook.delete_job(JobRef.of(job))
 
 
-def test_only_pods_that_the_job_owns_are_its_replicas(waiting_stage):
-    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "owner", "namespace": "default"}})
-    waiting_stage.add_pod(job, "Worker", 0, RUNNING)
+def test_only_pods_that_the_job_owns_are_its_replicas(waiting_world):
+    job = waiting_world.hook.create_job({**MANIFEST, "metadata": {"name": "owner", "namespace": "default"}})
+    waiting_world.add_pod(job, "Worker", 0, RUNNING)
     stranger = {**job, "metadata": {**job["metadata"], "uid": "an-earlier-job"}}
-    waiting_stage.add_pod(stranger, "Worker", 1, RUNNING)
-    assert [pod["metadata"]["name"] for pod in waiting_stage.hook.replica_pods(JobRef.of(job))] == ["owner-worker-0"]
+    waiting_world.add_pod(stranger, "Worker", 1, RUNNING)
+    assert [pod["metadata"]["name"] for pod in waiting_world.hook.replica_pods(JobRef.of(job))] == ["owner-worker-0"]
 
 
-def test_a_refusal_of_the_server_reaches_the_caller(stage):
+def test_a_refusal_of_the_server_reaches_the_caller(world):
     with pytest.raises(ApiException) as refusal:
-        stage.hook.create_job({"metadata": {"namespace": "default", "name": "x"}})
+        world.hook.create_job({"metadata": {"namespace": "default", "name": "x"}})
     assert refusal.value.status in (400, 422)
 
 
-def test_the_namespace_is_the_connection_s_before_the_default(stage, monkeypatch):
+def test_the_namespace_is_the_connection_s_before_the_default(world, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_TEAM", '{"conn_type": "kubernetes", "extra": {"namespace": "team"}}')
-    team = MXNetJobHook(kubernetes_conn_id="team", config_file=stage.kubeconfig)
+    team = MXNetJobHook(kubernetes_conn_id="team", config_file=world.kubeconfig)
     assert team.default_namespace() == "team"
-    assert stage.hook.default_namespace() == "default"
+    assert world.hook.default_namespace() == "default"
 
 
 GOING_ON = {"next_method": "__fail__", "next_kwargs": {"error": "Trigger failure", "traceback": ["Boom"]}}
@@ -537,47 +537,47 @@ OUT_OF_TIME = {"next_method": "__fail__", "next_kwargs": {"error": "Trigger time
 
 
 @pytest.fixture
-def deferred(waiting_stage):
+def deferred(waiting_world):
     """A task that waits for its job in a trigger: the operator of a fresh worker, and its context."""
-    stage, ti, store = waiting_stage, Try(), Store()
-    stage.deferrable = True
+    world, ti, store = waiting_world, Try(), Store()
+    world.deferrable = True
     context = {"ti": ti, "task_state_store": store}
-    ExecutorSafeguard.tracker.set(operator := stage.operator())
+    ExecutorSafeguard.tracker.set(operator := world.operator())
     with pytest.raises(TaskDeferred):
         operator.execute(context)
-    job = stage.hook.get_job(ref(ti.pushed["job_name"]))
-    return stage, job, stage.operator(), context
+    job = world.hook.get_job(ref(ti.pushed["job_name"]))
+    return world, job, world.operator(), context
 
 
 def test_a_trigger_that_failed_is_not_believed_and_waited_with_again_three_times(deferred):
-    stage, job, operator, context = deferred
+    world, job, operator, context = deferred
     for _ in range(3):
         with pytest.raises(TaskDeferred):
             operator.resume_execution(**GOING_ON, context=context)
     with pytest.raises(MXNetJobUnreachableError, match="is left running"):
         operator.resume_execution(**GOING_ON, context=context)
-    assert stage.hook.get_job(JobRef.of(job)) is not None
+    assert world.hook.get_job(JobRef.of(job)) is not None
 
 
 @pytest.mark.parametrize("how", [GOING_ON, OUT_OF_TIME])
 def test_a_job_that_succeeded_while_its_trigger_failed_or_was_late_has_succeeded(deferred, how):
-    stage, job, operator, context = deferred
-    stage.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 1}))
-    stage.write_status(job, "Succeeded")
+    world, job, operator, context = deferred
+    world.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 1}))
+    world.write_status(job, "Succeeded")
     assert operator.resume_execution(**how, context=context)["result"] == {"accuracy": 1}
 
 
 def test_a_trigger_that_the_scheduler_ended_is_a_timeout_which_ends_the_job(deferred):
-    stage, job, operator, context = deferred
+    world, job, operator, context = deferred
     with pytest.raises(AirflowTaskTimeout):
         operator.resume_execution(**OUT_OF_TIME, context=context)
     operator.on_kill()  # Airflow's task runner does, after a timeout
-    assert stage.hook.get_job(JobRef.of(job)) is None
+    assert world.hook.get_job(JobRef.of(job)) is None
 
 
 def test_a_resumed_task_without_a_store_knows_its_job_from_its_xcoms(deferred):
-    stage, job, operator, context = deferred
-    stage.write_status(job, "Succeeded")
+    world, job, operator, context = deferred
+    world.write_status(job, "Succeeded")
     del context["task_state_store"]
     assert operator.resume_execution(**GOING_ON, context=context)["uid"] == job["metadata"]["uid"]
 
@@ -600,7 +600,7 @@ def test_an_event_about_another_job_is_refused(deferred):
 
 def test_a_task_that_is_killed_while_it_resumes_ends_its_job(deferred, monkeypatch):
     """The signal comes while it looks at the job."""
-    stage, job, operator, context = deferred
+    world, job, operator, context = deferred
     look = operator.hook.get_job
 
     def killed_meanwhile(*arguments):
@@ -611,21 +611,21 @@ def test_a_task_that_is_killed_while_it_resumes_ends_its_job(deferred, monkeypat
     monkeypatch.setattr(operator.hook, "get_job", killed_meanwhile)
     with pytest.raises((MXNetJobError, TaskDeferred)):
         operator.resume_execution(**GOING_ON, context=context)
-    assert stage.hook.get_job(JobRef.of(job)) is None
+    assert world.hook.get_job(JobRef.of(job)) is None
 
 
 def test_a_worker_that_is_asked_to_end_after_its_task_was_deferred_leaves_the_job_to_the_trigger(deferred):
     """A user's kill goes to the trigger by then: here the node is drained, say, while a log is uploaded."""
-    stage, job, operator, context = deferred
+    world, job, operator, context = deferred
     with pytest.raises(TaskDeferred):
         operator.resume_execution(**GOING_ON, context=context)
     operator.on_kill()
-    assert stage.hook.get_job(JobRef.of(job))["metadata"]["uid"] == job["metadata"]["uid"]
+    assert world.hook.get_job(JobRef.of(job))["metadata"]["uid"] == job["metadata"]["uid"]
 
 
-def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypatch):
+def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(world, monkeypatch):
     """The signal comes while the request is under way, and the task goes on after it."""
-    operator = stage.operator()
+    operator = world.operator()
     create = operator.hook.create_job
 
     def killed_meanwhile(manifest, plural):
@@ -634,89 +634,89 @@ def test_a_task_that_is_killed_while_it_creates_its_job_ends_it(stage, monkeypat
         return job
 
     monkeypatch.setattr(operator.hook, "create_job", killed_meanwhile)
-    task = stage.start(operator)
+    task = world.start(operator)
     with pytest.raises(MXNetJobError, match="killed before it waited for its job"):
         task.result()
     name = task.store[reattach.STORE_KEY]["ref"]["name"]
-    assert stage.hook.get_job(ref(name)) is None
+    assert world.hook.get_job(ref(name)) is None
 
 
-def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_gone(stage):
+def test_a_retry_whose_job_has_succeeded_returns_its_result_though_the_job_is_gone(world):
     ti, store = Try(), Store()
-    first = stage.start(stage.operator(), ti, store)
-    job = stage.job_of(first)
-    stage.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 1}))
-    stage.write_status(job, "Succeeded")
+    first = world.start(world.operator(), ti, store)
+    job = world.job_of(first)
+    world.add_pod(job, "Worker", 0, terminated(0, {"accuracy": 1}))
+    world.write_status(job, "Succeeded")
     first.result()
-    stage.delete(job)
-    again = stage.start(stage.operator(), dataclasses.replace(ti, try_number=2), store)
+    world.delete(job)
+    again = world.start(world.operator(), dataclasses.replace(ti, try_number=2), store)
     assert again.result()["result"] == {"accuracy": 1}
     ti = dataclasses.replace(ti, try_number=3)
-    anew = stage.start(stage.operator(reuse_succeeded_on_retry=False, wait_for_completion=False), ti, store)
+    anew = world.start(world.operator(reuse_succeeded_on_retry=False, wait_for_completion=False), ti, store)
     assert anew.result()["uid"] != job["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("has_store", [True, False], ids=["store", "labels"])
 @pytest.mark.parametrize(("number", "retries"), [(2, 1), (1, 2)], ids=["retries lowered and cleared", "tasks test"])
-def test_a_task_that_succeeded_trains_again_though_max_tries_is_what_it_was(stage, number, retries, has_store):
+def test_a_task_that_succeeded_trains_again_though_max_tries_is_what_it_was(world, number, retries, has_store):
     """After one try of three a clear sets max_tries to 1 + retries; `airflow tasks test` leaves all as it is."""
     context = {"ti": Try(run_id=task_labels.new_token(), max_tries=2)}
     if has_store:
         context["task_state_store"] = Store()
 
     def run(ti, retries):
-        operator = stage.operator(retries=retries, wait_for_completion=False)
+        operator = world.operator(retries=retries, wait_for_completion=False)
         ExecutorSafeguard.tracker.set(operator)
         return operator.execute({**context, "ti": ti})["uid"]
 
     old = run(context["ti"], 2)
-    (job,) = (each for each in stage.jobs() if each["metadata"]["uid"] == old)
-    stage.write_status(job, "Succeeded")
+    (job,) = (each for each in world.jobs() if each["metadata"]["uid"] == old)
+    world.write_status(job, "Succeeded")
     assert run(dataclasses.replace(context["ti"], try_number=number), retries) != old
 
 
-def without_store(stage, ti, **arguments):
+def without_store(world, ti, **arguments):
     """Run a task to its end as an Airflow before 3.3 does; what it returned."""
-    operator = stage.operator(wait_for_completion=False, **arguments)
+    operator = world.operator(wait_for_completion=False, **arguments)
     ExecutorSafeguard.tracker.set(operator)
     return operator.execute({"ti": ti})
 
 
-def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(stage, task_log):
+def test_without_a_store_a_retry_finds_its_job_by_labels_and_says_so(world, task_log):
     ti = Try(run_id=task_labels.new_token(), max_tries=1)
-    uid = without_store(stage, ti)["uid"]
-    assert without_store(stage, dataclasses.replace(ti, try_number=2))["uid"] == uid
+    uid = without_store(world, ti)["uid"]
+    assert without_store(world, dataclasses.replace(ti, try_number=2))["uid"] == uid
     assert any("which try 1 created, is waited for again" in line for line in task_log())
 
 
-def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not_to_be_reused(stage):
+def test_without_a_store_a_retry_makes_a_new_job_where_that_has_failed_or_is_not_to_be_reused(world):
     ti = Try(run_id=task_labels.new_token(), max_tries=3)
-    first = without_store(stage, ti)
-    stage.write_status(stage.hook.get_job(ref(first["name"])), "Failed")
+    first = without_store(world, ti)
+    world.write_status(world.hook.get_job(ref(first["name"])), "Failed")
     retry = dataclasses.replace(ti, try_number=2)
-    second = without_store(stage, retry)
+    second = without_store(world, retry)
     assert second["uid"] != first["uid"]
-    stage.write_status(stage.hook.get_job(ref(second["name"])), "Succeeded")
+    world.write_status(world.hook.get_job(ref(second["name"])), "Succeeded")
     retry = dataclasses.replace(ti, try_number=3)
-    assert without_store(stage, retry)["uid"] == second["uid"]
-    assert without_store(stage, retry, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
+    assert without_store(world, retry)["uid"] == second["uid"]
+    assert without_store(world, retry, reuse_succeeded_on_retry=False)["uid"] not in (first["uid"], second["uid"])
 
 
-def test_without_a_store_the_first_try_of_a_run_takes_no_result_of_an_older_run_of_its_name(stage):
+def test_without_a_store_the_first_try_of_a_run_takes_no_result_of_an_older_run_of_its_name(world):
     ti = Try(run_id=task_labels.new_token(), max_tries=3)
-    old = without_store(stage, ti)
-    stage.write_status(stage.hook.get_job(ref(old["name"])), "Succeeded")
-    assert without_store(stage, ti)["uid"] != old["uid"]
+    old = without_store(world, ti)
+    world.write_status(world.hook.get_job(ref(old["name"])), "Succeeded")
+    assert without_store(world, ti)["uid"] != old["uid"]
 
 
-def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(stage):
+def test_without_a_store_a_task_that_is_cleared_ends_its_old_job_and_no_other_task_s(world):
     ti = Try(run_id=task_labels.new_token(), max_tries=1)
-    other = without_store(stage, dataclasses.replace(ti, task_id="other"))
-    old = without_store(stage, ti)
-    new = without_store(stage, dataclasses.replace(ti, max_tries=2, try_number=2))
+    other = without_store(world, dataclasses.replace(ti, task_id="other"))
+    old = without_store(world, ti)
+    new = without_store(world, dataclasses.replace(ti, max_tries=2, try_number=2))
     assert new["uid"] != old["uid"]
-    assert stage.hook.get_job(ref(old["name"])) is None
-    assert stage.hook.get_job(ref(other["name"])) is not None
+    assert world.hook.get_job(ref(old["name"])) is None
+    assert world.hook.get_job(ref(other["name"])) is not None
 
 
 class Once(MXNetJobCallback):
@@ -732,17 +732,17 @@ class Once(MXNetJobCallback):
 
 
 @pytest.mark.parametrize("given", [{"namespace": "default"}, {"manifest": MANIFEST}], ids=["namespace", "manifest"])
-def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_others(stage, given):
+def test_without_a_store_callbacks_see_the_manifests_that_are_created_and_no_others(world, given):
     Once.given.clear()
     ti = Try(run_id=task_labels.new_token(), max_tries=1)
-    made = without_store(stage, ti, callbacks=Once, **given)
+    made = without_store(world, ti, callbacks=Once, **given)
     assert Once.given == [made["name"]]
-    assert without_store(stage, dataclasses.replace(ti, try_number=2), callbacks=Once, **given)["uid"] == made["uid"]
+    assert without_store(world, dataclasses.replace(ti, try_number=2), callbacks=Once, **given)["uid"] == made["uid"]
     assert Once.given == [made["name"]]
 
 
 def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(deferred):
-    _stage, _job, operator, context = deferred
+    _world, _job, operator, context = deferred
     context["ti"].pushed[reattach.STORE_KEY] = context.pop("task_state_store")[reattach.STORE_KEY]
     for _ in range(3):
         with pytest.raises(TaskDeferred):
@@ -751,27 +751,27 @@ def test_without_a_store_a_trigger_that_failed_is_waited_with_again_three_times(
         operator.resume_execution(**GOING_ON, context=context)
 
 
-def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_stage):
+def test_a_job_that_a_kill_suspended_is_resumed_by_a_retry(waiting_world):
     ti, store = Try(), Store()
-    operator = waiting_stage.operator(on_kill_action="suspend", poll_interval=3600)
-    first = waiting_stage.start(operator, ti, store)
-    job = waiting_stage.job_of(first)
+    operator = waiting_world.operator(on_kill_action="suspend", poll_interval=3600)
+    first = waiting_world.start(operator, ti, store)
+    job = waiting_world.job_of(first)
     operator.on_kill()
-    assert waiting_stage.hook.get_job(JobRef.of(job))["spec"]["runPolicy"]["suspend"] is True
-    waiting_stage.start(waiting_stage.operator(wait_for_completion=False), ti, store).result()
-    resumed = waiting_stage.hook.get_job(JobRef.of(job))
+    assert waiting_world.hook.get_job(JobRef.of(job))["spec"]["runPolicy"]["suspend"] is True
+    waiting_world.start(waiting_world.operator(wait_for_completion=False), ti, store).result()
+    resumed = waiting_world.hook.get_job(JobRef.of(job))
     assert resumed["spec"]["runPolicy"]["suspend"] is False
 
 
-def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(stage, monkeypatch):
+def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_before(world, monkeypatch):
     """Looking at the clock a hundred times is all the waiting that there is."""
     clock = itertools.count(time.time(), 0.1)
     monkeypatch.setattr(time, "time", lambda: next(clock))
     ti, store, uids = Try(max_tries=1), Store(), set()
     for number in (1, 2):
         begun = next(clock)
-        operator = stage.operator(on_kill_action="keep", startup_timeout=10, get_logs=False)
-        task = stage.start(operator, dataclasses.replace(ti, try_number=number), store)
+        operator = world.operator(on_kill_action="keep", startup_timeout=10, get_logs=False)
+        task = world.start(operator, dataclasses.replace(ti, try_number=number), store)
         with pytest.raises(MXNetJobStartupTimeoutError):
             task.result()
         assert next(clock) - begun > 5
@@ -779,15 +779,15 @@ def test_a_retry_waits_for_the_start_of_a_job_that_was_kept_as_long_as_the_try_b
     assert len(uids) == 1
 
 
-def test_progress_becomes_gauges(stage, log, monkeypatch):
+def test_progress_becomes_gauges(world, log, monkeypatch):
     sent = []
     monkeypatch.setattr(metrics.Stats, "gauge", lambda name, value, **options: sent.append((name, value, options)))
     log.lines = [b"Epoch[3] Validation-accuracy=0.98"]
-    task = stage.start(stage.operator())
-    job = stage.job_of(task)
-    stage.add_pod(job, "Worker", 0, terminated(0))
-    stage.write_status(job, "Running")
-    stage.write_status(job, "Succeeded")
+    task = world.start(world.operator())
+    job = world.job_of(task)
+    world.add_pod(job, "Worker", 0, terminated(0))
+    world.write_status(job, "Running")
+    world.write_status(job, "Succeeded")
     task.result()
     tags = {"tags": {"dag_id": "adhoc_airflow", "task_id": "train"}}
     assert ("mxnet_job.validation_accuracy", 0.98, tags) in sent
@@ -807,19 +807,19 @@ def test_progress_becomes_gauges(stage, log, monkeypatch):
         ({"propagation_policy": "Orphan"}, "one of Foreground, Background"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_when_the_dag_is_parsed(waiting_stage, arguments, words):
+def test_an_option_that_makes_no_sense_is_refused_when_the_dag_is_parsed(waiting_world, arguments, words):
     with pytest.raises(ValueError, match=words):
-        waiting_stage.operator(**arguments)
+        waiting_world.operator(**arguments)
 
 
-def test_a_queue_a_grace_period_and_a_replica_spec_reach_the_job(stage):
-    operator = stage.operator(
+def test_a_queue_a_grace_period_and_a_replica_spec_reach_the_job(world):
+    operator = world.operator(
         queue_name="gpus",
         termination_grace_period=5,
         workers={"replicas": 2, "restartPolicy": "OnFailure"},
         wait_for_completion=False,
     )
-    job = stage.job_of(stage.start(operator))
+    job = world.job_of(world.start(operator))
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
     assert "suspend" not in job["spec"].get("runPolicy", {})
     worker = job["spec"]["mxReplicaSpecs"]["Worker"]
@@ -828,11 +828,11 @@ def test_a_queue_a_grace_period_and_a_replica_spec_reach_the_job(stage):
     assert worker["template"]["metadata"]["labels"]["task_id"] == "train"
 
 
-def test_a_dry_run_shows_the_job_and_sends_nothing(waiting_stage, task_log):
-    before = len(waiting_stage.jobs())
-    waiting_stage.operator().dry_run()
+def test_a_dry_run_shows_the_job_and_sends_nothing(waiting_world, task_log):
+    before = len(waiting_world.jobs())
+    waiting_world.operator().dry_run()
     assert "image: mxjob/mxnet:1.9.1" in task_log()[0]
-    assert len(waiting_stage.jobs()) == before
+    assert len(waiting_world.jobs()) == before
 
 
 TUNING = {
@@ -850,19 +850,19 @@ TUNING = {
 @pytest.mark.parametrize(
     "given", [{"manifest": TUNING}, {"image": "mxjob/tune:1.0", "command": ["tune"], "servers": 2}]
 )
-def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(stage, given):
+def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(world, given):
     operator = MXNetTuneOperator(
         task_id="tune",
-        config_file=stage.kubeconfig,
-        deferrable=stage.deferrable,
+        config_file=world.kubeconfig,
+        deferrable=world.deferrable,
         poll_interval=0.05,
         trials=16,
         target="llvm",
         database_uri="/data/db",
         **given,
     )
-    task = stage.start(operator)
-    job = stage.job_of(task)
+    task = world.start(operator)
+    job = world.job_of(task)
     container = job["spec"]["mxReplicaSpecs"]["Tuner"]["template"]["spec"]["containers"][0]
     assert container["env"] == [
         {"name": "MXTUNE_TARGET", "value": "llvm"},
@@ -870,135 +870,135 @@ def test_a_tuning_job_is_told_what_to_tune_and_its_tuner_s_result_returned(stage
         {"name": "MXTUNE_DATABASE_URI", "value": "/data/db"},
         {"name": "MXTUNE_WARM_START", "value": "1"},
     ]
-    stage.add_pod(job, "Tuner", 0, terminated(0, {"tuned_ms": 0.5, "trials_ms": [1.0, 0.5]}))
-    stage.write_status(job, "Succeeded")
+    world.add_pod(job, "Tuner", 0, terminated(0, {"tuned_ms": 0.5, "trials_ms": [1.0, 0.5]}))
+    world.write_status(job, "Succeeded")
     returned = task.result()
     assert (returned["best_latency_ms"], returned["trials"], returned["artifact_uri"]) == (0.5, 2, None)
 
 
 @pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "many"}, {"early_stopping": "-1"}])
-def test_a_tuning_task_refuses_what_is_no_number(waiting_stage, given):
-    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_stage.kubeconfig, manifest=TUNING, **given)
+def test_a_tuning_task_refuses_what_is_no_number(waiting_world, given):
+    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_world.kubeconfig, manifest=TUNING, **given)
     with pytest.raises(MXNetManifestError, match=f"{next(iter(given))}: must be a whole number above 0"):
-        waiting_stage.start(operator).result()
+        waiting_world.start(operator).result()
 
 
-def test_a_tuning_task_refuses_a_training_job(waiting_stage):
-    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_stage.kubeconfig, manifest=MANIFEST)
+def test_a_tuning_task_refuses_a_training_job(waiting_world):
+    operator = MXNetTuneOperator(task_id="tune", config_file=waiting_world.kubeconfig, manifest=MANIFEST)
     with pytest.raises(MXNetManifestError, match="a tuning job's is MXTune"):
-        waiting_stage.start(operator).result()
+        waiting_world.start(operator).result()
 
 
 @pytest.mark.parametrize("written", [V1BETA1_TUNE, SEED_004_DIST])
-def test_a_manifest_of_an_older_format_is_created_as_the_v1_job_that_it_means(waiting_stage, written):
-    task = waiting_stage.start(waiting_stage.operator(manifest=written))
-    job = waiting_stage.job_of(task)
+def test_a_manifest_of_an_older_format_is_created_as_the_v1_job_that_it_means(waiting_world, written):
+    task = waiting_world.start(waiting_world.operator(manifest=written))
+    job = waiting_world.job_of(task)
     assert job["apiVersion"] == "kubeflow.org/v1"
     assert job["metadata"]["name"].startswith(yaml.safe_load(written)["metadata"]["name"])
-    waiting_stage.write_status(job, "Succeeded", result="0.5")
+    waiting_world.write_status(job, "Succeeded", result="0.5")
     assert task.result()["result"] == 0.5
 
 
-def test_the_result_is_kept_where_the_pods_are_gone(stage):
-    task = stage.start(stage.operator())
-    job = stage.job_of(task)
-    stage.write_status(job, "Succeeded", result='{"accuracy": 0.99}')
+def test_the_result_is_kept_where_the_pods_are_gone(world):
+    task = world.start(world.operator())
+    job = world.job_of(task)
+    world.write_status(job, "Succeeded", result='{"accuracy": 0.99}')
     returned = task.result()
     assert (returned["result"], returned["replicas"]) == ({"accuracy": 0.99}, [])
 
 
-def sensor(stage, name, **arguments):
-    given = {"task_id": "sense", "config_file": stage.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
-    return MXNetJobSensor(job_name=name, deferrable=stage.deferrable, **given)
+def sensor(world, name, **arguments):
+    given = {"task_id": "sense", "config_file": world.kubeconfig, "poke_interval": 0.05, "timeout": 60, **arguments}
+    return MXNetJobSensor(job_name=name, deferrable=world.deferrable, **given)
 
 
-def test_a_sensor_waits_for_the_state_and_never_owns_the_job(stage):
-    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "sensed", "namespace": "default"}})
-    task = stage.start(sensor(stage, "sensed"))
-    killed = stage.start(sensor(stage, "sensed"), Try(task_id="killed"))
-    stage.write_status(job, "Running")
+def test_a_sensor_waits_for_the_state_and_never_owns_the_job(world):
+    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "sensed", "namespace": "default"}})
+    task = world.start(sensor(world, "sensed"))
+    killed = world.start(sensor(world, "sensed"), Try(task_id="killed"))
+    world.write_status(job, "Running")
     assert not task.done.done()
     killed.operator.on_kill()
-    stage.write_status(job, "Succeeded")
+    world.write_status(job, "Succeeded")
     task.result()
-    (left,) = (each for each in stage.jobs() if each["metadata"]["name"] == "sensed")
+    (left,) = (each for each in world.jobs() if each["metadata"]["name"] == "sensed")
     assert left["metadata"]["uid"] == job["metadata"]["uid"]
     assert left["metadata"].get("annotations") == job["metadata"].get("annotations")
-    stage.delete(job)
+    world.delete(job)
 
 
 @pytest.mark.parametrize("state", ["Failed", "gone"])
-def test_a_sensor_fails_where_there_is_nothing_to_wait_for(stage, state):
-    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "hopeless", "namespace": "default"}})
-    task = stage.start(sensor(stage, "hopeless"))
+def test_a_sensor_fails_where_there_is_nothing_to_wait_for(world, state):
+    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "hopeless", "namespace": "default"}})
+    task = world.start(sensor(world, "hopeless"))
     if state == "Failed":
-        stage.write_status(job, "Failed", "no data")
+        world.write_status(job, "Failed", "no data")
     else:
-        stage.delete(job)
+        world.delete(job)
     with pytest.raises(MXNetJobFailedError if state == "Failed" else MXNetJobDeletedError):
         task.result()
     if state == "Failed":
-        stage.delete(job)
+        world.delete(job)
 
 
 @pytest.mark.parametrize("state", ["Failed", "gone"])
-def test_a_sensor_with_soft_fail_is_skipped_where_it_would_fail(stage, state):
+def test_a_sensor_with_soft_fail_is_skipped_where_it_would_fail(world, state):
     if state == "Failed":
-        job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "optional", "namespace": "default"}})
-        stage.write_status(job, "Failed", "no data")
-    task = stage.start(sensor(stage, "optional", soft_fail=True))
+        job = world.hook.create_job({**MANIFEST, "metadata": {"name": "optional", "namespace": "default"}})
+        world.write_status(job, "Failed", "no data")
+    task = world.start(sensor(world, "optional", soft_fail=True))
     with pytest.raises(AirflowSkipException, match="no data" if state == "Failed" else "There is no"):
         task.result()
     if state == "Failed":
-        stage.delete(job)
+        world.delete(job)
 
 
-def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(stage):
-    job = stage.hook.create_job({**MANIFEST, "metadata": {"name": "optional-later", "namespace": "default"}})
-    task = stage.start(sensor(stage, "optional-later", soft_fail=True))
-    stage.write_status(job, "Running")
-    stage.write_status(job, "Failed", "no data")
+def test_a_sensor_with_soft_fail_is_skipped_where_its_job_fails_later(world):
+    job = world.hook.create_job({**MANIFEST, "metadata": {"name": "optional-later", "namespace": "default"}})
+    task = world.start(sensor(world, "optional-later", soft_fail=True))
+    world.write_status(job, "Running")
+    world.write_status(job, "Failed", "no data")
     with pytest.raises(AirflowSkipException):
         task.result()
-    stage.delete(job)
+    world.delete(job)
 
 
-def test_a_job_is_deleted_by_name_and_uid_together(waiting_stage):
-    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "doomed", "namespace": "default"}})
-    given = {"task_id": "delete", "config_file": waiting_stage.kubeconfig, "job_name": "doomed", "namespace": "default"}
-    assert waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", **given)).result() is False
-    assert waiting_stage.start(MXNetJobDeleteOperator(job_uid=job["metadata"]["uid"], **given)).result() is True
+def test_a_job_is_deleted_by_name_and_uid_together(waiting_world):
+    job = waiting_world.hook.create_job({**MANIFEST, "metadata": {"name": "doomed", "namespace": "default"}})
+    given = {"task_id": "delete", "config_file": waiting_world.kubeconfig, "job_name": "doomed", "namespace": "default"}
+    assert waiting_world.start(MXNetJobDeleteOperator(job_uid="another", **given)).result() is False
+    assert waiting_world.start(MXNetJobDeleteOperator(job_uid=job["metadata"]["uid"], **given)).result() is True
     with pytest.raises(MXNetJobDeletedError):
-        waiting_stage.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
+        waiting_world.start(MXNetJobDeleteOperator(job_uid="another", missing_ok=False, **given)).result()
     with pytest.raises(MXNetJobError, match="must both say which job"):
-        waiting_stage.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
+        waiting_world.start(MXNetJobDeleteOperator(job_uid="None", **given)).result()
 
 
 @pytest.mark.parametrize("namespace", [None, "", "None"])
 @pytest.mark.parametrize("missing_ok", [True, False])
-def test_a_job_is_never_said_to_be_gone_from_a_namespace_that_nobody_named(waiting_stage, namespace, missing_ok):
+def test_a_job_is_never_said_to_be_gone_from_a_namespace_that_nobody_named(waiting_world, namespace, missing_ok):
     given = {"job_name": "elsewhere", "job_uid": "u", "namespace": namespace, "missing_ok": missing_ok}
-    task = MXNetJobDeleteOperator(task_id="delete", config_file=waiting_stage.kubeconfig, **given)
+    task = MXNetJobDeleteOperator(task_id="delete", config_file=waiting_world.kubeconfig, **given)
     with pytest.raises(MXNetJobDeletedError, match=r"may run in another.*key='job_namespace'"):
-        waiting_stage.start(task).result()
+        waiting_world.start(task).result()
 
 
-def test_a_job_is_deleted_without_a_namespace_where_it_is_in_the_connection_s(waiting_stage):
-    job = waiting_stage.hook.create_job({**MANIFEST, "metadata": {"name": "near", "namespace": "default"}})
-    given = {"job_name": "near", "job_uid": job["metadata"]["uid"], "config_file": waiting_stage.kubeconfig}
-    assert waiting_stage.start(MXNetJobDeleteOperator(task_id="delete", **given)).result() is True
+def test_a_job_is_deleted_without_a_namespace_where_it_is_in_the_connection_s(waiting_world):
+    job = waiting_world.hook.create_job({**MANIFEST, "metadata": {"name": "near", "namespace": "default"}})
+    given = {"job_name": "near", "job_uid": job["metadata"]["uid"], "config_file": waiting_world.kubeconfig}
+    assert waiting_world.start(MXNetJobDeleteOperator(task_id="delete", **given)).result() is True
 
 
 @pytest.mark.parametrize("way", ["kube_config", "kube_config_path", "config_file"])
-def test_neither_a_trigger_nor_an_xcom_nor_the_store_ever_holds_a_secret(waiting_stage, monkeypatch, task_log, way):
+def test_neither_a_trigger_nor_an_xcom_nor_the_store_ever_holds_a_secret(waiting_world, monkeypatch, task_log, way):
     """Also where the connection is the whole kubeconfig: triggers are made from references."""
-    path = Path(waiting_stage.kubeconfig)
+    path = Path(waiting_world.kubeconfig)
     if way != "config_file":
         value = str(path) if way == "kube_config_path" else path.read_text()
         connection = {"conn_type": "kubernetes", "extra": json.dumps({way: value})}
         monkeypatch.setenv("AIRFLOW_CONN_SECRETIVE", json.dumps(connection))
     options = {"kubernetes_conn_id": "secretive", "config_file": None} if way != "config_file" else {}
-    operator, ti, store = waiting_stage.operator(deferrable=True, **options), Try(), Store()
+    operator, ti, store = waiting_world.operator(deferrable=True, **options), Try(), Store()
     ExecutorSafeguard.tracker.set(operator)
     with pytest.raises(TaskDeferred) as deferral:
         operator.execute({"ti": ti, "task_state_store": store})
@@ -1010,24 +1010,24 @@ def test_neither_a_trigger_nor_an_xcom_nor_the_store_ever_holds_a_secret(waiting
     assert TOKEN not in said + repr(task_log())
 
 
-def test_two_airflows_that_share_a_cluster_never_meet(stage):
+def test_two_airflows_that_share_a_cluster_never_meet(world):
     """The same DAG, run and task, and so the same labels, but not the same store."""
     ti = Try(run_id="scheduled__2026-11-21")
-    mine, yours = (stage.start(stage.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
-    job, other = stage.job_of(mine), stage.job_of(yours)
-    stage.write_status(job, "Succeeded")
+    mine, yours = (world.start(world.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
+    job, other = world.job_of(mine), world.job_of(yours)
+    world.write_status(job, "Succeeded")
     assert mine.result()["uid"] == job["metadata"]["uid"] != other["metadata"]["uid"]
     assert not yours.done.done()
-    stage.write_status(other, "Failed", "yours alone")
+    world.write_status(other, "Failed", "yours alone")
     with pytest.raises(MXNetJobFailedError, match="yours alone"):
         yours.result()
 
 
-def test_nor_does_a_kill_by_one_reach_the_job_of_the_other(waiting_stage):
+def test_nor_does_a_kill_by_one_reach_the_job_of_the_other(waiting_world):
     ti = Try(run_id="scheduled__2026-11-21")
-    mine, yours = (waiting_stage.start(waiting_stage.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
-    job, other = waiting_stage.job_of(mine), waiting_stage.job_of(yours)
+    mine, yours = (waiting_world.start(waiting_world.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
+    job, other = waiting_world.job_of(mine), waiting_world.job_of(yours)
     mine.operator.on_kill()
-    left = {each["metadata"]["uid"] for each in waiting_stage.jobs()}
+    left = {each["metadata"]["uid"] for each in waiting_world.jobs()}
     assert job["metadata"]["uid"] not in left
     assert other["metadata"]["uid"] in left

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
+from waiting import SECONDS
 
 from mxnet_provider.get_provider_info import get_provider_info
 from mxnet_provider.job import task_labels
@@ -40,7 +41,7 @@ MODULES = [
 
 def python(code):
     """Run code in a Python of its own: its exit code and what it printed."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -3,22 +3,22 @@
 import contextlib
 
 import pytest
-from airflow_scenes import TOKEN
+from airflow_world import TOKEN
 
 pytestmark = [pytest.mark.whole_airflow, pytest.mark.alone]
 
 
-def test_no_secret_is_in_airflow_s_database_or_logs(live):
-    scene = live.begin("deferred")
-    scene.in_progress()
-    scene.succeed()
+def test_no_secret_is_in_airflow_s_database_or_logs(world):
+    run = world.begin("deferred")
+    run.in_progress()
+    run.succeed()
     read = {}
-    for path in live.airflow.home.rglob("*"):
+    for path in world.airflow.home.rglob("*"):
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):  # the database's journal comes and goes
             read[path] = path.read_bytes()
     assert "triggerer.log" in {path.name for path in read}
     assert [path for path, content in read.items() if TOKEN.encode() in content] == []
-    database = live.airflow.database
+    database = world.airflow.database
     stored = {
         table: [text for (text,) in database.rows(f'select "{table}"::text from "{table}"')]
         for (table,) in database.rows("select tablename from pg_tables where schemaname = 'public'")

@@ -15,7 +15,7 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from api_gateway import gateway_to, refusal
 from long_results import long_result
 from loop_guard import blocking_calls
-from provider_fixtures import RUNNING, STAMP, Stage, StampedLog, Try, server_in_thread, terminated
+from provider_fixtures import RUNNING, STAMP, OperatorWorld, StampedLog, Try, server_in_thread, terminated
 from waiting import SECONDS, until
 
 from mxnet_operator.api import names
@@ -52,12 +52,12 @@ def gateway(tmp_path_factory, log):
 
 
 @pytest.fixture
-def stage(gateway, log):
+def world(gateway, log):
     log.__init__(*LINES)
     gateway.down, gateway.handler = False, None
     gateway.rotate("first-token")
     with ThreadPoolExecutor(1) as threads:
-        yield Stage(gateway.server, threads)
+        yield OperatorWorld(gateway.server, threads)
     gateway.down, gateway.handler = False, None
 
 
@@ -73,16 +73,16 @@ class Waiting:
 
     count = 0
 
-    def __init__(self, stage, gateway):
+    def __init__(self, world, gateway):
         Waiting.count += 1
-        self.stage, self.gateway = stage, gateway
+        self.world, self.gateway = world, gateway
         name = f"job-{Waiting.count}"
         manifest = {
             "apiVersion": "kubeflow.org/v1",
             "kind": "MXJob",
             "metadata": {"name": name, "namespace": "default"},
         }
-        self.job = stage.hook.create_job({**manifest, "spec": SPEC})
+        self.job = world.hook.create_job({**manifest, "spec": SPEC})
         self.ref = JobRef.of(self.job)
         self.before = len(gateway.asked)
 
@@ -108,7 +108,7 @@ class Waiting:
         await until(lambda: len(self.asked()) >= times)
 
     def end(self, state="Succeeded", message="It is over."):
-        self.stage.write_status(self.job, state, message, completionTime="2026-11-21T12:00:09Z")
+        self.world.write_status(self.job, state, message, completionTime="2026-11-21T12:00:09Z")
 
 
 async def events_of(trigger):
@@ -123,14 +123,14 @@ async def event_of(task):
 
 
 @pytest.fixture
-def waiting(stage, gateway):
-    return Waiting(stage, gateway)
+def waiting(world, gateway):
+    return Waiting(world, gateway)
 
 
 async def test_a_job_that_succeeds_is_told_with_its_result_and_nothing_is_written(waiting):
     task = await waiting.start()
     await waiting.polled()
-    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0, {"accuracy": 0.9}))
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0, {"accuracy": 0.9}))
     waiting.end()
     found = await event_of(task)
     assert (found.status, found.uid, found.reason) == ("succeeded", waiting.ref.uid, "MXJobSucceeded")
@@ -144,13 +144,13 @@ async def test_a_job_that_succeeds_is_told_with_its_result_and_nothing_is_writte
 async def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(waiting, log):
     result = {"losses": list(range(3000))}
     message, log.lines = long_result(result, log.lines)
-    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0, message))
-    waiting.stage.write_status(waiting.job, "Succeeded", "It is over.", result=message)
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0, message))
+    waiting.world.write_status(waiting.job, "Succeeded", "It is over.", result=message)
     assert (await event_of(await waiting.start())).summary["result"] == result
 
 
 async def test_a_job_that_fails_is_told_with_the_replica_that_failed(waiting):
-    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(3))
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(3))
     waiting.end("Failed", "worker-0 exited with code 3")
     found = await event_of(await waiting.start())
     assert (found.status, found.message) == ("failed", "worker-0 exited with code 3")
@@ -171,7 +171,7 @@ async def test_what_became_of_the_job_comes_before_a_deadline_that_has_passed(wa
 
 
 async def test_a_deadline_ends_the_waiting_and_leaves_the_job_to_the_worker(waiting):
-    waiting.stage.write_status(waiting.job, "Running")
+    waiting.world.write_status(waiting.job, "Running")
     found = await event_of(await waiting.start(deadline=time.time() - 1))
     assert found.status == "timeout"
     assert waiting.writes() == []
@@ -182,14 +182,14 @@ async def test_a_job_that_does_not_start_is_told_with_the_controller_s_words(wai
         {"type": kind, "status": status, "reason": "R", "message": words, "lastTransitionTime": STAMP}
         for kind, status, words in (("Created", "True", ""), ("PodsScheduled", "False", "no node has a GPU"))
     ]
-    waiting.stage.write_status(waiting.job, "Created", conditions=conditions)
+    waiting.world.write_status(waiting.job, "Created", conditions=conditions)
     found = await event_of(await waiting.start(startup_timeout=0.1))
     assert found.status == "startup_timeout"
     assert "no node has a GPU" in found.message
 
 
 async def test_the_time_in_which_a_job_is_suspended_does_not_count(waiting):
-    waiting.stage.write_status(waiting.job, "Suspended")
+    waiting.world.write_status(waiting.job, "Suspended")
     task = await waiting.start(startup_timeout=0.01)
     await waiting.polled(4)
     assert not task.done()
@@ -201,10 +201,10 @@ async def test_the_time_in_which_a_job_is_suspended_does_not_count(waiting):
 async def test_a_job_that_goes_away_is_no_success(waiting, replaced):
     task = await waiting.start(poll_interval=0.3)
     await waiting.polled()
-    waiting.stage.delete(waiting.job)
+    waiting.world.delete(waiting.job)
     if replaced:
         metadata = {"name": waiting.ref.name, "namespace": "default"}
-        waiting.stage.hook.create_job({**waiting.job, "metadata": metadata})
+        waiting.world.hook.create_job({**waiting.job, "metadata": metadata})
     found = await event_of(task)
     assert found.status == "deleted"
 
@@ -270,11 +270,11 @@ async def test_logs_that_can_t_be_read_are_a_warning(waiting, task_log):
         return refusal(500, "InternalError", "the node is gone") if asked.path.endswith("/log") else None
 
     waiting.gateway.handler = handler
-    waiting.stage.add_pod(waiting.job, "Worker", 0, RUNNING)
-    waiting.stage.write_status(waiting.job, "Running")
+    waiting.world.add_pod(waiting.job, "Worker", 0, RUNNING)
+    waiting.world.write_status(waiting.job, "Running")
     task = await waiting.start()
     await waiting.polled(6)
-    waiting.stage.write_pod_state(waiting.job, "Worker", 0, terminated(0, {"accuracy": 1}))
+    waiting.world.write_pod_state(waiting.job, "Worker", 0, terminated(0, {"accuracy": 1}))
     waiting.end()
     assert (await event_of(task)).summary["result"] == {"accuracy": 1}
     assert any("the node is gone" in line for line in task_log())
@@ -285,19 +285,19 @@ def shown(task_log):
 
 
 async def test_each_line_is_shown_once_over_many_looks(waiting, log, task_log):
-    waiting.stage.add_pod(waiting.job, "Worker", 0, RUNNING)
-    waiting.stage.write_status(waiting.job, "Running")
+    waiting.world.add_pod(waiting.job, "Worker", 0, RUNNING)
+    waiting.world.write_status(waiting.job, "Running")
     task = await waiting.start()
     await until(lambda: len(shown(task_log)) == 3)
     log.lines.append(b"the end")
-    waiting.stage.write_pod_state(waiting.job, "Worker", 0, terminated(0))
+    waiting.world.write_pod_state(waiting.job, "Worker", 0, terminated(0))
     waiting.end()
     await event_of(task)
     assert shown(task_log) == [f"[worker-0] {line.decode(errors='replace')}" for line in [*LINES, b"the end"]]
 
 
 async def test_a_trigger_that_runs_again_repeats_no_line_and_forgets_no_figure(waiting, task_log):
-    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
     waiting.end()
     found = await event_of(await waiting.start(deferred_at=time.time() - 3600))
     assert shown(task_log) == []
@@ -305,7 +305,7 @@ async def test_a_trigger_that_runs_again_repeats_no_line_and_forgets_no_figure(w
 
 
 async def test_another_trigger_goes_on_where_the_first_one_s_reading_ended(waiting, log, task_log):
-    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
     waiting.end()
     first = await event_of(await waiting.start())
     log.lines.append(b"more")
@@ -358,10 +358,10 @@ async def test_the_end_of_a_task_deletes_the_job_with_this_uid(waiting):
     }
 
 
-async def test_the_end_of_a_task_leaves_a_finished_job_and_another_s_alone(waiting, stage, gateway):
+async def test_the_end_of_a_task_leaves_a_finished_job_and_another_s_alone(waiting, world, gateway):
     waiting.end()
     await waiting.trigger().on_kill()
-    other = Waiting(stage, gateway)
+    other = Waiting(world, gateway)
     await MXNetJobTrigger(
         name=other.ref.name, namespace="default", uid="another", config_file=str(gateway.kubeconfig)
     ).on_kill()
@@ -372,7 +372,7 @@ async def test_the_end_of_a_task_may_keep_or_suspend_the_job(waiting):
     await waiting.trigger(on_kill_action="keep").on_kill()
     assert waiting.asked() == []
     await waiting.trigger(on_kill_action="suspend").on_kill()
-    job = waiting.stage.hook.get_job(waiting.ref)
+    job = waiting.world.hook.get_job(waiting.ref)
     assert job["spec"]["runPolicy"]["suspend"] is True
     assert job["metadata"]["annotations"][SUSPENDED_BY_AIRFLOW] == "true"
 
@@ -421,9 +421,9 @@ def airflow_says(monkeypatch, answer):
 
 def held(waiting, token):
     """Have this token stand in the job."""
-    metadata = waiting.stage.hook.get_job(waiting.ref)["metadata"]
+    metadata = waiting.world.hook.get_job(waiting.ref)["metadata"]
     patch = {"resourceVersion": metadata["resourceVersion"], "annotations": {names.HOLDER_ANNOTATION: token}}
-    assert waiting.stage.hook.patch_job(waiting.ref, {"metadata": patch})
+    assert waiting.world.hook.patch_job(waiting.ref, {"metadata": patch})
 
 
 def in_triggerer(waiting, **arguments):
@@ -433,7 +433,7 @@ def in_triggerer(waiting, **arguments):
 
 
 @pytest.mark.parametrize(
-    "scene",
+    "case",
     [
         ("failed", TRY_1, True),
         ("success", TRY_1, True),
@@ -448,9 +448,9 @@ def in_triggerer(waiting, **arguments):
     ],
 )
 async def test_a_cancelled_trigger_ends_the_job_only_of_a_task_that_a_user_ended_and_that_nobody_else_holds(
-    waiting, monkeypatch, task_log, scene
+    waiting, monkeypatch, task_log, case
 ):
-    state, standing, ends = scene
+    state, standing, ends = case
     airflow_says(monkeypatch, {"train": state})
     held(waiting, standing)
     await in_triggerer(waiting).on_kill()
@@ -532,7 +532,7 @@ async def test_a_trigger_takes_the_job_in_hand_and_renews_its_lease(waiting):
     task = await waiting.start(holder=TRY_1, lease=1)
 
     def annotations():
-        return waiting.stage.hook.get_job(waiting.ref)["metadata"]["annotations"]
+        return waiting.world.hook.get_job(waiting.ref)["metadata"]["annotations"]
 
     await until(lambda: annotations()[names.HOLDER_ANNOTATION].startswith(f"{TRY_1}:"))
     first = annotations()
@@ -584,7 +584,7 @@ async def test_nothing_that_a_trigger_does_blocks_the_loop(waiting, monkeypatch,
     value = str(path) if extra == "kube_config_path" else path.read_text()
     connection = {"conn_type": "kubernetes", "extra": json.dumps({extra: value})}
     monkeypatch.setenv("AIRFLOW_CONN_GUARDED", json.dumps(connection))
-    waiting.stage.add_pod(waiting.job, "Worker", 0, terminated(0))
+    waiting.world.add_pod(waiting.job, "Worker", 0, terminated(0))
     waiting.end()
     trigger = waiting.trigger(config_file=None, kubernetes_conn_id="guarded")
     with blocking_calls() as warm_up:
@@ -658,7 +658,7 @@ class TestStateTrigger:
         assert waiting.writes() == []
 
     async def test_a_job_that_is_not_there_is_told_or_waited_for(self, waiting):
-        waiting.stage.delete(waiting.job)
+        waiting.world.delete(waiting.job)
         (found,) = await events_of(self.trigger(waiting))
         assert found["status"] == "missing"
         task = asyncio.create_task(events_of(self.trigger(waiting, missing_ok=True)))

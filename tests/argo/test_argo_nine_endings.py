@@ -21,8 +21,8 @@ NODE_NAME = "workflows.argoproj.io/node-name"
 SPEC = MXJobSpec(image="i", command=COMMAND, servers=0)
 
 
-class Scene:
-    """One run and its end; `api` is what a user has, `made` the workflow before it is submitted."""
+class Run:
+    """One run of a workflow, until nothing of it is left."""
 
     def __init__(self, argo, kind, ending):
         self.argo = argo
@@ -82,62 +82,62 @@ def is_alive(pod):
     return pod["status"]["phase"] in {"Pending", "Running"}
 
 
-async def success(scene):
-    await scene.argo.end(await scene.begun())
+async def success(run):
+    await run.argo.end(await run.begun())
 
 
-async def failure(scene):
-    await scene.argo.end(await scene.begun(), exit_code=1)
+async def failure(run):
+    await run.argo.end(await run.begun(), exit_code=1)
 
 
-async def stop(scene):
-    await scene.begun()
-    await scene.argo.shut_down(scene.name, "Stop")
+async def stop(run):
+    await run.begun()
+    await run.argo.shut_down(run.name, "Stop")
 
 
-async def terminate(scene):
-    await scene.begun()
-    await scene.argo.shut_down(scene.name, "Terminate")
+async def terminate(run):
+    await run.begun()
+    await run.argo.shut_down(run.name, "Terminate")
 
 
-async def deletion_of_the_workflow(scene):
-    await scene.begun()
-    (await scene.argo.api.delete(scene.argo.path("workflows", scene.name))).ok()
+async def deletion_of_the_workflow(run):
+    await run.begun()
+    (await run.argo.api.delete(run.argo.path("workflows", run.name))).ok()
 
 
-async def deadline_of_the_workflow(scene):
-    await scene.begun()
-    await scene.patch({"activeDeadlineSeconds": 1})
+async def deadline_of_the_workflow(run):
+    await run.begun()
+    await run.patch({"activeDeadlineSeconds": 1})
 
 
-async def deadline_of_the_step(scene):
+async def deadline_of_the_step(run):
     """As `timeout`: activeDeadlineSeconds of a template is refused when it is built."""
-    await scene.begun(timeout="60s")
+    await run.begun(timeout="60s")
 
 
-async def stop_after_the_poller_was_killed(scene):
-    await scene.begun()
-    poller = await scene.argo.poller(scene.name)
-    scene.argo.kill(poller)
-    await scene.patch({"shutdown": "Stop"})
+async def stop_after_the_poller_was_killed(run):
+    await run.begun()
+    poller = await run.argo.poller(run.name)
+    run.argo.kill(poller)
+    await run.patch({"shutdown": "Stop"})
 
 
-async def stop_with_the_exit_handler_killed(scene):
-    async with scene.front("GET", "fieldSelector=status.state") as front:
-        await scene.begun(front=front)
-        await scene.argo.shut_down(scene.name, "Stop")
+async def stop_with_the_exit_handler_killed(run):
+    async with run.front("GET", "fieldSelector=status.state") as front:
+        await run.begun(front=front)
+        await run.argo.shut_down(run.name, "Stop")
         await asyncio.wait_for(front.held.wait(), SECONDS)
-        scene.argo.kill(await scene.exit_handlers_pod())
-        await scene.nothing_is_left()
+        run.argo.kill(await run.exit_handlers_pod())
+        await run.nothing_is_left()
 
 
-async def stop_during_a_slow_creation(scene):
+async def stop_during_a_slow_creation(run):
     """The API server makes the job when the workflow is over: neither poller nor exit handler ever saw it."""
-    async with scene.front("POST") as front:
-        await scene.begin(front)
+    async with run.front("POST") as front:
+        await run.begin(front)
         await asyncio.wait_for(front.held.wait(), SECONDS)
-        await scene.argo.shut_down(scene.name, "Stop")
-        await scene.argo.finished(scene.name)
+        await run.argo.shut_down(run.name, "Stop")
+        await run.argo.finished(run.name)
         await front.let_go()
 
 
@@ -157,12 +157,12 @@ ENDINGS = {
 
 
 async def carried_out(argo, kind, ending):
-    scene = Scene(argo, kind, ending.__name__)
+    run = Run(argo, kind, ending.__name__)
     try:
-        await ending(scene)
-        left = await scene.nothing_is_left()
+        await ending(run)
+        left = await run.nothing_is_left()
         if not ENDINGS[ending]:
-            await argo.no_jobs(scene.name)  # a failed one is deleted, too, by the exit handler
+            await argo.no_jobs(run.name)  # a failed one is deleted, too, by the exit handler
             left = []
         assert left == ENDINGS[ending]
     except BaseException as error:
@@ -174,4 +174,4 @@ async def carried_out(argo, kind, ending):
 async def test_no_job_is_alive_after_any_ending_of_its_run(argo, kind):
     ends = await asyncio.gather(*(carried_out(argo, kind, ending) for ending in ENDINGS), return_exceptions=True)
     if wrong := [each for each in ends if each is not None]:
-        raise BaseExceptionGroup("jobs are alive, or scenes did not come to their end", wrong)
+        raise BaseExceptionGroup("jobs are alive, or runs did not come to their end", wrong)

@@ -22,7 +22,7 @@ from argo_values import HOSTILE
 from audit import granted, requests_of
 from deployment import rendered
 from hera.workflows import Parameter
-from waiting import eventually, until
+from waiting import SECONDS, eventually, until
 
 from mxnet_argo import MXJobSpec, text
 
@@ -251,7 +251,7 @@ class TestRights:
         await argo.jobs_world.move([worker], "Running")
         await asked_for(argo, f"/pods/{worker}/log?")
         second = await argo.evict(await argo.poller(name))
-        await until(lambda: "following it" in argo.pods.log(second))
+        await until(lambda: "following it" in argo.pods.log(second), within=SECONDS)
         await argo.shut_down(name, "Terminate")
         await argo.no_jobs(name)
         (role,) = (each for each in rendered(TEMPLATES) if (each["kind"], each["metadata"]["name"]) == ("Role", RUNNER))

@@ -2,7 +2,7 @@
 
 import pytest
 from control_plane_fixtures import new_namespace, real_api
-from controller_fixtures import RecordingClient, World
+from controller_fixtures import ControllerWorld, RecordingClient
 
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.plan import Policy
@@ -33,7 +33,7 @@ async def world(kubernetes, api, namespace, policy):
     """The namespace with a controller at work."""
     kubeconfig = kubernetes.kubeconfig("controller")
     async with RecordingClient(load_credentials(str(kubeconfig))) as client:
-        made = World(api, client, kubeconfig, namespace)
+        made = ControllerWorld(api, client, kubeconfig, namespace)
         await made.start(policy=policy)
         yield made
         await made.stop()

@@ -61,7 +61,7 @@ def installed(server, objects):
         ask = Administrator(server)
         await ask("apply", "-k", MANIFESTS / "overlays" / OVERLAY)
         crds = [f"crd/{each['metadata']['name']}" for each in of_kind(objects, "CustomResourceDefinition")]
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
+        await ask.wait("condition=Established", *crds)
         account = user_name(objects).removeprefix("system:serviceaccount:")
         await ask("create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", f"--serviceaccount={account}")
         await policies_in_force(server, objects)
@@ -101,7 +101,7 @@ def service(name, *owners, **spec):
     return {"metadata": {"name": name, "ownerReferences": list(owners)}, "spec": spec}
 
 
-class Scene:
+class AdmissionWorld:
     """A namespace with a job, its pod and Service, and what belongs to others."""
 
     def __init__(self, namespace):
@@ -139,25 +139,25 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def untouched(server, installed):
-    """The scene of all requests that change nothing."""
+    """The world of all requests that change nothing."""
 
     async def build():
         async with real_api(server) as admin:
             made = await admin.post("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})
-            scene = Scene(made.ok()["metadata"]["name"])
-            accounts = scene.path("serviceaccounts")
+            world = AdmissionWorld(made.ok()["metadata"]["name"])
+            accounts = world.path("serviceaccounts")
             async with asyncio.timeout(SECONDS), admin.watch(accounts, fieldSelector="metadata.name=default") as stream:
                 await stream.next()
-            return await scene.build(admin)
+            return await world.build(admin)
 
     return asyncio.run(build())
 
 
 @pytest.fixture
-async def scene(admin):
-    """A scene of a test's own."""
+async def world(admin):
+    """A world of a test's own."""
     async with new_namespace(admin, accounts=True) as namespace:
-        yield await Scene(namespace).build(admin)
+        yield await AdmissionWorld(namespace).build(admin)
 
 
 def creates(resource, build, namespace=None):
@@ -288,12 +288,12 @@ REFUSED = {
 }
 
 
-async def stored(admin, scene):
-    """What there is of all that the policies are about, in the scene and elsewhere."""
+async def stored(admin, world):
+    """What there is of all that the policies are about, in the world and elsewhere."""
     found = {}
     for resource in ("pods", "services", "configmaps"):
-        for namespace in (scene.namespace, "kube-system", "kube-public", "default"):
-            for each in (await admin.get(scene.path(resource, namespace=namespace))).ok()["items"]:
+        for namespace in (world.namespace, "kube-system", "kube-public", "default"):
+            for each in (await admin.get(world.path(resource, namespace=namespace))).ok()["items"]:
                 metadata = each["metadata"]
                 # Other programs write into the ConfigMap of the cluster's authentication meanwhile.
                 seen = {} if namespace.startswith("kube-") else {key: each.get(key) for key in ("spec", "data")}
@@ -322,10 +322,10 @@ async def test_the_controllers_token_cannot(deed, admin, controller, untouched):
 
 @pytest.mark.parametrize("selector", ["", "app in (bare,ours)"])
 async def test_the_controllers_token_cannot_delete_a_collection_that_has_a_pod_of_another(
-    selector, admin, controller, scene
+    selector, admin, controller, world
 ):
-    refused_by_a_policy(await controller.delete(scene.path("pods"), labelSelector=selector))
-    left = {each["metadata"]["name"] for each in (await admin.get(scene.path("pods"))).ok()["items"]}
+    refused_by_a_policy(await controller.delete(world.path("pods"), labelSelector=selector))
+    left = {each["metadata"]["name"] for each in (await admin.get(world.path("pods"))).ok()["items"]}
     assert {"bare", "replica", "bystander"} <= left
 
 
@@ -339,49 +339,49 @@ async def test_who_is_not_the_controller_is_not_bound_by_its_policies(admin, unt
 
 @pytest.mark.parametrize("job_format", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
 async def test_the_controllers_token_can_start_stop_and_delete_the_children_of_each_kind_of_job(
-    job_format, admin, controller, scene
+    job_format, admin, controller, world
 ):
     if job_format == "v1":
-        reference = scene.owner
+        reference = world.owner
     else:
         kind = kind_of_format(job_format)
-        made = (await admin.post(resource_of(kind).path(scene.namespace), older_job(job_format, job_format))).ok()
+        made = (await admin.post(resource_of(kind).path(world.namespace), older_job(job_format, job_format))).ok()
         reference = owner(job_format, made["metadata"]["uid"], api_version=kind.api_version, kind=kind.kind)
-    (await controller.post(scene.path("services"), service("new", reference))).ok()
-    (await controller.post(scene.path("pods"), pod("new", reference))).ok()
-    (await controller.merge(scene.path("pods", "new"), {"spec": {"activeDeadlineSeconds": 1}})).ok()
+    (await controller.post(world.path("services"), service("new", reference))).ok()
+    (await controller.post(world.path("pods"), pod("new", reference))).ok()
+    (await controller.merge(world.path("pods", "new"), {"spec": {"activeDeadlineSeconds": 1}})).ok()
     put_back = {names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME, names.LABEL_ATTEMPT: "1"}
-    (await controller.merge(scene.path("pods", "new"), {"metadata": {"labels": put_back}})).ok()
-    (await controller.delete(scene.path("pods", "new"))).ok()
-    (await controller.delete(scene.path("services", "new"))).ok()
-    (await admin.delete(scene.path("configmaps", CONFIG_MAP))).ok()
-    (await controller.post(scene.path("configmaps"), config_map(scene.namespace))).ok()
+    (await controller.merge(world.path("pods", "new"), {"metadata": {"labels": put_back}})).ok()
+    (await controller.delete(world.path("pods", "new"))).ok()
+    (await controller.delete(world.path("services", "new"))).ok()
+    (await admin.delete(world.path("configmaps", CONFIG_MAP))).ok()
+    (await controller.post(world.path("configmaps"), config_map(world.namespace))).ok()
 
 
-async def test_a_collection_is_deleted_where_all_of_it_is_a_jobs(admin, controller, scene):
-    labelled = pod("labelled", scene.owner)
+async def test_a_collection_is_deleted_where_all_of_it_is_a_jobs(admin, controller, world):
+    labelled = pod("labelled", world.owner)
     labelled["metadata"]["labels"] = {names.LABEL_JOB_NAME: "digits"}
-    (await admin.post(scene.path("pods"), labelled)).ok()
-    (await controller.delete(scene.path("pods"), labelSelector=f"{names.LABEL_JOB_NAME}=digits")).ok()
-    left = {each["metadata"]["name"] for each in (await admin.get(scene.path("pods"))).ok()["items"]}
+    (await admin.post(world.path("pods"), labelled)).ok()
+    (await controller.delete(world.path("pods"), labelSelector=f"{names.LABEL_JOB_NAME}=digits")).ok()
+    left = {each["metadata"]["name"] for each in (await admin.get(world.path("pods"))).ok()["items"]}
     assert left == {"ours", "bare", "replica", "bystander"}
 
 
-async def test_a_controller_in_another_namespace_is_bound_by_the_same_policies(server, admin, scene):
+async def test_a_controller_in_another_namespace_is_bound_by_the_same_policies(server, admin, world):
     """The namespaced mode: its account has the same name, wherever it is."""
     account = {"metadata": {"name": "mxnet-operator"}}
-    (await admin.post(scene.path("serviceaccounts"), account)).ok()
+    (await admin.post(world.path("serviceaccounts"), account)).ok()
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
-    subject = {"kind": "ServiceAccount", "name": "mxnet-operator", "namespace": scene.namespace}
-    bindings = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{scene.namespace}/rolebindings"
+    subject = {"kind": "ServiceAccount", "name": "mxnet-operator", "namespace": world.namespace}
+    bindings = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{world.namespace}/rolebindings"
     (await admin.post(bindings, {"metadata": {"name": "all"}, "roleRef": role, "subjects": [subject]})).ok()
-    there = [{"kind": "ServiceAccount", "metadata": {"name": "mxnet-operator", "namespace": scene.namespace}}]
+    there = [{"kind": "ServiceAccount", "metadata": {"name": "mxnet-operator", "namespace": world.namespace}}]
     team = Api(admin.session, admin.base, token_of(server, there))
     async with asyncio.timeout(SECONDS):
-        while (answer := await team.delete(scene.path("pods", "bare"))).code == 403 and "RBAC" in answer.text:
+        while (answer := await team.delete(world.path("pods", "bare"))).code == 403 and "RBAC" in answer.text:
             pass  # until the API server has seen the binding
     assert "ValidatingAdmissionPolicy 'mxnet-operator-pods'" in answer.body["message"]
-    (await team.delete(scene.path("pods", "ours"))).ok()
+    (await team.delete(world.path("pods", "ours"))).ok()
 
 
 async def test_kubernetes_finds_no_fault_with_the_expressions(admin):

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from builders import make_mxjob
 from control_plane_fixtures import new_namespace
-from controller_fixtures import PODS, SERVICES, World, submitted
+from controller_fixtures import PODS, SERVICES, ControllerWorld, submitted
 from controller_processes import controller_processes
 from fake_nodes import EXIT_CODE, fake_node, fake_nodes
 from faulty_proxy import Fault, FaultyProxy, kind_of_write
@@ -99,9 +99,9 @@ async def prepared(api, folder):
     async with (
         new_namespace(api, accounts=True) as namespace,
         FaultyProxy(api, folder).served() as proxy,
-        pod_history(World(api, None, None, namespace)) as history,
+        pod_history(ControllerWorld(api, None, None, namespace)) as history,
     ):
-        yield World(api, None, proxy.kubeconfig, namespace), proxy, history
+        yield ControllerWorld(api, None, proxy.kubeconfig, namespace), proxy, history
 
 
 async def life(api, folder, processes, at=0, fault=None):

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from builders import make_mxjob
 from control_plane_fixtures import new_namespace, real_api
-from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, RecordingClient, World, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, ControllerWorld, RecordingClient, submitted
 from fake_nodes import fake_node, fake_nodes, fated
 from tiers import asked_for
 
@@ -112,7 +112,7 @@ async def outcomes(request, kubernetes):
         fake_nodes(api, fake_node("large", cpu="9999", pods="9999")),
         RecordingClient(load_credentials(str(kubeconfig))) as client,
     ):
-        world = World(api, client, kubeconfig, namespace)
+        world = ControllerWorld(api, client, kubeconfig, namespace)
         await world.start()
         for name in rows:
             await world.submit(job(name))

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from builders import make_mxjob
 from control_plane_fixtures import new_namespace, real_api
-from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
+from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, submitted
 from fake_nodes import fake_nodes
 from fresh_seeds import first_fresh_seed
 from gangs import (
@@ -71,7 +71,7 @@ async def at_work(server, gang_scheduling):
         fake_nodes(api, *two_nodes()),
         RecordingClient(load_credentials(str(kubeconfig))) as client,
     ):
-        world = World(api, client, kubeconfig, namespace)
+        world = ControllerWorld(api, client, kubeconfig, namespace)
         await world.start(gangs=backends_of(gang_scheduling), policy=Policy(first_backoff=timedelta(seconds=1)))
         try:
             yield world
@@ -133,8 +133,7 @@ async def test_without_groups_the_twelve_deadlock(native):
             held = gangs.gpus
             return sum(held.values()) == 16 and set(gangs.incomplete) == set(held)
 
-        async with asyncio.timeout(SECONDS):
-            await until(deadlocked)
+        await until(deadlocked, within=SECONDS)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
 

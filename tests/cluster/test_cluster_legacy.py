@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import PODS, SERVICES, World
+from controller_fixtures import PODS, SERVICES, ControllerWorld
 from deployment import MANIFESTS, Administrator, rendered, started, user_name
 from fake_nodes import EXIT_CODE, NODES, fake_node
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
@@ -40,7 +40,7 @@ async def world(server):
         async with asyncio.timeout(SECONDS), api.watch(NODES, labelSelector="type=kwok") as events:
             while (await events.next())["object"]["spec"].get("taints") is not None:
                 pass
-        yield World(api, None, server.kubeconfig())
+        yield ControllerWorld(api, None, server.kubeconfig())
 
 
 def sent_to(job_format):
@@ -87,7 +87,7 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
     ask = Administrator(server)
     await ask("apply", "-k", OVERLAYS / "standalone")
     crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
-    await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
+    await ask.wait("condition=Established", *crds)
     objects = rendered("standalone")
     with started(server, objects, tmp_path):
         ours = await a_life(world, "v1")
@@ -98,7 +98,7 @@ async def test_with_the_overlay_plain_mxjobs_means_fioravanzos_and_a_running_con
         assert await ask("get", "mxj", "-o", "name", cache="before") == "mxjob.kubeflow.org/ours\n"
 
         await ask("apply", "-k", OVERLAYS / "legacy")
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *LEGACY_CRDS)
+        await ask.wait("condition=Established", *LEGACY_CRDS)
         await world.submit(older_job("fioravanzo", "older"), sent_to("fioravanzo"))
         assert await ask("get", "mxjobs", "-o", "name", cache="after") == "mxjob.fioravanzo.org/older\n"
         assert await ask("get", "mxjob", "-o", "name", cache="after") == "mxjob.fioravanzo.org/older\n"

@@ -165,11 +165,11 @@ def test_the_kubelet_shows_logs_only_to_the_api_server(cluster):
     context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
 
     with pytest.raises(OSError, match=r"certificate required|closed connection|reset by peer"):
-        urllib.request.urlopen(url, context=context, timeout=30)
+        urllib.request.urlopen(url, context=context, timeout=SECONDS)
 
     context.load_cert_chain(folder / "client.pem", folder / "client.key")
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(url, context=context, timeout=30)
+        urllib.request.urlopen(url, context=context, timeout=SECONDS)
 
 
 def test_a_log_that_is_not_there_yet_is_refused_in_the_kubelets_words(cluster):

@@ -7,7 +7,7 @@ from audit import requests_of
 from builders import make_mxjob
 from control_plane import USERS
 from control_plane_fixtures import our_kubernetes
-from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
+from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, submitted
 from controller_processes import controller_processes
 from fake_nodes import EXIT_CODE, fake_node, fake_nodes, fated
 from faulty_proxy import FaultyProxy
@@ -95,7 +95,7 @@ async def test_what_happened_while_a_watch_expired_is_not_missed(api, namespace,
         FaultyProxy(api, tmp_path).served() as proxy,
         RecordingClient(load_credentials(str(proxy.kubeconfig))) as client,
     ):
-        world = World(api, client, proxy.kubeconfig, namespace)
+        world = ControllerWorld(api, client, proxy.kubeconfig, namespace)
         await world.start()
         async with pod_history(world) as history:
             await world.submit(job("digits", ends_in(1)))
@@ -117,7 +117,7 @@ async def test_what_happened_while_a_watch_expired_is_not_missed(api, namespace,
 
 
 async def test_two_controllers_that_both_believe_to_lead_count_and_make_everything_once(api, namespace, kubernetes):
-    world = World(api, None, kubernetes.kubeconfig("controller"), namespace)
+    world = ControllerWorld(api, None, kubernetes.kubeconfig("controller"), namespace)
     fates = {("Worker", 1, 0): FAILS, ("Scheduler", 0, 1): FAILS, **ends_in(2)}
     async with controller_processes() as processes, pod_history(world) as history:
         for _ in range(2):

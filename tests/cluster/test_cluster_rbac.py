@@ -9,11 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from apiserver_objects import binding
 from audit import Right, granted, requests_of
 from builders import make_mxjob
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, World, submitted
+from controller_fixtures import EVENTS, JOBS, PODS, SERVICES, ControllerWorld, submitted
 from deployment import (
     MANIFESTS,
     Administrator,
@@ -91,7 +92,7 @@ async def installed(server, ask):
         await ask("apply", "-k", MANIFESTS / "overlays" / overlay)
         done.append(overlay)
         crds = ("crd/mxjobs.kubeflow.org", "crd/mxnetjobs.kubeflow.org")
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *crds)
+        await ask.wait("condition=Established", *crds)
         objects = rendered(overlay)
         await policies_in_force(server, objects)
         await until_owners_are_known(server, objects)
@@ -122,7 +123,7 @@ async def world(server):
     """
     async with real_api(server) as api:
         (await api.post("/api/v1/nodes", {"metadata": {"name": NODE}})).ok()
-        yield World(api, None, server.kubeconfig())
+        yield ControllerWorld(api, None, server.kubeconfig())
         for path in (JOBS, PODS, EVENTS):
             (await api.delete(path, {"gracePeriodSeconds": 0})).ok()
         for service in (await api.get(SERVICES, labelSelector=names.LABEL_JOB_NAME)).ok()["items"]:
@@ -135,9 +136,7 @@ async def world(server):
 async def start_on_a_node(world, pods):
     """Say what scheduler and kubelet would."""
     for name in pods:
-        target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-        (await world.api.post(world.path(f"{PODS}/{name}/binding"), binding)).ok()
+        (await world.api.post(world.path(f"{PODS}/{name}/binding"), binding(name, NODE))).ok()
     await world.move(pods, "Running")
 
 
@@ -336,9 +335,7 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
         json.dumps({"apiVersion": "v1", "kind": "List", "items": [definition(*each) for each in ARGO_KINDS.items()]})
     )
     await ask("create", "-f", crds)
-    await ask(
-        "wait", "--for=condition=Established", "--timeout=240s", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS)
-    )
+    await ask.wait("condition=Established", *(f"crd/{each}.argoproj.io" for each in ARGO_KINDS))
     with started(server, objects, tmp_path):
         await goes_with_a_workflow(world, "shut-down", {"shutdown": "Terminate"})
         told = await world.event("WorkflowOver")
@@ -373,7 +370,7 @@ async def test_the_component_for_scheduler_plugins_gives_the_rights_that_its_gro
     crd = tmp_path / "crd.json"
     crd.write_text(json.dumps(definition("podgroups", "PodGroup", coscheduling.POD_GROUP.group)))
     await ask("create", "-f", crd)
-    await ask("wait", "--for=condition=Established", "--timeout=240s", f"crd/{coscheduling.POD_GROUP}")
+    await ask.wait("condition=Established", f"crd/{coscheduling.POD_GROUP}")
     await ask("apply", "-f", component / "rbac.yaml")
     path, group = coscheduling.POD_GROUP.path("default"), coscheduling.POD_GROUP.group
     uid = (await world.submit(submitted(make_mxjob("tried").worker(2))))["metadata"]["uid"]
@@ -445,7 +442,7 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
     await installed("standalone")
     pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
     assert {pod["spec"]["serviceAccountName"] for pod in pods.values()} == {"mxnet-operator"}
-    there = World(world.api, None, world.kubeconfig, "mxnet-operator")
+    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
     spec = {"containers": [{"name": "root", "image": "any", "securityContext": {"runAsUser": 0}}]}
     refused = await there.api.post(there.path(PODS), {"metadata": {"name": "root"}, "spec": spec})
     assert refused.code == 403
@@ -454,7 +451,7 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
 
 async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
     await installed("standalone")
-    there = World(world.api, None, world.kubeconfig, "mxnet-operator")
+    there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
     pods = list(await there.pods(2))
     await start_on_a_node(there, pods)
     for name in pods:
@@ -524,7 +521,7 @@ async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overl
     (await world.api.post("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", role)).ok()
     await ask(*grant, "rolebinding", "alice-workflows", "--role=alice-workflows", "--user=alice")
     assert "deployment.apps/mxnet-operator" in await ask("apply", "-k", overlay, "--as=alice")
-    await ask("delete", "-k", overlay, "--as=alice", "--timeout=240s")
+    await ask("delete", "-k", overlay, "--as=alice")
     await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
 
 

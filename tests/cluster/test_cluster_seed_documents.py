@@ -18,7 +18,6 @@ from fake_nodes import EXIT_CODE, FATES, RUNS_FOR, fake_node, fake_nodes
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 from seed_jobs import ALL, CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, TRAIN, TUNE
-from waiting import SECONDS
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="module")]
 
@@ -82,8 +81,7 @@ async def get(ask, *what):
 
 
 async def wait_for(ask, job, path, value):
-    condition = f"--for=jsonpath={{.status.{path}}}={value}"
-    await ask("wait", condition, f"{job.type}/{job.name}", "-n", job.namespace, f"--timeout={SECONDS}s")
+    await ask.wait(f"jsonpath={{.status.{path}}}={value}", f"{job.type}/{job.name}", "-n", job.namespace)
     return await get(ask, f"{job.type}/{job.name}", "-n", job.namespace)
 
 
@@ -98,7 +96,7 @@ async def installed():
         first = await ask("get", "crd")
         await ask("apply", "-k", MANIFESTS / "overlays" / "legacy")
         kinds = {f"crd/{job.kind.plural}.{job.kind.group}" for job in ALL}
-        await ask("wait", "--for=condition=Established", "--timeout=240s", *kinds)
+        await ask.wait("condition=Established", *kinds)
         with started(server, rendered("legacy"), Path(name)):
             async with real_api(server) as api:
                 nodes = [fake_node(each, cpu="999", pods="999", **gpus) for each, gpus in NODES.items()]
@@ -112,7 +110,7 @@ async def seen(installed):
     ask, _ = installed
     for namespace in NAMESPACES:
         await ask("create", "namespace", namespace)
-        await ask("wait", "--for=create", "serviceaccount/default", "-n", namespace, f"--timeout={SECONDS}s")
+        await ask.wait("create", "serviceaccount/default", "-n", namespace)
     for job in ALL:
         await ask("create", "-n", job.namespace, "-f", job.file)
     running, pods, listed, over = {}, {}, {}, {}
@@ -141,8 +139,7 @@ async def outcomes(seen):
     found = {}
     for name, (job, *_) in ROWS.items():
         what = f"{job.type}/{name}"
-        over = "--for=jsonpath={.status.completionTime}"
-        await seen.ask("wait", over, what, "-n", job.namespace, f"--timeout={SECONDS}s")
+        await seen.ask.wait("jsonpath={.status.completionTime}", what, "-n", job.namespace)
         found[name] = await get(seen.ask, what, "-n", job.namespace)
     return found
 

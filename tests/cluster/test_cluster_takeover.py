@@ -13,7 +13,7 @@ from builders import make_mxjob
 from cluster_fixtures import MXJOB
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import JOBS, PODS, SERVICES, RecordingClient, World, submitted
+from controller_fixtures import JOBS, PODS, SERVICES, ControllerWorld, RecordingClient, submitted
 from fake_nodes import EXIT_CODE, NODES, ending, fake_node
 from foreign_children import older_status
 from kubectl import kubectl
@@ -87,7 +87,7 @@ class Problems(logging.Handler):
         self.messages.append(record.getMessage())
 
 
-class Cluster(World):
+class TakeoverWorld(ControllerWorld):
     """The cluster of a user who moves from training-operator, with what was there before."""
 
     def __init__(self, server, api, client):
@@ -165,7 +165,7 @@ async def cluster():
             RecordingClient(load_credentials(str(server.kubeconfig("controller")))) as client,
         ):
             (await api.post(NODES, fake_node("node", cpu="64"))).ok()
-            made = Cluster(server, api, client)
+            made = TakeoverWorld(server, api, client)
             await run_by_the_peer(server, made)
             # a user's cluster asks its webhook, which is gone by now
             (await api.delete(f"{WEBHOOKS}/{WEBHOOK}")).ok()

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import yaml
 from builders import make_mxjob
-from controller_fixtures import JOBS, PODS, RecordingClient, World, submitted
+from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, submitted
 from kubernetes_programs import VOLCANO, programs_or_skip
 
 from mxnet_operator.api import names
@@ -118,7 +118,7 @@ async def test_the_schema_refuses_what_is_not_volcanos(api, namespace, field, va
 
 async def test_a_job_waits_until_its_group_is_admitted_says_so_and_its_group_goes_with_it(kubernetes, api, namespace):
     async with RecordingClient(load_credentials(str(kubernetes.kubeconfig("controller")))) as client:
-        world = World(api, client, kubernetes.kubeconfig("controller"), namespace)
+        world = ControllerWorld(api, client, kubernetes.kubeconfig("controller"), namespace)
         await world.start(gangs=backends_of("volcano"))
         try:
             await world.submit(submitted(make_mxjob("digits").gang()))

@@ -6,7 +6,7 @@ import signal
 import pytest
 import yaml
 from jobs import worker_job
-from waiting import eventually
+from waiting import SECONDS, eventually
 
 SLEEP = "import time; print('asleep', flush=True); time.sleep(1000)"
 
@@ -76,7 +76,7 @@ def test_get_watches_until_ctrl_c(cluster):
         cluster.patch("mxjob", "jobs-asleep", {"metadata": {"labels": {"seen": "yes"}}})
         assert watch.stdout.readline().split()[:2] == ["jobs-asleep", "Running"]
         watch.send_signal(signal.SIGINT)
-        assert watch.wait(30) == 130
+        assert watch.wait(SECONDS) == 130
         assert watch.stderr.read() == ""
 
 
@@ -147,7 +147,7 @@ def test_waiting_ends_when_the_job_is_deleted_and_deleting_when_it_is_gone(clust
         assert deleted.stderr.endswith("job jobs-deleted is gone\n")
         assert cluster.get("mxjob", "jobs-deleted") is None
         assert cluster.get("pod", "jobs-deleted-worker-0") is None
-        assert waiting.wait(30) == 1
+        assert waiting.wait(SECONDS) == 1
         assert waiting.stderr.read().endswith("job jobs-deleted was deleted before it was Succeeded\n")
 
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 from jobs import worker_job
-from waiting import eventually
+from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
 
@@ -53,7 +53,7 @@ def test_ctrl_c_ends_following_and_leaves_the_job(local_cluster):
     with local_cluster.start_mxjob("logs", "-f", "logs-asleep") as logs:
         assert logs.stdout.readline() == "asleep\n"
         logs.send_signal(signal.SIGINT)
-        assert logs.wait(30) == 130
+        assert logs.wait(SECONDS) == 130
 
     assert local_cluster.get("mxjob", "logs-asleep")["status"]["state"] == "Running"
     local_cluster.delete("mxjob", "logs-asleep")

@@ -120,7 +120,7 @@ def test_a_second_interrupt_leaves_at_once(local_cluster, write):
         run.send_signal(signal.SIGINT)
         assert any("waiting until it is gone" in line for line in iter(run.stderr.readline, ""))
         run.send_signal(signal.SIGINT)
-        assert run.wait(30) == 130
+        assert run.wait(SECONDS) == 130
 
     assert local_cluster.get("mxjob", "run-stuck")["metadata"]["deletionTimestamp"]
     local_cluster.patch("mxjob", "run-stuck", {"metadata": {"finalizers": None}})

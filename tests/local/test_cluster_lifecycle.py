@@ -225,9 +225,9 @@ def test_the_api_answers_nobody_without_its_token(local_cluster, headers):
     request = urllib.request.Request(f"{local_cluster.state.server}/api/v1/pods", headers=headers)
 
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(request, context=trusting, timeout=30)
+        urllib.request.urlopen(request, context=trusting, timeout=SECONDS)
 
 
 def test_the_api_shows_a_certificate_that_only_its_own_authority_vouches_for(local_cluster):
     with pytest.raises(urllib.error.URLError, match="certificate verify failed"):
-        urllib.request.urlopen(local_cluster.state.server, timeout=30)
+        urllib.request.urlopen(local_cluster.state.server, timeout=SECONDS)

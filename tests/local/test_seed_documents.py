@@ -13,9 +13,8 @@ from cluster_fixtures import new_home
 from seed_jobs import CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, SINGLE, TRAIN, TUNE, image_commands
 from seed_manifests import SEED_001_STORED, manifest
 from tiers import asked_for
-from waiting import eventually
+from waiting import MINUTES, eventually
 
-PATIENCE = 300
 TRAINED = (PROPOSED, SINGLE, TRAIN, LOCAL, CIFAR, LINEAR, MNIST)
 SPEED = re.compile(r"INFO:root:Epoch\[\d+\] Batch \[[\d-]+\]\tSpeed: [\d.]+ samples/sec\taccuracy=[\d.]+")
 
@@ -64,7 +63,7 @@ class Runs:
             if job not in self._started:
                 self._start(job)
             process = self._started[job]
-            log, told = process.communicate(timeout=PATIENCE)
+            log, told = process.communicate(timeout=MINUTES)
             pods = {each["metadata"]["name"]: each for each in self._cluster.pods_of(job.name, job.namespace)}
             stored = self._cluster.get(job.type, job.name, job.namespace)
             self._ended[job] = Run(process.returncode, log, told, stored, pods)

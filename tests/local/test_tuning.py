@@ -7,12 +7,11 @@ import socket
 import pytest
 from cluster_fixtures import EXAMPLES
 from jobs import example_job, worker_job
-from waiting import eventually
+from waiting import MINUTES, eventually
 
 from mxnet_operator.api.conditions import terminal_message
 
 IMAGE = "mxjob/tune:1.0"
-PATIENCE = 280
 
 # What the start-up script of the documents' AutoTVM image reads of its environment, and nothing else. In place of TVM's
 # programs it has a tracker, servers and a tuner that only tell each other of themselves.
@@ -80,7 +79,7 @@ def test_a_tuning_shares_its_trials_among_the_servers_and_its_success_stops_them
             lines.append(line)
             if "Trial 1 of 6" in line:
                 workers = [each for each in cluster.processes().values() if "tvm.exec.popen_worker" in each]
-        _, said = run.communicate(timeout=PATIENCE)
+        _, said = run.communicate(timeout=MINUTES)
 
     log = "".join(lines)
     assert run.returncode == 0, (log, said)

@@ -7,8 +7,8 @@ import pytest
 from airflow_command import AirflowHome
 from postgres import Postgres
 from real_node import argo
-from real_node.cell import Cell
-from real_node_fixtures import Scene, had_or_refused
+from real_node.node import RealNode
+from real_node_fixtures import NodeWorld, had_or_refused
 
 TEMPLATES = Path(__file__).parents[2] / "argo" / "templates"
 
@@ -22,13 +22,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def airflow(node: Cell, postgres: Postgres, tmp_path: Path) -> AirflowHome:
+def airflow(node: RealNode, postgres: Postgres, tmp_path: Path) -> AirflowHome:
     """Airflow in the node's network, with an empty database."""
     return AirflowHome(tmp_path, postgres.airflow(), node.command)
 
 
 @pytest.fixture(scope="module")
-def argo_node(node: Cell) -> Iterator[Cell]:
+def argo_node(node: RealNode) -> Iterator[RealNode]:
     """The node with Argo's controller beside ours."""
     with had_or_refused():
         argo.install(node)
@@ -37,7 +37,7 @@ def argo_node(node: Cell) -> Iterator[Cell]:
 
 
 @pytest.fixture
-def argo_scene(argo_node: Cell, scene: Scene) -> Scene:
+def argo_world(argo_node: RealNode, world: NodeWorld) -> NodeWorld:
     """A namespace with the shipped templates and accounts."""
-    scene.kubectl("apply", "-k", TEMPLATES)
-    return scene
+    world.kubectl("apply", "-k", TEMPLATES)
+    return world

@@ -20,18 +20,18 @@ def dags(tmp_path):
 
 @pytest.mark.parametrize("mode", ["deferrable=True", "deferrable=False"])
 def test_the_shipped_dag_trains_and_returns_the_accuracy_that_its_containers_reached(
-    airflow, scene, dags, tmp_path, mode
+    airflow, world, dags, tmp_path, mode
 ):
     shipped = DAG.read_text()
     assert shipped.count("deferrable=True") == 1
     (dags / DAG.name).write_text(shipped.replace("deferrable=True", mode))
-    connection = {"conn_type": "kubernetes", "extra": {"namespace": scene.namespace}}
+    connection = {"conn_type": "kubernetes", "extra": {"namespace": world.namespace}}
     variables = {CONNECTION: json.dumps(connection), "MXNET_REPORT": str(tmp_path / "report.html")}
     code, output = airflow.run("dags", "test", "train_digits", AIRFLOW__CORE__DAGS_FOLDER=str(dags), **variables)
     assert code == 0, output
 
     returned = airflow.returned("train_digits", "train")
-    job, pods = scene.get("mxjob", returned["name"]), scene.pods(returned["name"])
+    job, pods = world.get("mxjob", returned["name"]), world.pods(returned["name"])
     assert job["metadata"]["uid"] == returned["uid"]
     assert job["status"]["state"] == "Succeeded"
     assert returned["result"]["accuracy"] >= 0.98

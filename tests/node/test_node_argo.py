@@ -4,9 +4,9 @@ import json
 
 import pytest
 from argo_fixtures import by_template, messages_of, node_of, one_runner, outputs_of
-from real_node.cell import NODE
 from real_node.cheap_gang import BUSYBOX, SERVE
 from real_node.images import ARGOEXEC, DIGITS, OPERATOR, WORKFLOW_CONTROLLER, archives
+from real_node.node import NODE
 from waiting import eventually
 
 from mxnet_argo import MXJobSpec
@@ -21,33 +21,33 @@ TRAINING = {
 }
 
 
-def submit(scene, workflow):
+def submit(world, workflow):
     """Create a workflow, a Hera object or a manifest; its name."""
     manifest = workflow if isinstance(workflow, dict) else workflow.to_dict()
     manifest["metadata"].pop("namespace", None)
     words = ("create", "-f", "-", "-o", "jsonpath={.metadata.name}")
-    return scene.kubectl(*words, text=json.dumps(manifest))
+    return world.kubectl(*words, text=json.dumps(manifest))
 
 
-def job_of(scene, workflow):
+def job_of(world, workflow):
     """The name of a run's only job, once there is one."""
     selector = f"workflows.argoproj.io/workflow={workflow}"
-    (job,) = eventually(lambda: scene.get("mxjobs", "-l", selector)["items"])
+    (job,) = eventually(lambda: world.get("mxjobs", "-l", selector)["items"])
     return job["metadata"]["name"]
 
 
-def finished(scene, workflow):
+def finished(world, workflow):
     """The workflow, once it is over."""
-    scene.wait(f"workflow/{workflow}", "condition=Completed")
-    return scene.get("workflow", workflow)
+    world.wait(f"workflow/{workflow}", "condition=Completed")
+    return world.get("workflow", workflow)
 
 
-def ended_pod(scene, workflow):
+def ended_pod(world, workflow):
     """The one pod in which Argo runs a workflow, once its containers have terminated, which Argo may not wait for."""
     selector = f"workflows.argoproj.io/workflow={workflow},!training.kubeflow.org/job-name"
 
     def ended():
-        (pod,) = scene.get("pods", "-l", selector)["items"]
+        (pod,) = world.get("pods", "-l", selector)["items"]
         return pod if pod["status"]["phase"] in {"Succeeded", "Failed"} else None
 
     return eventually(ended)
@@ -74,24 +74,24 @@ def image_id(image):
     ids=["step", "runner"],
 )
 def test_a_shipped_template_trains_and_its_result_is_what_the_container_of_worker_0_wrote(
-    argo_scene, template, main, beside, parameters
+    argo_world, template, main, beside, parameters
 ):
-    scene = argo_scene
-    name = submit(scene, by_template(template, **TRAINING, **parameters))
-    job = job_of(scene, name)
-    scene.ended(job, "Succeeded")
-    done = finished(scene, name)
+    world = argo_world
+    name = submit(world, by_template(template, **TRAINING, **parameters))
+    job = job_of(world, name)
+    world.ended(job, "Succeeded")
+    done = finished(world, name)
     step = done["status"]["storedWorkflowTemplateSpec"]["entrypoint"]
     assert done["status"]["phase"] == "Succeeded", messages_of(done, step)
 
     outputs = outputs_of(node_of(done, step))
-    worker = scene.pods(job)[f"{job}-worker-0"]["status"]["containerStatuses"][0]
+    worker = world.pods(job)[f"{job}-worker-0"]["status"]["containerStatuses"][0]
     assert worker["imageID"] == image_id(DIGITS)
     assert (outputs["job"], outputs["state"]) == (job, "Succeeded")
     assert json.loads(outputs["result"]) == json.loads(worker["state"]["terminated"]["message"])
     assert json.loads(outputs["result"])["accuracy"] > 0.95
 
-    pod = ended_pod(scene, name)
+    pod = ended_pod(world, name)
     assert pod["spec"]["nodeName"] == NODE
     ran = containers_of(pod)
     images = {"main": image_id(main), **dict.fromkeys(beside, image_id(ARGOEXEC))}
@@ -99,15 +99,15 @@ def test_a_shipped_template_trains_and_its_result_is_what_the_container_of_worke
     assert {name: each["state"]["terminated"]["exitCode"] for name, each in ran.items()} == dict.fromkeys(ran, 0)
 
 
-def test_a_terminated_workflow_ends_its_runner_by_exec_which_deletes_the_job(argo_scene):
+def test_a_terminated_workflow_ends_its_runner_by_exec_which_deletes_the_job(argo_world):
     """Neither the exit handler nor our controller does: this workflow has no handler, and its job stays with it."""
-    scene = argo_scene
+    world = argo_world
     spec = MXJobSpec(image=BUSYBOX, command=SERVE, servers=0)
-    name = submit(scene, one_runner(cleanup=False, spec=spec, image=OPERATOR.name))
-    job = job_of(scene, name)
-    scene.wait(f"mxjob/{job}", "condition=Running")
-    scene.kubectl("patch", "workflow", name, "--type=merge", "-p", json.dumps({"spec": {"shutdown": "Terminate"}}))
-    scene.wait(f"mxjob/{job}", "delete")
-    assert finished(scene, name)["status"]["phase"] == "Failed"
-    pod = ended_pod(scene, name)
+    name = submit(world, one_runner(cleanup=False, spec=spec, image=OPERATOR.name))
+    job = job_of(world, name)
+    world.wait(f"mxjob/{job}", "condition=Running")
+    world.kubectl("patch", "workflow", name, "--type=merge", "-p", json.dumps({"spec": {"shutdown": "Terminate"}}))
+    world.wait(f"mxjob/{job}", "delete")
+    assert finished(world, name)["status"]["phase"] == "Failed"
+    pod = ended_pod(world, name)
     assert containers_of(pod)["main"]["state"]["terminated"]["exitCode"] == 143

@@ -36,26 +36,26 @@ def test_the_other_leads_when_the_pod_of_the_one_that_led_is_deleted(node):
     while leader(node).startswith(first) or not leader(node):
         pass  # each look is a process
     assert any(leader(node).startswith(name) for name in controllers(node))
-    node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
 
 
-def test_an_upgrade_leaves_running_jobs_alone(scene, state):
+def test_an_upgrade_leaves_running_jobs_alone(world, state):
     """No release came before this one: what follows is the same image under another tag, in pods of its own."""
-    node, newer = scene.node, OPERATOR.name.rpartition(":")[0] + ":next"
-    scene.create(with_state(gang(command=UNTIL_AGAIN), state))
-    scene.wait("mxjob/gang", "condition=Running")
-    before = {name: pod["metadata"]["uid"] for name, pod in scene.pods("gang").items()}
+    node, newer = world.node, OPERATOR.name.rpartition(":")[0] + ":next"
+    world.create(with_state(gang(command=UNTIL_AGAIN), state))
+    world.wait("mxjob/gang", "condition=Running")
+    before = {name: pod["metadata"]["uid"] for name, pod in world.pods("gang").items()}
     node.run("ctr", "--namespace=k8s.io", "images", "tag", OPERATOR.name, newer)
     deployment = ("--namespace=mxnet-operator", "deployment/mxnet-operator")
     node.kubectl("set", "image", *deployment, f"controller={newer}")
-    node.kubectl("rollout", "status", *deployment, "--timeout=270s")
+    node.rolled_out("mxnet-operator", "mxnet-operator")
     try:
         while image_that_leads(node) != newer:
             pass  # each look is a process
-        assert {name: pod["metadata"]["uid"] for name, pod in scene.pods("gang").items()} == before
+        assert {name: pod["metadata"]["uid"] for name, pod in world.pods("gang").items()} == before
         (state / "again").touch()
-        scene.ended("gang", "Succeeded")
-        assert scene.get("mxjob", "gang")["status"].get("restarts", 0) == 0
+        world.ended("gang", "Succeeded")
+        assert world.get("mxjob", "gang")["status"].get("restarts", 0) == 0
     finally:
         node.kubectl("rollout", "undo", *deployment)
-        node.kubectl("rollout", "status", *deployment, "--timeout=270s")
+        node.rolled_out("mxnet-operator", "mxnet-operator")

@@ -13,7 +13,6 @@ import pytest
 from deployment import locked
 from kubernetes_programs import MissingProgramError, building
 from packaging.utils import canonicalize_name
-from real_node.cell import why_not
 from real_node.images import (
     DIGITS,
     IMAGE_CLASSIFICATION,
@@ -34,6 +33,7 @@ from real_node.images import (
     identity,
     run,
 )
+from real_node.node import why_not
 from real_node_fixtures import had_or_refused
 
 from mxnet_operator.local.images.lock import read_lock

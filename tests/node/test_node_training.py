@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jobs import example_job
 from real_node.images import IMAGE_CLASSIFICATION, ROOT, TUNE, archives
-from waiting import eventually
+from waiting import SECONDS, eventually
 
 DIGITS = ROOT / "examples" / "digits" / "mxjob.yaml"
 RESOLVE = (
@@ -25,9 +25,9 @@ def digits():
     return job
 
 
-def message(scene, pod):
+def message(world, pod):
     """What a replica that has ended wrote as its result, decoded."""
-    (container,) = scene.get("pod", pod)["status"]["containerStatuses"]
+    (container,) = world.get("pod", pod)["status"]["containerStatuses"]
     return json.loads(container["state"]["terminated"]["message"])
 
 
@@ -35,90 +35,90 @@ def templates(job):
     return [spec["template"]["spec"] for spec in job["spec"]["mxReplicaSpecs"].values()]
 
 
-def test_the_example_trains_and_its_pods_find_each_other_by_name(scene):
-    scene.kubectl("create", "-f", DIGITS)
-    scene.wait("mxjob/digits", "condition=Running")
-    addresses = scene.kubectl("exec", "digits-worker-0", "--", "python", "-c", RESOLVE).split()
-    pods = scene.pods("digits")
+def test_the_example_trains_and_its_pods_find_each_other_by_name(world):
+    world.kubectl("create", "-f", DIGITS)
+    world.wait("mxjob/digits", "condition=Running")
+    addresses = world.kubectl("exec", "digits-worker-0", "--", "python", "-c", RESOLVE).split()
+    pods = world.pods("digits")
     assert addresses == [pods[name]["status"]["podIP"] for name in ("digits-scheduler-0", "digits-worker-1")]
-    scene.ended("digits", "Succeeded")
-    assert message(scene, "digits-worker-0")["accuracy"] > 0.97
-    assert "Epoch[19] Validation-accuracy=0.9" in scene.kubectl("logs", "digits-worker-0")
+    world.ended("digits", "Succeeded")
+    assert message(world, "digits-worker-0")["accuracy"] > 0.97
+    assert "Epoch[19] Validation-accuracy=0.9" in world.kubectl("logs", "digits-worker-0")
 
 
 @pytest.mark.node(IMAGE_CLASSIFICATION)
-def test_the_image_classification_example_trains_and_tells_its_epochs(scene):
-    scene.node.load(archives([IMAGE_CLASSIFICATION]))
-    scene.create(example_job("image-classification", "images", "--num-examples", "192", "--num-epochs", "2"))
-    scene.ended("images", "Succeeded")
-    told = re.findall(r"Epoch\[(\d)\] Validation-accuracy=[\d.]+", scene.kubectl("logs", "images-worker-1"))
+def test_the_image_classification_example_trains_and_tells_its_epochs(world):
+    world.node.load(archives([IMAGE_CLASSIFICATION]))
+    world.create(example_job("image-classification", "images", "--num-examples", "192", "--num-epochs", "2"))
+    world.ended("images", "Succeeded")
+    told = re.findall(r"Epoch\[(\d)\] Validation-accuracy=[\d.]+", world.kubectl("logs", "images-worker-1"))
     assert told == ["0", "1"]
 
 
 @pytest.mark.node(TUNE)
-def test_the_tuning_example_shares_its_trials_among_its_servers_which_its_end_stops(scene):
-    scene.node.load(archives([TUNE]))
-    scene.create(example_job("tune", "tune", "--trials", "4", "--round", "4", "--wait", "200"))
-    scene.ended("tune", "Succeeded")
-    result = message(scene, "tune-tuner-0")
+def test_the_tuning_example_shares_its_trials_among_its_servers_which_its_end_stops(world):
+    world.node.load(archives([TUNE]))
+    world.create(example_job("tune", "tune", "--trials", "4", "--round", "4", "--wait", "200"))
+    world.ended("tune", "Succeeded")
+    result = message(world, "tune-tuner-0")
     assert (len(result["trials_ms"]), result["failed_trials"]) == (4, 0)
     assert sum(result["servers"].values()) == 4
     assert set(result["servers"]) == {"tunerserver-0", "tunerserver-1"}
-    eventually(lambda: {pod["status"]["phase"] for pod in scene.pods("tune").values()} <= {"Succeeded", "Failed"})
+    eventually(lambda: {pod["status"]["phase"] for pod in world.pods("tune").values()} <= {"Succeeded", "Failed"})
 
 
-def test_in_a_restricted_namespace_a_job_with_a_read_only_root_trains(scene):
-    scene.kubectl("label", "namespace", scene.namespace, "pod-security.kubernetes.io/enforce=restricted")
+def test_in_a_restricted_namespace_a_job_with_a_read_only_root_trains(world):
+    world.kubectl("label", "namespace", world.namespace, "pod-security.kubernetes.io/enforce=restricted")
     job = digits()
     for pod in templates(job):
         pod["securityContext"] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
         pod["volumes"] = [{"name": "checkpoints", "emptyDir": {}}]
         pod["containers"][0] |= {"securityContext": HARDENED, "volumeMounts": [CHECKPOINTS]}
-    scene.create(job)
-    scene.ended("digits", "Succeeded")
+    world.create(job)
+    world.ended("digits", "Succeeded")
 
 
-def test_a_gang_whose_server_is_killed_goes_on_from_the_checkpoint_on_its_volume(scene):
-    folder = scene.node.folder / "volume"
+def test_a_gang_whose_server_is_killed_goes_on_from_the_checkpoint_on_its_volume(world):
+    folder = world.node.folder / "volume"
     folder.mkdir()
     folder.chmod(0o777)
     size = {"storage": "1Gi"}
     common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
     volume = {**common, "capacity": size, "hostPath": {"path": str(folder)}}
-    claim = {**common, "volumeName": scene.namespace, "resources": {"requests": size}}
+    claim = {**common, "volumeName": world.namespace, "resources": {"requests": size}}
     for kind, name, spec in (
-        ("PersistentVolume", scene.namespace, volume),
+        ("PersistentVolume", world.namespace, volume),
         ("PersistentVolumeClaim", "checkpoints", claim),
     ):
-        scene.create({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+        world.create({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
     job = digits()
     for pod in templates(job):
         pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}]
         pod["containers"][0]["volumeMounts"] = [CHECKPOINTS]
-    scene.create(job)
-    scene.wait("mxjob/digits", "condition=Running")
-    with scene.follow("digits-worker-0") as lines:
+    world.create(job)
+    world.wait("mxjob/digits", "condition=Running")
+    with world.follow("digits-worker-0") as lines:
         assert any("Epoch[2] Validation-accuracy" in line for line in lines)
-    scene.kubectl("exec", "digits-server-0", "--", "python", "-c", "import os; os.kill(-1, 9)")
-    scene.ended("digits", "Succeeded")
-    assert scene.get("mxjob", "digits")["status"]["restarts"] == 1
-    logs = [scene.kubectl("logs", f"digits-worker-{index}") for index in (0, 1)]
+    world.kubectl("exec", "digits-server-0", "--", "python", "-c", "import os; os.kill(-1, 9)")
+    world.ended("digits", "Succeeded")
+    assert world.get("mxjob", "digits")["status"]["restarts"] == 1
+    logs = [world.kubectl("logs", f"digits-worker-{index}") for index in (0, 1)]
     assert any("Resumed from checkpoint" in log for log in logs)
 
 
-def test_a_drained_node_ends_every_replica_by_sigterm_and_the_gang_comes_again(scene):
+def test_a_drained_node_ends_every_replica_by_sigterm_and_the_gang_comes_again(world):
     """A grace period that outlasts the test: a replica that ignored SIGTERM would hold the drain up for as long."""
     job = digits()
     for pod in templates(job):
         pod["terminationGracePeriodSeconds"] = 3600
-    scene.create(job)
-    scene.wait("mxjob/digits", "condition=Running")
-    with scene.follow("digits-worker-0") as lines:
+    world.create(job)
+    world.wait("mxjob/digits", "condition=Running")
+    with world.follow("digits-worker-0") as lines:
         assert any("Epoch[0] Validation-accuracy" in line for line in lines)
-    chosen = ("--pod-selector=training.kubeflow.org/job-name=digits", "--force", "--timeout=250s")
+    chosen = ("--pod-selector=training.kubeflow.org/job-name=digits", "--force", f"--timeout={SECONDS}s")
     try:
-        scene.node.kubectl("drain", "node1", *chosen)
+        world.node.kubectl("drain", "node1", *chosen)
     finally:
-        scene.node.kubectl("uncordon", "node1")
-    scene.ended("digits", "Succeeded")
-    assert scene.get("mxjob", "digits")["status"]["restarts"] == 1
+        world.node.kubectl("uncordon", "node1")
+    world.ended("digits", "Succeeded")
+    assert world.get("mxjob", "digits")["status"]["restarts"] == 1

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from postgres import Database
+from waiting import MINUTES
 
 # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: here it is as at a terminal.
 AIRFLOW = ["env", "--default-signal=INT", sys.executable, "-m", "airflow"]
-RUN_SECONDS = 900
 
 
 class AirflowHome:
@@ -52,7 +52,7 @@ class AirflowHome:
         """Run `airflow` to its end: its exit code and what it printed."""
         process = self.start(*args, **environment)
         try:
-            output, _ = process.communicate(timeout=RUN_SECONDS)
+            output, _ = process.communicate(timeout=3 * MINUTES)  # a DAG may train more than once
         finally:
             process.kill()
         return process.returncode, output

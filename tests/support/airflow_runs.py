@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from airflow.providers.cncf.kubernetes.pod_generator import make_safe_label_value
-from waiting import eventually
+from waiting import MINUTES, eventually
 
 if TYPE_CHECKING:
     from airflow_server import AirflowServer
@@ -49,7 +49,7 @@ class Run:
                 pytest.fail(f"the run of {self.dag_id} ended as {found}: {self.states()}")
             return bool(found == state)
 
-        eventually(look)
+        eventually(look, within=MINUTES)
 
     def _read(self, query: str) -> list[tuple[Any, ...]]:
         """From Airflow's database: each question to its API server costs a twentieth of a second of processor time."""
@@ -95,7 +95,7 @@ class Task:
             return found if fits or over else None
 
         try:
-            found: Seen = eventually(look)
+            found: Seen = eventually(look, within=MINUTES)
             assert found.state in states
         except AssertionError as e:
             raise AssertionError(f"{self.task_id} went {seen}, not to {states}\n{self.log()}") from e
@@ -116,7 +116,7 @@ class Task:
         found = self.wait("deferred")
         key = f"dag_id={self.run.dag_id!r}, task_id={self.task_id!r}, run_id={self.run.run_id!r}"
         key += f", try_number={found.try_number}, map_index={self.map_index}"
-        eventually(lambda: self.run.server.noticed(key) >= times)
+        eventually(lambda: self.run.server.noticed(key) >= times, within=MINUTES)
 
     def set_state(self, state: str) -> None:
         self._ask("PATCH", self.path, {**self.run.server.change, "new_state": state})

@@ -30,10 +30,10 @@ PARTS = {
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
 """With the command of each; Airflow 3's."""
-SCENES = int(os.environ.get("MXJOB_FENCING_SCENES", "1"))
-"""How many tasks meet each scene of test_airflow_fencing at a time."""
-_AT_A_TIME = max(16, 2 * SCENES)
-"""How many tasks Airflow runs at a time: each of the scenes, and its retry."""
+TASKS = int(os.environ.get("MXJOB_FENCING_TASKS", "1"))
+"""How many tasks meet each fault of test_airflow_fencing at a time."""
+_AT_A_TIME = max(16, 2 * TASKS)
+"""How many tasks Airflow runs at a time: each of these, and its retry."""
 
 
 class AirflowServer:

@@ -21,7 +21,7 @@ import trustme
 import yaml
 from aiohttp import web
 from served_requests import served_requests
-from waiting import SECONDS
+from waiting import MOMENT
 
 Forward = Callable[[], Awaitable[web.StreamResponse]]
 Handler = Callable[["Asked", Forward], Awaitable[web.StreamResponse | None]]
@@ -122,11 +122,11 @@ def gateway_to(kubeconfig: Path, folder: Path) -> Iterator[Gateway]:
     thread = threading.Thread(target=run, name="gateway")
     thread.start()
     try:
-        started.result(SECONDS)
+        started.result(MOMENT)
         yield gateway
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(SECONDS)
+        thread.join(MOMENT)
 
 
 class Sessions:

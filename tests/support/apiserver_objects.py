@@ -87,3 +87,9 @@ def event(
         "firstTimestamp": about["metadata"]["creationTimestamp"],
         "lastTimestamp": about["metadata"]["creationTimestamp"],
     }
+
+
+def binding(pod: str, node: str) -> dict[str, Any]:
+    """What a scheduler posts to a pod's `binding` to give it to a node."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}

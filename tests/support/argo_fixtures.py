@@ -22,7 +22,7 @@ from apiserver_fixtures import Api
 from argo_pods import ARGOEXEC_IMAGE, SCHEDULER_NAME, ArgoPods, why_not
 from control_plane import control_plane
 from control_plane_fixtures import real_api
-from controller_fixtures import RecordingClient, World
+from controller_fixtures import ControllerWorld, RecordingClient
 from hera.workflows import Workflow
 from kubectl import kubectl
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
@@ -134,7 +134,7 @@ class Argo:
     `jobs_world` is our controller's side: it makes the jobs' pods, and the test says what becomes of those.
     """
 
-    def __init__(self, api: Api, server: Any, controller: Program, pods: Any, jobs_world: World) -> None:
+    def __init__(self, api: Api, server: Any, controller: Program, pods: Any, jobs_world: ControllerWorld) -> None:
         self.api = api
         self.server = server
         self._controller = controller
@@ -397,7 +397,7 @@ async def argo(argo_server: tuple[Any, Program], tmp_path_factory: pytest.TempPa
         RecordingClient(credentials) as ours,
         ArgoPods(client, server, Path(argoexec), tmp_path_factory.mktemp("pods")) as pods,
     ):
-        jobs_world = World(api, ours, server.kubeconfig(), NAMESPACE)
+        jobs_world = ControllerWorld(api, ours, server.kubeconfig(), NAMESPACE)
         await jobs_world.start()
         made = Argo(api, server, controller, pods, jobs_world)
         try:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from aiohttp import web
+from apiserver_objects import binding
 
 import mxnet_operator
 from mxnet_operator.kube.answers import AnyObject
@@ -180,9 +181,8 @@ class _Pod:
         self._folder.mkdir(parents=True)
         try:
             if not self._manifest["spec"].get("nodeName"):
-                target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
-                body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
-                await self._client.create(f"{self._path}/binding", body, shape=AnyObject)
+                bound = binding(meta["name"], NODE)
+                await self._client.create(f"{self._path}/binding", bound, shape=AnyObject)
             await self._run()
             if self.deletion.is_set():
                 await self._client.delete(self._path, {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, sync_playwright
+from waiting import DOWNLOAD, MINUTES
 
 from mxnet_operator.local.control_plane.binaries import tools_cache
 
-PATIENCE = 180_000
-"""Milliseconds: the machine is busy."""
+_MILLISECONDS = MINUTES * 1000
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _PACKAGE, _VERSION = "@sparticuz/chromium", "147.0.0"
@@ -79,7 +79,7 @@ def _fetch(work: Path) -> None:
 
 def _run(*command: str, cwd: Path) -> None:
     done = subprocess.run(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DOWNLOAD, check=False
     )
     if done.returncode != 0:
         raise NoChromiumError(f"{' '.join(command[:4])} failed: {done.stderr.strip()}")
@@ -99,11 +99,11 @@ def browser_page() -> Iterator[Page]:
             executable_path=path,
             args=["--no-sandbox", "--disable-dev-shm-usage"],
             env={**os.environ, **extra},
-            timeout=PATIENCE,
+            timeout=_MILLISECONDS,
         )
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(PATIENCE)
-        page.set_default_navigation_timeout(PATIENCE)
+        page.set_default_timeout(_MILLISECONDS)
+        page.set_default_navigation_timeout(_MILLISECONDS)
         try:
             yield page
         finally:

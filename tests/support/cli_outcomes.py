@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import typer
+from waiting import MOMENT
 
 from mxnet_operator.cli import command
 from mxnet_operator.cli.errors import CommandError, Exit
@@ -26,6 +27,6 @@ async def outcome(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[Exit, s
         monkeypatch.setattr(module, "asyncio", types.SimpleNamespace(run=run_later))
     try:
         app(list(words), standalone_mode=False)
-        return await asyncio.wait_for(works[0], 60), ""
+        return await asyncio.wait_for(works[0], MOMENT), ""
     except CommandError as error:
         return error.code, error.message

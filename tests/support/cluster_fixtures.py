@@ -21,8 +21,9 @@ from guarded_program import GuardedProgram
 from images_fixtures import SHARED_HOME
 from kubectl import kubectl
 from left_overs import folder_prefix
-from waiting import SECONDS
+from waiting import MINUTES, SECONDS
 
+from mxnet_operator.api.conditions import TERMINAL
 from mxnet_operator.local.home import ClusterFiles, cluster_files
 from mxnet_operator.local.state import ClusterState, running_state
 
@@ -70,9 +71,10 @@ class LocalCluster(ClusterObjects):
         return self._start([kubectl(), *args], **options)
 
     def wait_for(self, name: str, state: str, type_: str = "mxjob") -> dict[str, Any]:
-        """Wait until a job's state is this one, or can't be any more; returns the job."""
-        reached = {state, "Succeeded", "Failed"}
-        job = self.wait_until(type_, name, lambda job: job is not None and _state(job) in reached)
+        """Wait until a job's state is this one, or can't be any more; returns the job. Before its end, it may train."""
+        reached = {state, *TERMINAL}
+        within = MINUTES if state in TERMINAL else SECONDS
+        job = self.wait_until(type_, name, lambda job: job is not None and _state(job) in reached, within=within)
         assert job is not None
         assert _state(job) == state, json.dumps(job["status"], indent=1)
         return job

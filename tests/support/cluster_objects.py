@@ -80,10 +80,17 @@ class ClusterObjects:
         return self._ask(lambda client: client.get_bytes(path)).decode()
 
     def wait_until(
-        self, type_: str, name: str, holds: Callable[[Object | None], object], namespace: str = "default"
+        self,
+        type_: str,
+        name: str,
+        holds: Callable[[Object | None], object],
+        namespace: str = "default",
+        *,
+        within: float = SECONDS,
     ) -> Object | None:
         """The object, once something holds of it; None stands for one that isn't there."""
-        return self._ask(lambda client: _until(client, _BY_NAME[type_].path(namespace), name, holds))
+        path, seconds = _BY_NAME[type_].path(namespace), patience(within)
+        return self._ask(lambda client: _until(client, path, name, holds, seconds))
 
     @contextlib.contextmanager
     def events(self, type_: str, namespace: str = "default") -> Iterator[list[Object]]:
@@ -134,8 +141,10 @@ async def _listed(client: Client, path: str, labels: str, fields: str) -> list[O
     return found
 
 
-async def _until(client: Client, path: str, name: str, holds: Callable[[Object | None], object]) -> Object | None:
-    found, seconds = None, patience()
+async def _until(
+    client: Client, path: str, name: str, holds: Callable[[Object | None], object], seconds: float
+) -> Object | None:
+    found = None
     named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, patience=seconds)
     try:
         async with asyncio.timeout(seconds), contextlib.aclosing(named) as looks:

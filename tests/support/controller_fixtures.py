@@ -66,7 +66,7 @@ def gang(name: str = "digits") -> dict[str, Any]:
 _CONTROLLER = "the controller"
 
 
-class World:
+class ControllerWorld:
     """A namespace of an API server, the user's access to it (`api`), and the controller, which can be restarted."""
 
     def __init__(self, api: Api, client: RecordingClient, kubeconfig: Path, namespace: str = "default") -> None:
@@ -180,12 +180,12 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, *, start: bool = True, **server_options: Any) -> AsyncIterator[World]:
+async def world(folder: Path, *, start: bool = True, **server_options: Any) -> AsyncIterator[ControllerWorld]:
     async with (
         running_server(folder, **server_options) as running,
         RecordingClient(load_credentials(str(running.kubeconfig))) as client,
     ):
-        made = World(running.api, client, running.kubeconfig)
+        made = ControllerWorld(running.api, client, running.kubeconfig)
         made.running = running
         try:
             if start:

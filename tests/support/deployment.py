@@ -24,7 +24,6 @@ OPERATOR = Path(__file__).parents[2] / "operator"
 MANIFESTS = OPERATOR / "manifests"
 OVERLAYS = ("standalone", "namespaced")
 POLICIES = ("mxnet-operator-pods", "mxnet-operator-services", "mxnet-operator-configmaps")
-STOP_SECONDS = 20
 
 
 class Administrator:
@@ -45,6 +44,10 @@ class Administrator:
             out, err = await process.communicate()
         assert fails in {None, process.returncode != 0}, (arguments, out, err)
         return out.decode() + err.decode()
+
+    async def wait(self, condition: str, *what: object) -> None:
+        """Wait as `kubectl wait --for` does, which says in vain for what before its process is given up on."""
+        await self("wait", f"--for={condition}", f"--timeout={SECONDS - 10}s", *what)
 
     async def remove(self, *what: object) -> None:
         """Delete objects and wait until none is left.
@@ -169,7 +172,7 @@ def started(server: Server, objects: list[dict[str, Any]], folder: Path) -> Iter
             raise
         assert process.poll() is None, log.read_text()
         process.terminate()
-        assert process.wait(STOP_SECONDS) == 0, log.read_text()
+        assert process.wait(SECONDS) == 0, log.read_text()
     finally:
         if process.poll() is None:
             process.kill()

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from builders import make_mxjob
 from control_plane import control_plane
-from controller_fixtures import PODS, World, submitted
+from controller_fixtures import PODS, ControllerWorld, submitted
 from fake_nodes import fake_node
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
 from left_overs import folder_prefix
@@ -108,7 +108,7 @@ class Gangs:
     Of `killed`, a worker is killed when they run whole for the first time.
     """
 
-    def __init__(self, world: World, sizes: dict[str, int], killed: Iterable[str] = ()) -> None:
+    def __init__(self, world: ControllerWorld, sizes: dict[str, int], killed: Iterable[str] = ()) -> None:
         self.world, self.sizes, self.killed = world, sizes, set(killed)
         self.pods: dict[str, dict[str, Any]] = {}
         self._ended: set[str] = set()

@@ -5,7 +5,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from waiting import SECONDS
+from waiting import MINUTES
 
 
 class GuardedProgram(subprocess.Popen[str]):
@@ -14,7 +14,7 @@ class GuardedProgram(subprocess.Popen[str]):
     Popen's own context waits for the program's end, and who reads its output for the next line: neither may ever come.
     """
 
-    def __init__(self, *args: Any, seconds: float = 2 * SECONDS, **options: Any) -> None:
+    def __init__(self, *args: Any, seconds: float = 2 * MINUTES, **options: Any) -> None:
         super().__init__(*args, text=True, **options)
         self._guard = threading.Timer(seconds, self.kill)
         self._guard.daemon = True

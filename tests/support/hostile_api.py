@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from waiting import MOMENT
 
 _JUNK = (
     "\x1b]52;c;Y2xpcA==\x07 \x1b]0;title\x07 \x1b[2J \x1b[1A\x1b[2K \x1b[31;8m \x1bP1$r\x1b\\ "
@@ -154,7 +155,7 @@ class HostileApi:
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
 
-        asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(start(), loop).result(MOMENT)
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -167,7 +168,7 @@ class HostileApi:
         try:
             yield self._kubeconfig
         finally:
-            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(60)
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(MOMENT)
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import BUILD
 
 from mxnet_operator.local.control_plane.binaries import asset, tools_cache
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
-BUILD_SECONDS = 3600
 _NEWEST = "1.36"
 _VERSIONS = {_NEWEST: "v1.36.3", "1.35": "v1.35.8"}
 """The minor versions of Kubernetes that tests can run on; the second was the oldest with support on 2026-11-24."""
@@ -210,11 +210,11 @@ def _build(module: Module, names: tuple[str, ...]) -> str:
                 env={**os.environ, "CGO_ENABLED": "0"},  # no C compiler is needed, and the programs run in any root
                 capture_output=True,
                 text=True,
-                timeout=BUILD_SECONDS,
+                timeout=BUILD,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return f"not built within {BUILD_SECONDS} s"
+            return f"not built within {BUILD} s"
         except subprocess.CalledProcessError as error:
             return f"its source could not be had: {error.stdout}{error.stderr}"
         if done.returncode != 0:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
-from controller_fixtures import PODS, World
+from controller_fixtures import PODS, ControllerWorld
 from waiting import SECONDS
 
 from mxnet_operator.api import names
@@ -54,7 +54,7 @@ class PodHistory:
         else:
             self._present[uid] = (job, attempt)
 
-    async def follow(self, world: World, begun: asyncio.Event) -> None:
+    async def follow(self, world: ControllerWorld, begun: asyncio.Event) -> None:
         """Watch until cancelled; `begun` is set once nothing is missed any more."""
         query: dict[str, Any] = {"labelSelector": names.LABEL_JOB_NAME}
         while True:
@@ -77,7 +77,7 @@ class PodHistory:
 
 
 @asynccontextmanager
-async def pod_history(world: World) -> AsyncIterator[PodHistory]:
+async def pod_history(world: ControllerWorld) -> AsyncIterator[PodHistory]:
     """The history of a world's pods from now on."""
     history, begun = PodHistory(), asyncio.Event()
     task = asyncio.create_task(history.follow(world, begun))

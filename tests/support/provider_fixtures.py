@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import TaskDeferred
 from airflow.triggers.base import BaseTrigger
 from apiserver_fixtures import RunningServer, running_server
 from kubernetes import client
-from waiting import SECONDS, eventually
+from waiting import MOMENT, SECONDS, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.local.apiserver import LogSource
@@ -57,10 +57,10 @@ def server_in_thread(folder: Path, log_source: LogSource | None = None) -> Itera
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield started.result(SECONDS)
+        yield started.result(MOMENT)
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(SECONDS)
+        thread.join(MOMENT)
 
 
 def stored(value: Any) -> Any:
@@ -111,7 +111,7 @@ class TaskRun:
         return self.done.result(SECONDS)
 
 
-class Stage:
+class OperatorWorld:
     """A cluster where nothing happens unless the test makes it happen."""
 
     def __init__(self, running: RunningServer, threads: ThreadPoolExecutor, *, deferrable: bool = False) -> None:
@@ -229,12 +229,12 @@ class Stage:
         )
 
 
-def staged(running: RunningServer, *, deferrable: bool) -> Iterator[Stage]:
-    """A stage for one test, which leaves no task behind."""
+def operator_world(running: RunningServer, *, deferrable: bool) -> Iterator[OperatorWorld]:
+    """An OperatorWorld for one test, which leaves no task behind."""
     with ThreadPoolExecutor(4) as threads:
-        stage = Stage(running, threads, deferrable=deferrable)
-        yield stage
-        stage.close()
+        world = OperatorWorld(running, threads, deferrable=deferrable)
+        yield world
+        world.close()
 
 
 async def first_event(trigger: BaseTrigger) -> Any:

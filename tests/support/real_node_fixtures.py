@@ -15,8 +15,11 @@ from guarded_program import GuardedProgram
 from kubectl import kubectl
 from kubernetes_programs import MissingProgramError
 from progress import say
-from real_node.cell import Cell, running, why_not
 from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
+from real_node.node import RealNode, running, why_not
+from waiting import MINUTES, SECONDS
+
+from mxnet_operator.api.conditions import TERMINAL
 
 IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
 
@@ -46,20 +49,20 @@ def had_or_refused() -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def bare_node() -> Iterator[Cell]:
+def bare_node() -> Iterator[RealNode]:
     """A running node."""
     with had_or_refused():
         if reason := why_not():
             raise MissingProgramError(reason)
-        with running(archives(IMAGES)) as cell:
-            yield cell
+        with running(archives(IMAGES)) as started:
+            yield started
 
 
 @pytest.fixture(scope="package")
-def node(bare_node: Cell) -> Cell:
+def node(bare_node: RealNode) -> RealNode:
     """The node with the controller, whose Deployment is ready."""
     bare_node.kubectl("apply", "-k", MANIFESTS / "overlays" / "standalone")
-    bare_node.kubectl("-n", "mxnet-operator", "rollout", "status", "deployment/mxnet-operator", "--timeout=270s")
+    bare_node.rolled_out("mxnet-operator", "mxnet-operator")
     return bare_node
 
 
@@ -67,13 +70,13 @@ def node(bare_node: Cell) -> Cell:
 def new_name() -> Callable[[], str]:
     """Names for namespaces, each a new one."""
     numbers = itertools.count(1)
-    return lambda: f"scene-{next(numbers)}"
+    return lambda: f"test-{next(numbers)}"
 
 
-class Scene:
+class NodeWorld:
     """A namespace of a test's own on the node."""
 
-    def __init__(self, node: Cell, namespace: str) -> None:
+    def __init__(self, node: RealNode, namespace: str) -> None:
         self.node = node
         self.namespace = namespace
 
@@ -90,13 +93,14 @@ class Scene:
         """An object, decoded."""
         return self.node.get("--namespace", self.namespace, *words)
 
-    def wait(self, what: str, holds: str) -> None:
+    def wait(self, what: str, holds: str, *options: object, within: int = SECONDS) -> None:
         """Wait until `kubectl wait --for` says so."""
-        self.node.wait(what, holds, "--namespace", self.namespace)
+        self.node.wait(what, holds, "--namespace", self.namespace, *options, within=within)
 
     def state(self, job: str, state: str) -> dict[str, Any]:
-        """A job's status, once it is in that state."""
-        self.wait(f"mxjob/{job}", f"jsonpath={{.status.state}}={state}")
+        """A job's status, once it is in that state; before its end, it may train."""
+        within = MINUTES if state in TERMINAL else SECONDS
+        self.wait(f"mxjob/{job}", f"jsonpath={{.status.state}}={state}", within=within)
         found: dict[str, Any] = self.get("mxjob", job)["status"]
         return found
 
@@ -127,9 +131,9 @@ class Scene:
 
 
 @pytest.fixture
-def scene(node: Cell, new_name: Callable[[], str]) -> Iterator[Scene]:
+def world(node: RealNode, new_name: Callable[[], str]) -> Iterator[NodeWorld]:
     """A namespace for the test, which goes with all that is in it."""
-    made = Scene(node, new_name())
+    made = NodeWorld(node, new_name())
     node.kubectl("create", "namespace", made.namespace)
     node.wait("serviceaccount/default", "create", "--namespace", made.namespace)
     yield made
@@ -137,8 +141,8 @@ def scene(node: Cell, new_name: Callable[[], str]) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def state(scene: Scene) -> Path:
+def state(world: NodeWorld) -> Path:
     """A folder of the node, which pods may see."""
-    folder = scene.node.folder / scene.namespace
+    folder = world.node.folder / world.namespace
     folder.mkdir()
     return folder

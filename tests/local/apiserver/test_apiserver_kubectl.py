@@ -90,7 +90,7 @@ async def test_get_services_nodes_namespaces_and_definitions(api, kubectl):
     assert (await kubectl.ok("get", "nodes", "--no-headers")).split()[:3] == ["local", "Ready", "<none>"]
     assert "kube-system" in await kubectl.ok("get", "ns")
     assert "mxjobs.kubeflow.org" in await kubectl.ok("get", "crd")
-    await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", "--timeout=10s")
+    await kubectl.ok("wait", "--for=condition=Established", "crd/mxjobs.kubeflow.org", f"--timeout={SECONDS}s")
 
 
 async def test_auth_can_i_is_answered(kubectl):
@@ -102,7 +102,7 @@ async def test_a_node_is_cordoned_drained_and_given_back(api, kubectl):
     """Evictions aren't served, so kubectl deletes the pods: with DeleteOptions in protobuf."""
     (await api.post("/api/v1/nodes", {"metadata": {"name": "n1"}})).ok()
     (await api.post(PODS.format("default"), pod("a", node="n1"))).ok()
-    await kubectl.ok("drain", "n1", "--force", "--grace-period=0", "--timeout=10s")
+    await kubectl.ok("drain", "n1", "--force", "--grace-period=0", f"--timeout={SECONDS}s")
     assert (await api.get(f"{PODS.format('default')}/a")).code == 404
     assert (await api.get("/api/v1/nodes/n1")).ok()["spec"]["unschedulable"] is True
     await kubectl.ok("uncordon", "n1")
@@ -212,12 +212,14 @@ async def test_delete_waits_for_the_pod_to_be_gone(api, kubectl):
 
 async def test_wait_for_a_state(api, kubectl):
     (await api.post(JOBS.format("default"), mxjob("j1"))).ok()
-    waiting = await kubectl.start("wait", "--for=jsonpath={.status.state}=Succeeded", "mxjob/j1", "--timeout=60s")
+    waiting = await kubectl.start(
+        "wait", "--for=jsonpath={.status.state}=Succeeded", "mxjob/j1", f"--timeout={SECONDS}s"
+    )
     for state in ("Created", "Running", "Succeeded"):
         await set_state(api, "j1", state)
     assert await line_of(waiting) == "mxjob.kubeflow.org/j1 condition met\n"
     assert await waiting.wait() == 0
-    gone = await kubectl.start("wait", "--for=delete", "mxjob/j1", "--timeout=60s")
+    gone = await kubectl.start("wait", "--for=delete", "mxjob/j1", f"--timeout={SECONDS}s")
     (await api.delete(f"{JOBS.format('default')}/j1")).ok()
     async with asyncio.timeout(SECONDS):
         assert await gone.wait() == 0

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from kubelet_fixtures import make_pod, running_node, terminated
+from waiting import SECONDS
 
 from mxnet_operator.child_objects.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
@@ -92,7 +93,7 @@ def run(tmp_path, script, path="", hook=HOOK, **env):
         env={"DMLC_ROLE": "worker", "PYTHONPATH": f"{hook}:{path}:{tmp_path}", **env},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=SECONDS,
         check=False,
     )
 

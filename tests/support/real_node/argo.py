@@ -6,14 +6,14 @@ from typing import Any
 from deployment import one, rendered
 from kubernetes_programs import source_of
 
-from real_node.cell import Cell
 from real_node.images import ARGOEXEC, WORKFLOW_CONTROLLER, archives
+from real_node.node import RealNode
 
 NAMESPACE = "argo"
-_DEPLOYMENT = "deployment/workflow-controller"
+_DEPLOYMENT = "workflow-controller"
 
 
-def install(node: Cell) -> None:
+def install(node: RealNode) -> None:
     """Deploy Argo's controller, and wait until it is ready.
 
     Raises:
@@ -23,12 +23,12 @@ def install(node: Cell) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     items = [namespace, *_manifests()]
     node.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    node.kubectl("rollout", "status", _DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=270s")
+    node.rolled_out(_DEPLOYMENT, NAMESPACE)
 
 
-def remove(node: Cell) -> None:
+def remove(node: RealNode) -> None:
     """Take the controller away; what was defined stays."""
-    node.kubectl("delete", _DEPLOYMENT, f"--namespace={NAMESPACE}")
+    node.kubectl("delete", "deployment", _DEPLOYMENT, f"--namespace={NAMESPACE}")
 
 
 def _manifests() -> list[dict[str, Any]]:

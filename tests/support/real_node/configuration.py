@@ -62,7 +62,7 @@ def cni() -> str:
         "hairpinMode": True,
         "ipam": {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]},
     }
-    return json.dumps({"cniVersion": "0.4.0", "name": "cell", "plugins": [bridge]})
+    return json.dumps({"cniVersion": "0.4.0", "name": "node", "plugins": [bridge]})
 
 
 def kubelet(folder: Path, cgroup: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kubernetes_programs import MissingProgramError
+from waiting import DOWNLOAD
 
 from mxnet_operator.local.control_plane.binaries import tools_cache
 
@@ -38,7 +39,6 @@ NODE = (
 )
 """The container runtime, message bus, image builder and debootstrap of tests/node, with libraries that may lack."""
 RELEASE = "bookworm"
-DOWNLOAD_SECONDS = 600
 _OVERLAY = 'mount --make-rprivate / && mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr && shift && exec "$@"'
 
 
@@ -86,4 +86,4 @@ def installed(*command: object) -> list[str]:
 
 
 def _run(command: Sequence[str], cwd: Path) -> None:
-    subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS)
+    subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True, timeout=DOWNLOAD)

@@ -127,7 +127,7 @@ class Node:
         _call("ip", "route", "add", "default", "dev", bridge)
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         (self._folder / "cni").mkdir()
-        self._write("cni/10-cell.conflist", configuration.cni())
+        self._write("cni/10-node.conflist", configuration.cni())
 
     def _cgroups(self) -> None:
         for folder in cgroups(self._told.cgroup):

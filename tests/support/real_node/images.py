@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kubernetes_programs import ARGO, MissingProgramError, building, programs
+from waiting import BUILD
 
 from mxnet_operator.local.control_plane.binaries import tools_cache
 from real_node.configuration import PAUSE_IMAGE
@@ -22,7 +23,6 @@ from real_node.debian import RELEASE, installed, unpacked
 
 ROOT = Path(__file__).resolve().parents[3]
 RECIPES = ROOT / "tests" / "tools" / "node"
-BUILD_SECONDS = 3600
 _IMAGES = ROOT / "operator" / "mxnet_operator" / "local" / "images"
 _PYTHON = f"3.11-slim-{RELEASE}"
 _LEAST_PYTHON = "python3.11,python3-pip,python3.11-venv"
@@ -285,7 +285,7 @@ def _prune(archive: Archive) -> None:
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD, check=False)
     if done.returncode != 0:
         raise MissingProgramError(f"{' '.join(command[6:])}: {(done.stdout + done.stderr)[-3000:]}")
     return done.stdout

@@ -14,6 +14,7 @@ from builders import make_mxjob
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from katib import METRICS_FOLDER, rewritten
+from waiting import SECONDS
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.child_objects import build_pod
@@ -76,7 +77,7 @@ class Node:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        process.communicate(timeout=60)
+        process.communicate(timeout=SECONDS)
         starts = report.read_text().split("\2")[:-1] if report.exists() else []
         lines = [start.split("\1") for start in starts]
         return Outcome(

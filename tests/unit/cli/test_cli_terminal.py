@@ -117,7 +117,7 @@ def manifest(terminal: Terminal, text: str, name: str = "job.yaml") -> str:
     return terminal.file(text, name)
 
 
-def scenes(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
+def calls(t: Terminal) -> dict[tuple[str, ...], list[list[str]]]:
     """What each command is tried with: arguments of which at least one makes it show a text from outside."""
     good, bad = t.file(json.dumps(GOOD), "good.yaml"), t.file(BAD, "bad.yaml")
     other = t.file(f"kind: {QUOTED}\na: 1\n---\nkind: {QUOTED}\nb: 2", "other.yaml")
@@ -170,9 +170,9 @@ def commands(app: typer.Typer) -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.parametrize("command", list(commands(mxjob.app)), ids=" ".join)
 def test_no_command_lets_text_from_outside_steer_the_terminal(terminal: Terminal, command: tuple[str, ...]) -> None:
-    """A new command has to be given a scene here."""
+    """A new command has to be given its calls here."""
     shown = ""
-    for arguments in scenes(terminal)[command]:
+    for arguments in calls(terminal)[command]:
         ran = terminal.run(*command, *arguments)
         assert steering(ran.all) == [], repr(ran.all)
         assert "Traceback" not in ran.all
@@ -187,7 +187,7 @@ def test_no_command_lets_text_from_outside_steer_the_terminal(terminal: Terminal
 )
 def test_what_the_server_says_in_a_refusal_is_text(terminal: Terminal, command: tuple[str, ...]) -> None:
     terminal.api.refuses = True
-    ran = terminal.run(*command, *scenes(terminal)[command][0])
+    ran = terminal.run(*command, *calls(terminal)[command][0])
     assert (ran.code, "forbidden: «^[]52;c;" in ran.all, steering(ran.all)) == (3, True, [])
 
 

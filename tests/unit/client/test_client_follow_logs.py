@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from waiting import SECONDS
+from waiting import MOMENT
 
 from mxnet_operator.client import follow_logs
 from mxnet_operator.client.follow_logs import LogFollower
@@ -156,7 +156,7 @@ async def test_each_line_of_a_pod_that_takes_the_name_of_another_comes_once():
     taken, server = [], Replaced()
     follower = LogFollower(server, JOB, "worker-0", taken.append, tail=5)
     follower.start()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MOMENT):
         while len(taken) < 4:  # noqa: ASYNC110 - it tells of lines alone
             await asyncio.sleep(0.01)
     assert await follower.finish()
@@ -168,7 +168,7 @@ async def test_the_last_lines_alone_are_asked_for_of_the_first_pod_only():
     follower = LogFollower(server, JOB, "worker-0", lambda _: None, tail=5)
     follower.start()
     await server.replaced.wait()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MOMENT):
         while server.asked[-1][0] != "the-second":  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.01)
     await follower.finish()

@@ -8,6 +8,7 @@ import pytest
 from apiserver_fixtures import running_server
 from controller_fixtures import JOBS, PODS, gang
 from odd_answers import ODD, OddProxy
+from waiting import MOMENT
 
 from mxnet_operator.client import AsyncMXJobClient, JobExistsError, MXJobClient, async_client, follow_logs, jobs
 from mxnet_operator.job import MXJobDescription
@@ -55,7 +56,7 @@ CALLS = {
 }
 
 
-async def scene(api):
+async def add_a_job_that_succeeded(api):
     """A job that has succeeded, and its pod."""
     job = (await api.post(JOBS, gang())).ok()
     owner = {"apiVersion": job["apiVersion"], "kind": "MXJob", "name": "digits", "uid": job["metadata"]["uid"]}
@@ -82,10 +83,10 @@ async def test_a_call_goes_on_or_raises_an_error_of_its_own(tmp_path, call, shif
         running_server(tmp_path, log_source=Log()) as running,
         OddProxy(running.api, tmp_path, shift).served() as proxy,
     ):
-        await scene(running.api)
+        await add_a_job_that_succeeded(running.api)
         async with AsyncMXJobClient(kubeconfig=proxy.kubeconfig, namespace="default") as client:
             try:
-                answer = await asyncio.wait_for(ask(client), 60)
+                answer = await asyncio.wait_for(ask(client), MOMENT)
             except (ApiError, ApiUnavailable) as error:
                 print(call, proxy.given, error)
             else:
@@ -105,7 +106,7 @@ async def test_a_taken_name_is_told_whatever_is_answered_before_its_job(tmp_path
         proxy.given["POST mxjobs"] = ["passed on"]  # only the look is answered oddly
         async with AsyncMXJobClient(kubeconfig=proxy.kubeconfig, namespace="default") as client:
             with pytest.raises((JobExistsError, ApiError)):
-                await asyncio.wait_for(client.submit(TAKEN), 60)
+                await asyncio.wait_for(client.submit(TAKEN), MOMENT)
         assert proxy.given["GET mxjobs NAME"]
 
 
@@ -116,7 +117,7 @@ async def test_the_synchronous_client_outlasts_each_answer(tmp_path, shift):
         running_server(tmp_path, log_source=Log()) as running,
         OddProxy(running.api, tmp_path, shift, times=1).served() as proxy,
     ):
-        await scene(running.api)
+        await add_a_job_that_succeeded(running.api)
 
         def ask():
             with MXJobClient(kubeconfig=proxy.kubeconfig, namespace="default") as client:

@@ -11,7 +11,7 @@ import pytest
 from apiserver_fixtures import running_server
 from faulty_proxy import Fault, FaultyProxy
 from long_results import long_result
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.client import (
     AsyncMXJobClient,
@@ -43,7 +43,7 @@ class Log:
 
 
 @asynccontextmanager
-async def scene(folder):
+async def server_and_client(folder):
     async with running_server(folder) as server, AsyncMXJobClient(kubeconfig=server.kubeconfig) as client:
         yield server.api, client
 
@@ -59,7 +59,7 @@ async def jobs(api):
 
 
 async def test_a_job_without_a_name_gets_one_that_no_other_has(tmp_path):
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         first, second = await client.submit(DESCRIPTION), await client.submit(DESCRIPTION)
         assert {first.name, second.name} == {job["metadata"]["name"] for job in await jobs(api)}
         assert first.name.startswith("train-")
@@ -68,7 +68,7 @@ async def test_a_job_without_a_name_gets_one_that_no_other_has(tmp_path):
 
 async def test_a_name_that_is_taken_is_told_and_its_job_left_alone(tmp_path):
     named = MXJobDescription(name="mine", image="a:1")
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         kept = await client.submit(named)
         with pytest.raises(JobExistsError, match="MXJob default/mine already exists"):
             await client.submit(named)
@@ -86,7 +86,7 @@ async def test_a_creation_whose_reply_is_lost_makes_one_job(tmp_path, fault):
 
 
 async def test_the_end_of_a_job_is_waited_for_with_its_result(tmp_path):
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         job = await client.submit(DESCRIPTION)
         waiting = asyncio.create_task(client.wait(job))
         times = {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:30Z"}
@@ -120,7 +120,7 @@ async def test_a_result_that_is_too_long_for_the_status_is_read_from_the_log(tmp
 
 
 async def test_a_job_that_fails_raises_its_own_words_unless_told_otherwise(tmp_path):
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         job = await client.submit(DESCRIPTION)
         await end(api, job.name, "Failed")
         with pytest.raises(JobFailedError, match=rf"^MXJob default/{job.name} failed: it Failed$") as failure:
@@ -129,7 +129,7 @@ async def test_a_job_that_fails_raises_its_own_words_unless_told_otherwise(tmp_p
 
 
 async def test_waiting_in_vain_leaves_the_job(tmp_path):
-    async with scene(tmp_path) as (_, client):
+    async with server_and_client(tmp_path) as (_, client):
         job = await client.submit(DESCRIPTION)
         with pytest.raises(TimeoutError):
             await client.wait(job, timeout=0.01)
@@ -137,7 +137,7 @@ async def test_waiting_in_vain_leaves_the_job(tmp_path):
 
 
 async def test_a_job_that_is_deleted_meanwhile_is_told(tmp_path):
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         job = await client.submit(DESCRIPTION)
         waiting = asyncio.create_task(client.wait(job))
         (await api.delete(f"{JOBS}/{job.name}")).ok()
@@ -147,7 +147,7 @@ async def test_a_job_that_is_deleted_meanwhile_is_told(tmp_path):
 
 async def test_another_job_of_the_name_is_not_taken_for_the_first(tmp_path):
     named = MXJobDescription(name="mine", image="a:1")
-    async with scene(tmp_path) as (_, client):
+    async with server_and_client(tmp_path) as (_, client):
         first = await client.submit(named)
         assert await client.delete(first)
         second = await client.submit(named)
@@ -158,7 +158,7 @@ async def test_another_job_of_the_name_is_not_taken_for_the_first(tmp_path):
 
 
 async def test_a_job_that_is_not_there_is_said_so(tmp_path):
-    async with scene(tmp_path) as (_, client):
+    async with server_and_client(tmp_path) as (_, client):
         with pytest.raises(JobNotFoundError, match=r"^there is no MXJob default/nothing$"):
             await client.wait("nothing")
         assert not await client.delete("nothing")
@@ -173,7 +173,7 @@ async def test_a_manifest_is_submitted_as_text_mapping_file_and_with_what_is_mer
     """
     file = tmp_path / "job.yaml"
     file.write_text(text)
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         for manifest in (text, file):
             job = await client.submit(MXJobDescription(env={"A": "b"}), manifest=manifest)
             assert job.name.startswith("digits-")
@@ -222,7 +222,7 @@ def test_a_field_of_another_format_is_no_unknown_field():
 
 
 async def test_a_replica_that_is_not_there_is_named_with_those_that_are(tmp_path):
-    async with scene(tmp_path) as (_, client):
+    async with server_and_client(tmp_path) as (_, client):
         job = await client.submit(MXJobDescription(image="a:1"))
         with pytest.raises(ValueError, match=r"replica: the job has no 'wroker-0': it has worker-0"):
             await anext(client.logs(job, replica="wroker-0"))
@@ -233,7 +233,7 @@ async def test_a_log_whose_end_does_not_come_is_no_whole_log(tmp_path, monkeypat
         return False
 
     monkeypatch.setattr(LogFollower, "finish", in_vain)
-    async with scene(tmp_path) as (api, client):
+    async with server_and_client(tmp_path) as (api, client):
         job = await client.submit(DESCRIPTION)
         await end(api, job.name, "Succeeded")
         with pytest.raises(LogIncompleteError, match=rf"worker-0 of MXJob default/{job.name} was not received"):
@@ -241,7 +241,7 @@ async def test_a_log_whose_end_does_not_come_is_no_whole_log(tmp_path, monkeypat
 
 
 async def test_what_the_server_refuses_comes_in_its_own_words(tmp_path):
-    async with scene(tmp_path) as (_, client):
+    async with server_and_client(tmp_path) as (_, client):
         with pytest.raises(ApiError, match='namespaces "nowhere" not found'):
             await client.submit(MXJobDescription(image="a:1", namespace="nowhere"))
 
@@ -321,7 +321,7 @@ async def test_closing_the_client_ends_the_calls_that_wait_in_other_threads(tmp_
         await until(lambda: len(asyncio.all_tasks(client._loop)) >= 3)
         await asyncio.gather(*(asyncio.to_thread(client.close) for _ in range(2)))
         for _ in range(3):
-            assert await asyncio.to_thread(ends.get, timeout=SECONDS) == (RuntimeError, "the client is closed")
+            assert await asyncio.to_thread(ends.get, timeout=MOMENT) == (RuntimeError, "the client is closed")
 
 
 async def test_a_log_that_is_read_no_further_says_nothing_after_the_client_is_closed(tmp_path, monkeypatch, recwarn):

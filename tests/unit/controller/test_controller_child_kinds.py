@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, gang, submitted, world
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.child_objects.metadata import job_labels, owner_reference
 from mxnet_operator.controller import controller as controller_module
@@ -90,7 +90,7 @@ async def test_a_kind_that_is_not_served_keeps_no_job_waiting_and_nobody_unready
 async def test_one_that_is_served_is_created_before_pods_and_goes_when_its_job_is_suspended(tmp_path):
     async with world(tmp_path, start=False) as w:
         await started(w, optional())
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: groups_watched(w))
         await w.submit(gang())
         await w.pods(5)
@@ -119,7 +119,7 @@ async def test_the_kind_that_contributing_adds_is_created_and_goes_when_its_job_
 async def test_one_that_goes_is_taken_away_at_the_end_of_its_job(tmp_path):
     async with world(tmp_path, start=False) as w:
         await started(w, optional())
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: groups_watched(w))
         await w.submit(submitted(make_mxjob().gang().run_policy(cleanPodPolicy="Running")))
         await w.run_to_success(await w.pods(5))
@@ -136,7 +136,7 @@ async def test_a_kind_that_comes_later_is_created_for_jobs_that_run_and_one_that
         served["groups"] = True
         await w.eventually(GROUPS, lambda groups: "before-group" in groups)
         served["groups"] = False
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: not groups_watched(w))
         await w.submit(gang("after"))
         await w.pods(10)

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from builders import make_mxjob
 from controller_fixtures import PODS, submitted, world
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.controller import Controller
@@ -135,7 +135,7 @@ async def test_places_go_round_and_none_is_lost(seed, cancels):
             await asyncio.sleep(0)
     for _, go in tasks:
         go.set()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MOMENT):
         results = await asyncio.gather(*(task for task, _ in tasks), return_exceptions=True)
         assert not any(isinstance(result, Exception) for result in results), results
         async with contextlib.AsyncExitStack() as places:  # every place is free again

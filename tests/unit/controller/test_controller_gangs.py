@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, gang, submitted, world
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
@@ -235,7 +235,7 @@ async def test_no_job_is_looked_at_before_the_server_says_what_it_serves(tmp_pat
     served["groups"] = ApiUnavailable("connection refused")
     async with world(tmp_path, start=False) as w:
         starting = asyncio.create_task(w.start(gangs=[stand_in()], discovery_interval=0.02))
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: served["asked"] > 3)
         assert not w.controller.synced.is_set()
         served["groups"] = False
@@ -271,7 +271,7 @@ async def test_a_gang_scheduler_is_believed_to_be_gone_at_the_second_answer_in_a
     served["groups"] = itertools.cycle([True, False])
     async with world(tmp_path, start=False) as w:
         await w.start(gangs=[stand_in()], discovery_interval=0.02)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: served["asked"] > 6)
             assert not is_gone()
             served["groups"] = False
@@ -350,7 +350,7 @@ async def test_who_watches_the_group_of_a_job_that_is_over_sees_it_change_once_n
         group = next(each["metadata"]["name"] for each in listed["items"] if "ownerReferences" in each["metadata"])
         since = listed["metadata"]["resourceVersion"]
         await w.move(pods, "Succeeded", exit_code=0)
-        async with asyncio.timeout(SECONDS), w.api.watch(LEASES_PATH, resourceVersion=since) as events:
+        async with asyncio.timeout(MOMENT), w.api.watch(LEASES_PATH, resourceVersion=since) as events:
             event = await events.next()
             while event["object"]["metadata"]["name"] != group:
                 event = await events.next()

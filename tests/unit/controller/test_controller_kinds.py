@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from controller_fixtures import JOBS, PODS, SERVICES, world
 from older_jobs import FORMATS, kind_of_format, older_job
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.api.crd import custom_resource_definition
 from mxnet_operator.api.definitions import definitions, legacy_definitions
@@ -141,7 +141,7 @@ async def test_a_kind_whose_crd_is_absent_is_no_error_and_waited_for_by_nobody(t
 
 async def test_a_controller_that_only_stands_by_knows_the_jobs_of_every_kind(tmp_path):
     async with every_kind(tmp_path) as w:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: len([r for r in w.controller.reflectors if r.synced.is_set()]) == len(ALL) + 2)
 
 

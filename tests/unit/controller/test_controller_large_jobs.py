@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from apiserver_fixtures import running_server
 from builders import make_mxjob
-from controller_fixtures import JOBS, RecordingClient, World, submitted
+from controller_fixtures import JOBS, ControllerWorld, RecordingClient, submitted
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,7 +92,7 @@ async def test_a_job_too_large_to_be_kept_runs_to_its_end_and_no_other_costs_a_r
         running_server(tmp_path) as running,
         Asking(load_credentials(str(running.kubeconfig))) as client,
     ):
-        w = World(running.api, client, running.kubeconfig)
+        w = ControllerWorld(running.api, client, running.kubeconfig)
         try:
             await w.start()
             manifest = job_with(**{f"DATA_{n}": noise(100_000, n) for n in range(size // 100_000)})

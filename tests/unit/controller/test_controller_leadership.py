@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 from builders import make_mxjob
-from controller_fixtures import EVENTS, JOBS, PODS, RecordingClient, World, gang, submitted, world
-from waiting import SECONDS, until
+from controller_fixtures import EVENTS, JOBS, PODS, ControllerWorld, RecordingClient, gang, submitted, world
+from waiting import MOMENT, until
 
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.kube.credentials import load_credentials
@@ -48,7 +48,7 @@ class Member:
         assert isinstance(result, asyncio.CancelledError), result
 
 
-class Election(World):
+class Election(ControllerWorld):
     """A world with several controllers."""
 
     def __init__(self, running, credentials):
@@ -61,13 +61,13 @@ class Election(World):
         client = await LeaselessClient(self.credentials).__aenter__()
         member = Member(client, identity, clock)
         self.members.append(member)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await member.controller.synced.wait()
         return member
 
     async def led_by(self, identity):
         held = {"fieldSelector": "metadata.name=mxnet-operator"}
-        async with asyncio.timeout(SECONDS), self.api.watch(LEASE.rsplit("/", 1)[0], **held) as events:
+        async with asyncio.timeout(MOMENT), self.api.watch(LEASE.rsplit("/", 1)[0], **held) as events:
             while event := await events.next():
                 if event["object"]["spec"].get("holderIdentity") == identity:
                     return

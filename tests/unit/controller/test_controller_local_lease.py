@@ -3,7 +3,7 @@
 import asyncio
 
 from controller_fixtures import gang, running_program, world
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.cli.daemons.local_cluster import make_controller
 
@@ -15,7 +15,7 @@ async def test_an_operator_that_is_started_beside_a_local_cluster_stands_by(tmp_
         controller = make_controller(w.client)
         running = asyncio.create_task(controller.run())
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(MOMENT):
                 await controller.synced.wait()
             await until(lambda: controller.leads)
             async with running_program(w.kubeconfig) as second:

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 import aiohttp
 from apiserver_fixtures import running_server
 from builders import make_mxjob
-from controller_fixtures import JOBS, RecordingClient, World, gang, running_program, submitted, world
+from controller_fixtures import JOBS, ControllerWorld, RecordingClient, gang, running_program, submitted, world
 from prometheus_client.parser import text_string_to_metric_families
-from waiting import until
+from waiting import SECONDS, until
 
 from mxnet_operator.controller.metrics import Metrics
 from mxnet_operator.kube.credentials import load_credentials
@@ -38,7 +38,7 @@ async def counted(tmp_path, **options):
         running_server(tmp_path) as running,
         RecordingClient(load_credentials(str(running.kubeconfig)), observer=metrics.requested) as client,
     ):
-        w = World(running.api, client, running.kubeconfig)
+        w = ControllerWorld(running.api, client, running.kubeconfig)
         w.running = running
         try:
             await w.start(observer=metrics, **options)
@@ -140,7 +140,7 @@ async def test_the_program_serves_metrics_and_health_where_it_says(tmp_path):
         metrics = (await program.says("metrics at ")).removeprefix("metrics at ")
         health = (await program.says("health at ")).removeprefix("health at ").removesuffix("/readyz")
         await program.says("leading")
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20)) as session:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SECONDS)) as session:
 
             async def get(url):
                 async with session.get(url) as reply:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from apiserver_fixtures import running_server
-from controller_fixtures import JOBS, PODS, RecordingClient, World, gang
+from controller_fixtures import JOBS, PODS, ControllerWorld, RecordingClient, gang
 from waiting import until
 
 from mxnet_operator.controller import controller as controller_module
@@ -45,7 +45,7 @@ async def w(tmp_path, monkeypatch):
         running_server(tmp_path) as running,
         Refusing(load_credentials(str(running.kubeconfig))) as client,
     ):
-        made = World(running.api, client, running.kubeconfig)
+        made = ControllerWorld(running.api, client, running.kubeconfig)
         (await made.api.post("/api/v1/namespaces", {"metadata": {"name": "speech"}})).ok()
         yield made
         await made.stop()

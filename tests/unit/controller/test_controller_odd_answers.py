@@ -7,9 +7,9 @@ import os
 import pytest
 from apiserver_fixtures import running_server
 from builders import make_mxjob
-from controller_fixtures import RecordingClient, World, submitted
+from controller_fixtures import ControllerWorld, RecordingClient, submitted
 from odd_answers import ODD, OddProxy
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.controller.controller import Controller
 from mxnet_operator.controller.metrics import Metrics
@@ -30,7 +30,7 @@ async def test_odd_answers_to_every_request_delay_a_job_and_end_nothing(tmp_path
         OddProxy(running.api, tmp_path, shift).served() as proxy,
         RecordingClient(load_credentials(str(proxy.kubeconfig))) as client,
     ):
-        w = World(running.api, client, running.kubeconfig)
+        w = ControllerWorld(running.api, client, running.kubeconfig)
         metrics = Metrics()
         elector = LeaderElector(client, "default", "mxnet-operator", times=TIMES)
         controller = Controller(client, elector=elector, observer=metrics, fail_fast_hook=True, discovery_interval=0.2)
@@ -43,7 +43,7 @@ async def test_odd_answers_to_every_request_delay_a_job_and_end_nothing(tmp_path
             await w.state("digits", "Running")
             await w.move(["digits-worker-0"], "Failed", exit_code=137)
             await w.state("digits", "Restarting")
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(MOMENT):
                 await until(lambda: any("DELETE" in asked for asked in proxy.given))
         finally:
             over = task.done()

@@ -9,7 +9,7 @@ import itertools
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted, world
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.api import names
 from mxnet_operator.api.definitions import definitions
@@ -219,7 +219,7 @@ async def test_a_controller_that_may_not_read_workloads_says_so_and_starts_nothi
             await w.submit(job("before"))
             await w.event("KueueNotInstalled")
             is_installed.set()
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await was_refused.wait()
         await w.submit(job())
         await w.event("KueueUnreadable", says="is forbidden")
@@ -253,7 +253,7 @@ async def test_a_user_who_suspends_a_job_takes_it_from_its_queue(tmp_path):
         (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": True}}})).ok()
         await w.pods(0)
         await w.eventually(kueue.workloads, lambda found: not found)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: ("DELETE", kueue.workloads) in {(m, p.rsplit("/", 1)[0]) for m, p in w.writes})
         (await w.api.merge(f"{JOBS}/digits", {"spec": {"runPolicy": {"suspend": False}}})).ok()
         await kueue.workload()

@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
+from waiting import SECONDS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 TUNE, START = EXAMPLES / "tune" / "tune.py", EXAMPLES / "tune" / "start.py"
@@ -56,7 +57,7 @@ def run(script, *args, **variables):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS,
         check=False,
     )
 

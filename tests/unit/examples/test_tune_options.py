@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import SECONDS
 
 SCRIPT = Path(__file__).resolve().parents[3] / "examples" / "tune" / "tune.py"
 
@@ -18,7 +19,7 @@ def run(*args, **variables):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS,
         check=False,
     )
 

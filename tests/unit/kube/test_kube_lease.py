@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from apiserver_fixtures import running_server
+from waiting import MOMENT
 
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
@@ -14,7 +15,6 @@ from mxnet_operator.kube.lease import LeaderElector, LeaseTimes, boot_clock, own
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 LEASE = f"{LEASES}/mxnet-operator"
 TIMES = LeaseTimes(duration=60, renew_deadline=40, retry_period=0.01)
-SECONDS = 20
 
 
 class Clock:
@@ -82,7 +82,7 @@ class Candidate:
 
 
 async def soon(event):
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MOMENT):
         await event.wait()
 
 

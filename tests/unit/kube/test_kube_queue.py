@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from waiting import SECONDS
+from waiting import MOMENT
 
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.instrumentation import QueueObserver
@@ -98,7 +98,7 @@ async def test_a_key_that_comes_up_by_itself_drops_its_delayed_return(queue, clo
 async def test_the_queue_wakes_by_its_own_timer():
     queue = WorkQueue()
     queue.add_after("a", 0.001)
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MOMENT):
         assert await queue.get() == "a"
 
 

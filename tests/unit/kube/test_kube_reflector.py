@@ -17,7 +17,7 @@ from scripted_api import (
     scripted_api,
     stream,
 )
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.cache import Indexer
@@ -51,11 +51,11 @@ class Followed:
 
     async def told(self, *expected):
         """The next changes are these."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             assert [await self.changes.get() for _ in expected] == list(expected)
 
     async def synced(self):
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await self.reflector.synced.wait()
 
 

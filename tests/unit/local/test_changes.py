@@ -4,7 +4,7 @@ import asyncio
 
 from gang_pods import gang_pods
 from stored_pods import StoredPods, scheduler_of
-from waiting import SECONDS, until
+from waiting import MOMENT, until
 
 from mxnet_operator.local.changes import Changes
 
@@ -13,7 +13,7 @@ async def test_a_ring_before_the_task_that_waits_has_begun_wakes_it() -> None:
     changes = Changes()
     waiting = asyncio.ensure_future(changes.wait())
     changes.ring()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MOMENT):
         await waiting
 
 

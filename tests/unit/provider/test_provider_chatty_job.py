@@ -71,7 +71,7 @@ class Figures:
         self.read_lines += 1
 
 
-class Scene:
+class PollerWorld:
     def __init__(self, lines, **options):
         self.hook, self.log, self.figures, self.now = Hook(lines, **options), Log(), Figures(), 0.0
         self.poller = ReplicaLogPoller(
@@ -87,54 +87,54 @@ def lines(count, start=0):
 
 
 async def test_of_two_hundred_thousand_lines_the_last_thousand_are_shown_and_all_are_read_for_figures():
-    scene = Scene(lines(200_000))
-    await scene.poller.drain([POD])
-    shown = scene.texts()
-    assert scene.figures.read_lines == 200_000
+    world = PollerWorld(lines(200_000))
+    await world.poller.drain([POD])
+    shown = world.texts()
+    assert world.figures.read_lines == 200_000
     assert shown[:1000] == [f"line {number}" for number in range(1000)]
     assert shown[1000].startswith("... 198000 lines are left out here")
     assert shown[1000].endswith("kubectl logs -n default digits-worker-0")
     assert shown[1001:] == [f"line {number}" for number in range(199_000, 200_000)]
-    assert (scene.log.warnings, scene.poller.complete) == ([], {"worker-0"})
+    assert (world.log.warnings, world.poller.complete) == ([], {"worker-0"})
 
 
 async def test_what_a_fast_log_writes_between_two_looks_is_read_whole_and_shown_in_part():
-    scene = Scene(lines(5000))
-    await scene.poller.poll(JOB)
-    assert len(scene.log.shown) == 1000
-    scene.now += 10
-    scene.hook.lines += lines(5000, 5000)
-    await scene.poller.poll(JOB)
-    assert scene.texts()[1001:1201] == [f"line {number}" for number in range(4800, 5000)]
-    await scene.poller.drain([POD])
-    assert scene.texts()[-1000:] == [f"line {number}" for number in range(9000, 10_000)]
-    assert scene.figures.read_lines == 10_000
+    world = PollerWorld(lines(5000))
+    await world.poller.poll(JOB)
+    assert len(world.log.shown) == 1000
+    world.now += 10
+    world.hook.lines += lines(5000, 5000)
+    await world.poller.poll(JOB)
+    assert world.texts()[1001:1201] == [f"line {number}" for number in range(4800, 5000)]
+    await world.poller.drain([POD])
+    assert world.texts()[-1000:] == [f"line {number}" for number in range(9000, 10_000)]
+    assert world.figures.read_lines == 10_000
 
 
 async def test_a_line_of_many_mebibytes_without_an_end_is_shown_in_part():
-    scene = Scene([stamped(0, b"x" * (25 * 1024 * 1024)), stamped(1, b"the end")])
-    await scene.poller.drain([POD])
-    assert scene.texts()[-1] == "the end"
-    assert sum(map(len, scene.log.shown)) < 3 * 1024 * 1024
-    assert any("lines are left out here" in line for line in scene.log.shown)
+    world = PollerWorld([stamped(0, b"x" * (25 * 1024 * 1024)), stamped(1, b"the end")])
+    await world.poller.drain([POD])
+    assert world.texts()[-1] == "the end"
+    assert sum(map(len, world.log.shown)) < 3 * 1024 * 1024
+    assert any("lines are left out here" in line for line in world.log.shown)
 
 
 async def test_a_look_goes_on_where_a_second_holds_more_than_a_look_reads(monkeypatch):
     monkeypatch.setattr(replica_logs, "_POLL_BYTES", 1000)
-    scene = Scene(lines(900))  # all in one second: each stream begins with the second
+    world = PollerWorld(lines(900))  # all in one second: each stream begins with the second
     for _ in range(60):
-        await scene.poller.poll(JOB)
-    assert scene.figures.read_lines == 900
+        await world.poller.poll(JOB)
+    assert world.figures.read_lines == 900
 
 
 async def test_where_reading_all_takes_too_long_the_last_lines_are_shown_and_the_log_says_so(monkeypatch):
     monkeypatch.setattr(replica_logs, "_DRAIN_SECONDS", 0.05)
-    scene = Scene(lines(50_000), hangs_after=CHUNK)
-    await scene.poller.drain([POD])
-    assert scene.texts()[-1000:] == [f"line {number}" for number in range(49_000, 50_000)]
-    [warning] = scene.log.warnings
+    world = PollerWorld(lines(50_000), hangs_after=CHUNK)
+    await world.poller.drain([POD])
+    assert world.texts()[-1000:] == [f"line {number}" for number in range(49_000, 50_000)]
+    [warning] = world.log.warnings
     assert "its figures may lack some" in warning
-    assert scene.poller.complete == set()
+    assert world.poller.complete == set()
 
 
 @pytest.mark.parametrize("log", ["short lines", "long lines", "read before", "one line"])
@@ -143,20 +143,20 @@ async def test_between_two_turns_of_the_loop_little_is_done(log):
     many = {"short lines": lines(100_000), "long lines": [stamped(n, b"y" * 10_000) for n in range(2000)]}
     many["one line"] = [stamped(0, b"x" * (10 * 1024 * 1024))]
     many["read before"] = lines(100_000)
-    scene = Scene(many[log])
+    world = PollerWorld(many[log])
     if log == "read before":
-        await scene.poller.poll(JOB)
+        await world.poller.poll(JOB)
     turns = []
 
     async def others():
         while True:
-            turns.append((scene.figures.read_lines, len(scene.log.shown)))
+            turns.append((world.figures.read_lines, len(world.log.shown)))
             await asyncio.sleep(0)
 
     ticking = asyncio.create_task(others())
-    await scene.poller.drain([POD])
+    await world.poller.drain([POD])
     ticking.cancel()
-    turns.append((scene.figures.read_lines, len(scene.log.shown)))
+    turns.append((world.figures.read_lines, len(world.log.shown)))
     pairs = list(itertools.pairwise(turns))
     assert max(after[0] - before[0] for before, after in pairs) <= 1001
     assert max(after[1] - before[1] for before, after in pairs) <= 20

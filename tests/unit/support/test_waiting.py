@@ -50,7 +50,7 @@ async def test_a_job_that_has_ended_is_not_waited_for_to_run(tmp_path: Path) -> 
 
 
 TESTS = """
-import pytest, waiting
+import asyncio, pytest, waiting
 
 waiting.SECONDS = 0.2
 
@@ -58,6 +58,8 @@ waiting.SECONDS = 0.2
 def test_waits_in_vain(number):
     with open("patience", "a") as file:
         print(waiting.patience(), file=file)
+    if number % 2:
+        asyncio.run(waiting.until(lambda: False, within=0.1))
     waiting.eventually(lambda: False)
 
 def test_fails_at_once():

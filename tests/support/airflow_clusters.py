@@ -20,7 +20,7 @@ from mxnet_operator.api import names
 _MXJOBS = (names.GROUP, names.VERSION)
 
 
-class Site:
+class TargetCluster:
     """A cluster as its administrator sees it; used by many threads at once."""
 
     has_logs: bool
@@ -51,7 +51,7 @@ class Site:
         raise NotImplementedError
 
 
-class LocalSite(Site):
+class LocalTarget(TargetCluster):
     """The local cluster, whose pods are processes that look for a file."""
 
     has_logs = True
@@ -60,7 +60,7 @@ class LocalSite(Site):
         gate.write_text(f"{code}\n")
 
 
-class KubernetesSite(Site):
+class KubernetesTarget(TargetCluster):
     """A real Kubernetes API with our controller, whose pods KWOK pretends to run."""
 
     has_logs = False
@@ -80,18 +80,18 @@ class KubernetesSite(Site):
                 self.core.patch_namespaced_pod(pod.metadata.name, namespace, annotated)
 
 
-def local_site(cluster: LocalCluster) -> LocalSite:
+def local_target(cluster: LocalCluster) -> LocalTarget:
     """The local cluster of the test run."""
-    site = LocalSite(cluster.kubeconfig)
-    site.job_pages = json.loads(cluster.mxjob("local", "status", "--json").stdout)["jobPages"]
-    return site
+    target = LocalTarget(cluster.kubeconfig)
+    target.job_pages = json.loads(cluster.mxjob("local", "status", "--json").stdout)["jobPages"]
+    return target
 
 
 @contextlib.contextmanager
-def kubernetes_site(server: Server, log: Path) -> Iterator[KubernetesSite]:
-    """The site with a node and a controller, which ends with the context."""
-    site = KubernetesSite(server.kubeconfig())
-    site.core.create_node({"apiVersion": "v1", "kind": "Node", **fake_node("airflow")})
+def kubernetes_target(server: Server, log: Path) -> Iterator[KubernetesTarget]:
+    """The cluster with a node and a controller, which ends with the context."""
+    target = KubernetesTarget(server.kubeconfig())
+    target.core.create_node({"apiVersion": "v1", "kind": "Node", **fake_node("airflow")})
     environment = os.environ | {"KUBECONFIG": str(server.kubeconfig("controller"))}
     addresses = ["--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"]
     with log.open("wb") as output:
@@ -99,8 +99,8 @@ def kubernetes_site(server: Server, log: Path) -> Iterator[KubernetesSite]:
             [*PROGRAM, "run", *addresses], env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
-        yield site
+        yield target
     finally:
         controller.terminate()
         controller.wait(SECONDS)
-        site.core.delete_node("airflow")
+        target.core.delete_node("airflow")

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_clusters import TargetCluster, kubernetes_target, local_target
 from airflow_runs import OVER
 from airflow_server import AirflowServer, airflow_server
-from airflow_sites import Site, kubernetes_site, local_site
-from airflow_together import Together
 from api_gateway import Gateway, Handler, gateway_to
+from begun_tests import BegunTests
 from postgres import Postgres
-from waiting import eventually
+from waiting import MINUTES, eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
@@ -25,15 +25,15 @@ TOKEN = "a-secret-that-nobody-may-see"
 TRIGGER = "aiohttp"
 """In the user agent of what triggers ask, and of nothing that workers ask."""
 AT_ONCE = 6
-"""How many scenes run at once."""
+"""How many tests that are begun together run at once."""
 _numbers = itertools.count()
 
 
-class Scene:
+class GatedRun:
     """A run of a DAG, whose tasks reach their cluster through a gate of their own."""
 
-    def __init__(self, airflow: AirflowServer, site: Site, namespace: str, gateway: Gateway) -> None:
-        self.site = site
+    def __init__(self, airflow: AirflowServer, cluster: TargetCluster, namespace: str, gateway: Gateway) -> None:
+        self.cluster = cluster
         self.gateway = gateway
         self.gate = gateway.folder / "gate"
         self._airflow = airflow
@@ -42,11 +42,11 @@ class Scene:
     def start(self, dag_id: str) -> None:
         connection = f"cluster-{next(_numbers)}"
         self._airflow.connect(connection, self.gateway.kubeconfig, self._namespace)
-        self.run = self._airflow.trigger(dag_id, gate=str(self.gate), connection=connection)
-        self.train = self.run.task("train")
+        self.dag_run = self._airflow.trigger(dag_id, gate=str(self.gate), connection=connection)
+        self.train = self.dag_run.task("train")
 
     def jobs(self) -> dict[str, dict[str, Any]]:
-        return {job["metadata"]["uid"]: job for job in self.site.jobs(self._namespace, self.run.selector)}
+        return {job["metadata"]["uid"]: job for job in self.cluster.jobs(self._namespace, self.dag_run.selector)}
 
     def holder(self) -> str:
         """The token that stands in the one job there is."""
@@ -67,13 +67,13 @@ class Scene:
             running = [uid for uid, job in stay.items() if job_state(job) == "Running"]
             return running[0] if len(running) == 1 else None
 
-        uid: str = eventually(look)
+        uid: str = eventually(look, within=MINUTES)
         return uid
 
     def in_progress(self, deferrals: int = 1) -> str:
         """The uid of the job, once it runs and its task waits for it: has been deferred so often, or just waits."""
         uid = self.the_job()
-        if self.run.dag_id.startswith("waiting"):
+        if self.dag_run.dag_id.startswith("waiting"):
             self.train.wait("running")
             return uid
         self.train.deferred(deferrals)
@@ -83,7 +83,7 @@ class Scene:
         return uid
 
     def end(self, code: int = 0) -> None:
-        self.site.end(self.gate, self._namespace, self.run.selector, code)
+        self.cluster.end(self.gate, self._namespace, self.dag_run.selector, code)
 
     def hold(self) -> None:
         """Let pods that start from now on wait again."""
@@ -104,50 +104,52 @@ class Scene:
         ]
 
 
-class Live:
+class AirflowWorld:
     """A whole Airflow and a cluster, for one test."""
 
-    def __init__(self, airflow: AirflowServer, site: Site, folder: Path) -> None:
+    def __init__(self, airflow: AirflowServer, cluster: TargetCluster, folder: Path) -> None:
         self.airflow = airflow
-        self.site = site
+        self.cluster = cluster
         self._folder = folder
         self._gates = contextlib.ExitStack()
-        self._scenes: list[Scene] = []
+        self._runs: list[GatedRun] = []
 
     @property
     def job_pages(self) -> str:
         """The template of the addresses of the local cluster's job pages."""
-        return self.site.job_pages
+        return self.cluster.job_pages
 
-    def begin(self, dag_id: str, handler: Handler | None = None, namespace: str = "default") -> Scene:
+    def begin(self, dag_id: str, handler: Handler | None = None, namespace: str = "default") -> GatedRun:
         """Start a run of a DAG; what it asks of its cluster goes to `handler` first."""
-        folder = self._folder / f"scene-{next(_numbers)}"
+        folder = self._folder / f"run-{next(_numbers)}"
         folder.mkdir()
-        gateway = self._gates.enter_context(gateway_to(self.site.kubeconfig, folder))
+        gateway = self._gates.enter_context(gateway_to(self.cluster.kubeconfig, folder))
         gateway.rotate(TOKEN)
         gateway.handler = handler
-        scene = Scene(self.airflow, self.site, namespace, gateway)
-        scene.start(dag_id)
-        self._scenes.append(scene)
-        return scene
+        run = GatedRun(self.airflow, self.cluster, namespace, gateway)
+        run.start(dag_id)
+        self._runs.append(run)
+        return run
 
     def close(self) -> None:
         """Let all jobs end, and shut the gates."""
-        for scene in self._scenes:
-            scene.end()
+        for run in self._runs:
+            run.end()
         self._gates.close()
 
 
-anywhere = pytest.mark.parametrize("site", ["local", pytest.param("real", marks=pytest.mark.kubernetes)], indirect=True)
+anywhere = pytest.mark.parametrize(
+    "cluster", ["local", pytest.param("real", marks=pytest.mark.kubernetes)], indirect=True
+)
 """For what must be the same on the local cluster and on a real Kubernetes API."""
 
 
 @pytest.fixture(scope="package")
-def live_airflow(
+def whole_airflow(
     local_cluster: Any, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AirflowServer]:
     """A whole Airflow with the DAGs of lifecycle_dags, and the example that needs a pool."""
-    home = tmp_path_factory.mktemp("airflow-live")
+    home = tmp_path_factory.mktemp("airflow-whole")
     dags = home / "dags"
     dags.mkdir()
     for path in DAGS:
@@ -159,61 +161,63 @@ def live_airflow(
 
 
 @pytest.fixture(scope="package")
-def local(local_cluster: Any) -> Site:
+def local(local_cluster: Any) -> TargetCluster:
     """The local cluster."""
-    return local_site(local_cluster)
+    return local_target(local_cluster)
 
 
 @pytest.fixture(scope="package")
-def real(kubernetes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def real(kubernetes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TargetCluster]:
     """A real Kubernetes API with our controller."""
-    with kubernetes_site(kubernetes, tmp_path_factory.mktemp("controller") / "log") as site:
-        yield site
+    with kubernetes_target(kubernetes, tmp_path_factory.mktemp("controller") / "log") as cluster:
+        yield cluster
 
 
 @pytest.fixture
-def site(request: pytest.FixtureRequest) -> Site:
+def cluster(request: pytest.FixtureRequest) -> TargetCluster:
     """The cluster that answers Airflow's questions."""
-    found: Site = request.getfixturevalue(getattr(request, "param", "local"))
+    found: TargetCluster = request.getfixturevalue(getattr(request, "param", "local"))
     return found
 
 
 @pytest.fixture(scope="package")
-def together(
-    request: pytest.FixtureRequest, live_airflow: AirflowServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Together]:
+def begun(
+    request: pytest.FixtureRequest, whole_airflow: AirflowServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BegunTests]:
     """The tests that are begun together."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    items = [item for item in items if "together" in item.fixturenames and not item.get_closest_marker("alone")]
-    sites: dict[str, Site] = {}
-    for name in {_site_of(item) for item in items}:
+    items = [item for item in items if "begun" in item.fixturenames and not item.get_closest_marker("alone")]
+    clusters: dict[str, TargetCluster] = {}
+    for name in {_cluster_of(item) for item in items}:
         with contextlib.suppress(pytest.skip.Exception):  # the tests themselves say it
-            sites[name] = request.getfixturevalue(name)
+            clusters[name] = request.getfixturevalue(name)
 
-    def live_for(item: pytest.Function) -> contextlib.closing[Live]:
-        return contextlib.closing(Live(live_airflow, sites[_site_of(item)], tmp_path_factory.mktemp("scenes")))
+    def world_for(item: pytest.Function) -> contextlib.closing[AirflowWorld]:
+        return contextlib.closing(
+            AirflowWorld(whole_airflow, clusters[_cluster_of(item)], tmp_path_factory.mktemp("worlds"))
+        )
 
-    with Together([item for item in items if _site_of(item) in sites], live_for, AT_ONCE) as together:
-        yield together
+    with BegunTests([item for item in items if _cluster_of(item) in clusters], world_for, AT_ONCE) as running:
+        yield running
 
 
-def _site_of(item: pytest.Function) -> str:
+def _cluster_of(item: pytest.Function) -> str:
     callspec = getattr(item, "callspec", None)
-    name: str = callspec.params.get("site", "local") if callspec else "local"
+    name: str = callspec.params.get("cluster", "local") if callspec else "local"
     return name
 
 
 @pytest.fixture
-def live(request: pytest.FixtureRequest, site: Site, together: Together) -> Any:
-    """What a test begins its scenes on; of one that is marked `alone`, when all others have ended."""
+def world(request: pytest.FixtureRequest, cluster: TargetCluster, begun: BegunTests) -> Any:
+    """What a test begins its runs in; of one that is marked `alone`, when all others have ended."""
     if request.node.get_closest_marker("alone") is None:
-        return together.of(request.node)
-    together.wait()
-    return request.getfixturevalue("live_alone")
+        return begun.of(request.node)
+    begun.wait()
+    return request.getfixturevalue("world_alone")
 
 
 @pytest.fixture
-def live_alone(live_airflow: AirflowServer, site: Site, tmp_path: Path) -> Iterator[Live]:
+def world_alone(whole_airflow: AirflowServer, cluster: TargetCluster, tmp_path: Path) -> Iterator[AirflowWorld]:
     """What a test has for itself."""
-    with contextlib.closing(Live(live_airflow, site, tmp_path)) as live:
-        yield live
+    with contextlib.closing(AirflowWorld(whole_airflow, cluster, tmp_path)) as world:
+        yield world

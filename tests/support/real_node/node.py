@@ -16,7 +16,7 @@ from typing import Any
 from kubectl import kubectl
 from kubernetes_programs import programs
 from left_overs import folder_prefix, remove_cgroups
-from waiting import SECONDS
+from waiting import MINUTES, SECONDS
 
 from real_node import configuration, logind
 from real_node.debian import unpacked
@@ -28,12 +28,12 @@ _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _FROM_DEBIAN = ("containerd",)
 
 
-class CellError(Exception):
+class RealNodeError(Exception):
     """The node didn't start; with what its process 1 said."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class RealNode:
     """A running node; `pid` is its process 1 as this machine counts."""
 
     folder: Path
@@ -55,7 +55,7 @@ class Cell:
     def run(self, *words: object, check: bool = True, text: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run a command there; its standard input is the text."""
         done = subprocess.run(
-            self.command(*words), input=text, capture_output=True, text=True, timeout=SECONDS, check=False
+            self.command(*words), input=text, capture_output=True, text=True, timeout=MINUTES, check=False
         )
         assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done
@@ -74,9 +74,15 @@ class Cell:
         found: dict[str, Any] = json.loads(self.kubectl("get", *words, "-o", "json"))
         return found
 
-    def wait(self, what: str, holds: str, *options: object) -> None:
+    def wait(self, what: str, holds: str, *options: object, within: int = SECONDS) -> None:
         """Wait until `kubectl wait --for` says so."""
-        self.kubectl("wait", what, f"--for={holds}", f"--timeout={SECONDS - 30}s", *options)
+        self.kubectl("wait", what, f"--for={holds}", f"--timeout={within - 10}s", *options)
+
+    def rolled_out(self, deployment: str, namespace: str) -> None:
+        """Wait until a Deployment's pods are those of its template, and ready."""
+        self.kubectl(
+            "rollout", "status", f"deployment/{deployment}", f"--namespace={namespace}", f"--timeout={MINUTES - 10}s"
+        )
 
     def kill(self, program: str) -> None:
         """Kill a program of the node; it comes again by itself."""
@@ -179,12 +185,12 @@ def why_not() -> str:
 
 
 @contextlib.contextmanager
-def running(archives: Sequence[Archive]) -> Iterator[Cell]:
+def running(archives: Sequence[Archive]) -> Iterator[RealNode]:
     """A node with these images, until the context ends.
 
     Raises:
         MissingProgramError: A program can't be had here.
-        CellError: It didn't come up.
+        RealNodeError: It didn't come up.
     """
     paths = programs(PROGRAMS) | {name: str(unpacked() / "usr" / "bin" / name) for name in _FROM_DEBIAN}
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), ignore_cleanup_errors=True) as name:
@@ -205,9 +211,9 @@ def running(archives: Sequence[Archive]) -> Iterator[Cell]:
         try:
             assert process.stdout is not None
             if process.stdout.readline() != b"ready\n":
-                raise CellError((folder / "first-process.log").read_text())
+                raise RealNodeError((folder / "first-process.log").read_text())
             (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            yield Cell(folder, int(first), cgroup, archives)
+            yield RealNode(folder, int(first), cgroup, archives)
         finally:
             process.kill()
             process.communicate()
@@ -222,4 +228,4 @@ def _path() -> str:
     return os.pathsep.join(dict.fromkeys([*os.environ["PATH"].split(os.pathsep), "/usr/sbin", "/sbin"]))
 
 
-__all__ = ["NODE", "Cell", "CellError", "configuration", "running", "why_not"]
+__all__ = ["NODE", "RealNode", "RealNodeError", "configuration", "running", "why_not"]
