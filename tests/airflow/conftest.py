@@ -1,5 +1,7 @@
 """Real Airflow for the tests: a home with a database, and `airflow` run in it as a user runs it."""
 
+from collections.abc import Iterator
+
 import airflow_home  # noqa: F401 - before anything imports Airflow
 import pytest
 from airflow_command import AirflowHome
@@ -15,9 +17,11 @@ def airflow(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Air
 
 
 @pytest.fixture(autouse=True)
-def no_controller_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_controller_is_waited_for() -> Iterator[None]:
     """An operator in this process asks once where its job's page is: where the test plays the controller, nobody says.
 
     How long it waits otherwise is tested by tests/unit/provider/test_provider_task_job.py.
     """
-    monkeypatch.setattr("mxnet_provider.operators.task_job._PAGE_SECONDS", 0.0)
+    with pytest.MonkeyPatch.context() as patch:  # the fixture `monkeypatch` would outlive all others of a test
+        patch.setattr("mxnet_provider.operators.task_job._PAGE_SECONDS", 0.0)
+        yield
