@@ -1,7 +1,7 @@
 """Condition PodsScheduled: how many pods of a job have no node, and why, in the scheduler's own words.
 
 The scheduler's words change with every node that comes or goes. What is said is therefore changed only where other pods
-wait or other numbers are missing, and numbers alone not more often than every `waits.SAY_AGAIN`.
+wait, other numbers are missing or words come where there were none, and not more often than every `waits.SAY_AGAIN`.
 """
 
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ def with_placement(
         )
     reason, beginning, words = found
     was_said = old is not None and (old.status, old.reason) == ("False", reason)
-    if old is not None and was_said and (old.message.startswith(beginning) or time_until_said_again(old, now)):
+    if old is not None and was_said and (_says(old, beginning, words) or time_until_said_again(old, now)):
         return current
     message = f"{beginning}{words}"
     return conditions.set_condition(current, conditions.PODS_SCHEDULED, reason, message, now, status="False")
@@ -56,13 +56,18 @@ def time_until_unplaced(
     new = (replica.pod for replica in replicas if replica.pod is not None and _is_ignored(replica.pod))
     unseen = (left_of(IGNORED_AFTER, pod.created_at, now) for pod in new)
     old, found = _said(current), _found(job, replicas, now, gang)
-    is_old = old is not None and found is not None and not old.message.startswith(found[1])
+    is_old = old is not None and found is not None and not _says(old, *found[1:])
     again = time_until_said_again(old, now) if old is not None and is_old else None
     return min(filter(None, (*unseen, again)), default=None)
 
 
 def _said(current: tuple[Condition, ...]) -> Condition | None:
     return next((c for c in current if c.type == conditions.PODS_SCHEDULED), None)
+
+
+def _says(said: Condition, beginning: str, words: str) -> bool:
+    """Whether the message has the part that counts, and words if there are any now; which ones is no matter."""
+    return said.message.startswith(beginning) and (said.message != beginning or not words)
 
 
 def _found(

@@ -173,6 +173,17 @@ class TestObjects:
         ready = plan(job, observed(job, groups=(group(job),), rule=READY_PODGROUPS), NOW)
         assert len([action for action in ready.actions if isinstance(action, CreatePod)]) == 5
 
+    def test_a_back_end_that_says_later_why_it_lets_no_pods_in_is_quoted_then(self) -> None:
+        job = created()
+        first = plan(job, observed(job, groups=(group(job, ready=False),), rule=READY_PODGROUPS), NOW)
+        assert said(first).message.endswith("waits for its queue")
+        job = msgspec.structs.replace(job, status=first.status)
+        lacks = group(job, ready=False, says="queue resource quota insufficient")
+        at_once = plan(job, observed(job, groups=(lacks,), rule=READY_PODGROUPS), NOW + timedelta(seconds=1))
+        assert (at_once.status, at_once.requeue_after) == (None, timedelta(seconds=3))
+        later = plan(job, observed(job, groups=(lacks,), rule=READY_PODGROUPS), NOW + timedelta(seconds=4))
+        assert said(later).message.endswith("waits for its queue: queue resource quota insufficient")
+
     @pytest.mark.parametrize("policy", ["None", "Running", "All"])
     def test_a_job_that_is_over_gives_it_up_under_every_clean_pod_policy(self, policy: str) -> None:
         builder = make_mxjob().worker(2).condition("Created").condition("Succeeded")
