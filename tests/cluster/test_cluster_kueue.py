@@ -251,9 +251,10 @@ async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
 
 
 @pytest.fixture
-async def visible(running):
-    """Kueue's visibility API, which the API server asks for in its name."""
-    await asyncio.to_thread(running.wait_for_visibility)
+def visible(running):
+    """Kueue's visibility API, behind the API server."""
+    with running.visible():
+        yield
 
 
 @pytest.fixture(params=[("v1beta2", "v1beta1"), ("v1beta1",)], ids=["newest", "older"])
@@ -324,14 +325,14 @@ async def test_waiting_jobs_say_how_many_workloads_of_any_kind_come_before_them(
 
 async def test_the_component_gives_the_right_to_ask_for_places(visible, line, world):
     account = "system:serviceaccount:mxnet-operator:mxnet-operator"
-    path = f"{VISIBILITY}/namespaces/{world.namespace}/localqueues/line/pendingworkloads?limit=1"
+    path = f"{VISIBILITY[0]}/namespaces/{world.namespace}/localqueues/line/pendingworkloads?limit=1"
     asked = [kubectl(), "get", "--raw", path, f"--as={account}"]
     with pytest.raises(AssertionError, match="is forbidden"):
         await printed(world, asked)
     rights = ["-f", str(MANIFESTS / "components" / "kueue" / "rbac.yaml")]
     await printed(world, [kubectl(), "apply", *rights])
     on = {
-        "group": VISIBILITY.split("/")[2],
+        "group": VISIBILITY[0].split("/")[2],
         "resource": "localqueues",
         "subresource": "pendingworkloads",
         "verb": "get",
@@ -346,14 +347,7 @@ async def test_the_component_gives_the_right_to_ask_for_places(visible, line, wo
         await printed(world, [kubectl(), "delete", *rights])
 
 
-@pytest.fixture
-def invisible(running):
-    """It serves no visibility API."""
-    with running.configured(featureGates={"VisibilityOnDemand": False}):
-        yield
-
-
-async def test_where_kueue_serves_no_places_a_job_says_the_rest(invisible, line, world, caplog):
+async def test_where_no_places_are_served_a_job_says_the_rest(line, world, caplog):
     caplog.set_level(logging.INFO)
     for name, level in (("runs", 3), ("first", 2), ("second", 1)):
         await world.submit(at_level(name, level))

@@ -17,7 +17,7 @@ from kubernetes_programs import programs_or_skip, source_of
 
 NAMESPACE = "kueue-system"
 API = "/apis/kueue.x-k8s.io/v1beta2"
-VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"
+VISIBILITY = ("/apis/visibility.kueue.x-k8s.io/v1beta2", "/apis/visibility.kueue.x-k8s.io/v1beta1")
 _SERVICE, _SECRET = "kueue-webhook-service", "kueue-webhook-server-cert"
 _CONVERTED = frozenset({"workloads", "clusterqueues", "localqueues", "cohorts", "multikueueclusters"})
 _WEBHOOKS = frozenset({"workload", "clusterqueue", "resourceflavor", "cohort", "pod"})
@@ -51,11 +51,6 @@ class Kueue:
         for name in (_SERVICE, _VISIBILITY_SERVICE):
             service = {"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
             ask("POST", f"{system}/services", service)
-        for path in sorted((components / "visibility").glob("apiservice_*.yaml")):
-            manifest = yaml.safe_load(path.read_text())
-            behind = {"namespace": NAMESPACE, "name": _VISIBILITY_SERVICE, "port": self._visibility_port}
-            manifest["spec"]["service"] = behind
-            ask("POST", _API_SERVICES, manifest)
         for path in sorted((components / "crd" / "bases").glob("*.yaml")):
             ask("POST", _CRDS, self._definition(yaml.safe_load(path.read_text())))
         for manifest in yaml.safe_load_all((components / "webhook" / "manifests.yaml").read_text()):
@@ -87,9 +82,22 @@ class Kueue:
         url = f"http://127.0.0.1:{self._health_port}/readyz"
         self._programs.wait("Kueue", lambda: _answers(url) and self._accepts())
 
-    def wait_for_visibility(self) -> None:
-        """Wait until the API server takes its visibility API for available, of which it asks now and then. Blocks."""
-        self._programs.wait("Kueue's visibility API", lambda: self._server.ask("GET", VISIBILITY))
+    @contextlib.contextmanager
+    def visible(self) -> Iterator[None]:
+        """Its visibility API, which the API server serves in its place until the context ends. Blocks."""
+        folder = source_of("kueue") / "config" / "components" / "visibility"
+        manifests = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("apiservice_*.yaml"))]
+        for manifest in manifests:
+            behind = {"namespace": NAMESPACE, "name": _VISIBILITY_SERVICE, "port": self._visibility_port}
+            manifest["spec"]["service"] = behind
+            self._server.ask("POST", _API_SERVICES, manifest)
+        for each in VISIBILITY:
+            self._programs.wait("Kueue's visibility API", lambda path=each: self._server.ask("GET", path))  # type: ignore[misc]
+        try:
+            yield
+        finally:
+            for manifest in manifests:
+                self._server.ask("DELETE", f"{_API_SERVICES}/{manifest['metadata']['name']}")
 
     @contextlib.contextmanager
     def configured(self, **settings: Any) -> Iterator[None]:
