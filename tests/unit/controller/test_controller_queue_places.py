@@ -170,7 +170,7 @@ async def test_a_job_that_is_not_among_those_that_wait_has_no_place(scene: Scene
 async def test_workloads_of_a_queue_of_that_name_in_another_namespace_are_none_of_its_jobs(scene: Scene) -> None:
     """Kueue 0.15.2 tells them as well, if both queues are of one ClusterQueue."""
     scene.look("first")
-    scene.kueue.queues["default/a"] = [("team", workload_of("first")), ("default", workload_of("first"))]
+    scene.kueue.queues["default/a"] = [(each, workload_of("first")) for each in ("team", "default", "other")]
     await scene.places.ask()
     assert scene.look("first") == queue_place(1)
 
