@@ -1,7 +1,7 @@
-"""Places of waiting jobs in queues of Kueue, which its visibility API tells to who asks: it can't be watched.
+"""Places of waiting jobs in queues of Kueue, read from its visibility API, which can't be watched.
 
-Each LocalQueue in which jobs wait is asked for every one and a half seconds. Kueue need not serve this API, nor the
-controller be allowed to ask it: jobs then say no place, and one line of the log says why.
+Each LocalQueue in which jobs wait is read every one and a half seconds. Kueue need not serve this API, nor the
+controller be allowed to read it: jobs then say no place, and one line of the log says why.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import Observed, QueuePlace, place_wanted, queue_of, queue_place
 
 INTERVAL: Final = 1.5
-"""Seconds between two rounds of questions."""
+"""Seconds between two reads of a queue."""
 PAGE: Final = 1000
-"""Workloads per answer: as many as Kueue tells to who doesn't say how many."""
+"""Workloads per page, as many as Kueue returns by default."""
 PAGES: Final = 10
-"""Answers for one queue: who comes after so many Workloads of it doesn't say its place."""
+"""Maximum pages of one queue: the place of a job after them is unknown."""
 _AT_ONCE: Final = 4
-"""Questions under way at a time: Kueue sorts the whole queue for each."""
-_PATIENCE: Final = 10.0
-"""Seconds after which an answer isn't waited for any more."""
+"""Maximum concurrent requests: Kueue sorts a whole ClusterQueue for each."""
+_TIMEOUT: Final = 5.0
+"""Timeout of a read in seconds."""
 _BACKOFF: Final = Backoff(first=4.0, longest=60.0)
 _GROUP: Final = "visibility.kueue.x-k8s.io"
 _VERSIONS: Final = ("v1beta2", "v1beta1")
@@ -49,9 +49,9 @@ class _PendingWorkload(Shape, frozen=True):
 
 
 class _Summary(Shape, frozen=True):
-    """Workloads that wait in a LocalQueue (PendingWorkloadsSummary).
+    """PendingWorkloadsSummary of a LocalQueue.
 
-    Kueue 0.15 has among them those of queues of that name in other namespaces.
+    In Kueue 0.15.2 it includes the Workloads of LocalQueues of the same name in other namespaces.
     """
 
     items: list[_PendingWorkload] | None
@@ -67,12 +67,12 @@ class _Queue:
         self.places: dict[str, QueuePlace] = {}
         """Places by the names of Workloads."""
         self.failures = 0
-        """Questions in succession that were not answered."""
-        self.ask_at = 0.0
+        """Failed reads in succession."""
+        self.read_at = 0.0
 
 
 class QueuePlaces:
-    """Places of all jobs of a controller that wait in queues of Kueue; asks for none while no job waits."""
+    """Places of all jobs of a controller that wait in queues of Kueue; reads nothing while no job waits."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class QueuePlaces:
         """Version in which the API is served; empty while that is unknown, or it isn't."""
         self._failures = 0
         self._discover_at = 0.0
-        self._told = False
+        self._reported = False
 
     def place_of(self, key: str, job: MXJob, observed: Observed) -> QueuePlace | None:
         """Record whether the job with this key waits in a queue; return its place, None where that is unknown."""
@@ -127,35 +127,37 @@ class QueuePlaces:
         self._queues.clear()
         self._waits.clear()
         self._some_wait.clear()
-        self._told = False
+        self._reported = False
 
     async def run(self) -> None:
-        """Ask for the places of waiting jobs again and again, until cancelled."""
+        """Read the places of waiting jobs again and again, until cancelled."""
         while True:
             await self._some_wait.wait()
-            await self.ask()
+            await self.read()
             await asyncio.sleep(self._interval)
 
-    async def ask(self) -> None:
-        """Ask for the places in each queue that is due."""
+    async def read(self) -> None:
+        """Read the places in each queue that is due."""
         version = self._version or await self._discovered()
         if not version:
+            for queue in self._queues.values():
+                self._learn(queue, {})
             return
         now, slots = self._clock(), asyncio.Semaphore(_AT_ONCE)
-        due = [queue for queue in self._queues.values() if queue.ask_at <= now]
+        due = [queue for queue in self._queues.values() if queue.read_at <= now]
         async with asyncio.TaskGroup() as tasks:
             for queue in due:
                 name = f"places in queue {queue.namespace}/{queue.name}"
-                tasks.create_task(self._ask(queue, version, slots), name=name)
+                tasks.create_task(self._read_queue(queue, version, slots), name=name)
         if due and not any(queue.failures for queue in self._queues.values()):
-            self._told = False
+            self._reported = False
 
     async def _discovered(self) -> str:
         """Find the newest version in which the API is served; empty where none is, or that is unknown."""
         if self._clock() < self._discover_at:
             return ""
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 for version in _VERSIONS:
                     if await is_served(self._client, Resource(_GROUP, version, "localqueues")):
                         self._version, self._failures = version, 0
@@ -165,27 +167,27 @@ class QueuePlaces:
             why = _in_words(error)
         self._failures += 1
         self._discover_at = self._clock() + _BACKOFF.delay(self._failures)
-        self._tell(why)
+        self._report(why)
         return ""
 
-    async def _ask(self, queue: _Queue, version: str, slots: asyncio.Semaphore) -> None:
+    async def _read_queue(self, queue: _Queue, version: str, slots: asyncio.Semaphore) -> None:
         try:
-            async with slots, asyncio.timeout(_PATIENCE):
-                found = await self._read(queue, version)
+            async with slots, asyncio.timeout(_TIMEOUT):
+                found = await self._pages(queue, version)
         except (KubeError, TimeoutError) as error:
             found = {}
             queue.failures += 1
-            queue.ask_at = self._clock() + _BACKOFF.delay(queue.failures)
+            queue.read_at = self._clock() + _BACKOFF.delay(queue.failures)
             if isinstance(error, ApiError) and error.code == 404:  # no such queue, or the API is no longer served
                 self._version = ""
                 log.debug("queue %s/%s: %s", queue.namespace, queue.name, error)
             else:
-                self._tell(_in_words(error))
+                self._report(_in_words(error))
         else:
-            queue.failures, queue.ask_at = 0, 0.0
+            queue.failures, queue.read_at = 0, 0.0
         self._learn(queue, found)
 
-    async def _read(self, queue: _Queue, version: str) -> Mapping[str, QueuePlace]:
+    async def _pages(self, queue: _Queue, version: str) -> Mapping[str, QueuePlace]:
         """Read the places in a queue by the names of Workloads."""
         path = Resource(_GROUP, version, "localqueues").path(queue.namespace, queue.name, "pendingworkloads")
         found: dict[str, QueuePlace] = {}
@@ -209,14 +211,14 @@ class QueuePlaces:
             if old.get(workload) != queue.places.get(workload):
                 self._requeue(key)
 
-    def _tell(self, why: str) -> None:
+    def _report(self, why: str) -> None:
         log.log(
-            logging.DEBUG if self._told else logging.INFO,
+            logging.DEBUG if self._reported else logging.INFO,
             "jobs don't say how many come before them in a queue of Kueue (docs/kueue.md): %s",
             why,
         )
-        self._told = True
+        self._reported = True
 
 
 def _in_words(error: KubeError | TimeoutError) -> str:
-    return str(error) or f"no answer within {_PATIENCE:.0f} s"
+    return str(error) or f"no answer within {_TIMEOUT:.0f} s"

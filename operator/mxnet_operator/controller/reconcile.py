@@ -209,8 +209,8 @@ class Reconciler:
         )
         observed = await self._queues.observed(job, observed)
         waiter = key_of(self._resource, job.metadata.key)
-        if self._places is not None:
-            place = self._places.place_of(waiter, job, observed)
+        place = self._places.place_of(waiter, job, observed) if self._places is not None else None
+        if place is not None:
             observed = msgspec.structs.replace(observed, queue_place=place)
         if self._precedence is not None:
             held_back_by = self._precedence.held_back_by(waiter, job, observed)

@@ -164,7 +164,7 @@ class Observed(msgspec.Struct, frozen=True):
     workload: QueueWorkload | None = None
     """Workload that stands for the job in its queue."""
     queue_place: QueuePlace | None = None
-    """Place of the Workload of `place_wanted`, as Kueue told it last; None where it is unknown."""
+    """Place of the Workload of `place_wanted`, as last read from Kueue; None where it is unknown."""
     flavors: tuple[ResourceFlavor, ...] = ()
     """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
     queue_priority: QueuePriority | None = None

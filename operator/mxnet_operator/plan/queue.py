@@ -155,9 +155,11 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
 
 def place_wanted(job: MXJob, observed: Observed) -> str:
     """Return the Workload whose place in its queue `plan` says; empty where the job, as written, waits in none."""
-    workload = observed.owned_by(job.metadata.uid).workload
     is_queued = queue_of(job) and not job.spec.run_policy.suspend and not conditions.is_terminal(job.status)
-    if not is_queued or observed.queues.state != "Served" or workload is None:
+    if not is_queued or observed.queues.state != "Served":
+        return ""
+    workload = observed.owned_by(job.metadata.uid).workload
+    if workload is None:
         return ""
     is_out = workload.has_quota or not workload.active or workload.deleting or workload.is_true(FINISHED)
     return "" if is_out else workload.name

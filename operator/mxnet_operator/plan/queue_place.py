@@ -1,6 +1,6 @@
 """Place of a waiting job in its queue: how many Workloads come before its own in its ClusterQueue.
 
-Kueue's visibility API tells it. They are Workloads of all kinds and namespaces, in the order in which Kueue tries them.
+Kueue's visibility API has the number: of Workloads of all kinds and namespaces, in the order in which Kueue tries them.
 `docs/decisions/0107-kueue-is-asked-for-the-places-in-its-queues.md`.
 """
 

@@ -103,7 +103,7 @@ class Scene:
 
     async def later(self, seconds: float) -> None:
         self.now += seconds
-        await self.places.ask()
+        await self.places.read()
 
 
 def queued(name: str, queue: str = "a", namespace: str = "default") -> tuple[MXJob, QueueWorkload]:
@@ -136,14 +136,14 @@ async def test_each_job_has_its_place_and_those_are_reconciled_that_have_another
     for name in ("first", "second", "third"):
         assert scene.look(name) is None
     scene.stand("second", "first", "third")
-    await scene.places.ask()
+    await scene.places.read()
     assert [scene.look(each) for each in ("first", "second", "third")] == [queue_place(each) for each in (1, 0, 2)]
     assert sorted(scene.requeued) == [f"mxjobs/default/{each}" for each in ("first", "second", "third")]
     scene.requeued.clear()
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.requeued == []
     scene.stand("first", "second", "third")
-    await scene.places.ask()
+    await scene.places.read()
     assert sorted(scene.requeued) == ["mxjobs/default/first", "mxjobs/default/second"]
 
 
@@ -153,7 +153,7 @@ async def test_a_queue_is_asked_for_once_whoever_waits_in_it_and_no_other_is(sce
     scene.look("third", namespace="team")
     scene.stand("second", "first")
     scene.stand("third", queue="team/a")
-    await scene.places.ask()
+    await scene.places.read()
     start = f"{GROUP}/v1beta2/namespaces"
     paths = sorted(each.partition("?")[0] for each in scene.kueue.asked)
     assert paths == [f"{start}/{each}/localqueues/a/pendingworkloads" for each in ("default", "team")]
@@ -162,7 +162,7 @@ async def test_a_queue_is_asked_for_once_whoever_waits_in_it_and_no_other_is(sce
 async def test_a_job_that_is_not_among_those_that_wait_has_no_place(scene: Scene) -> None:
     scene.look("first")
     scene.stand("another")
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first") is None
     assert scene.requeued == []
 
@@ -171,7 +171,7 @@ async def test_workloads_of_a_queue_of_that_name_in_another_namespace_are_none_o
     """Kueue 0.15.2 tells them as well, if both queues are of one ClusterQueue."""
     scene.look("first")
     scene.kueue.queues["default/a"] = [(each, workload_of("first")) for each in ("team", "default", "other")]
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first") == queue_place(1)
 
 
@@ -188,10 +188,10 @@ async def test_workloads_of_a_queue_of_that_name_in_another_namespace_are_none_o
 async def test_nobody_is_asked_once_no_job_waits(scene: Scene, leaves: Callable[[Scene], object]) -> None:
     scene.look("first")
     scene.stand("first")
-    await scene.places.ask()
+    await scene.places.read()
     assert leaves(scene) is None
     scene.kueue.asked.clear()
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.kueue.asked == []
     assert scene.look("first") is None
 
@@ -200,10 +200,10 @@ async def test_a_job_that_moves_to_another_queue_has_its_place_there(scene: Scen
     scene.look("first")
     scene.stand("first")
     scene.stand("another", "first", queue="default/b")
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first", "b") is None
     scene.kueue.asked.clear()
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first", "b") == queue_place(1)
     assert ["/localqueues/b/" in each for each in scene.kueue.asked] == [True]
 
@@ -219,7 +219,7 @@ async def test_an_answer_that_comes_after_its_job_has_left_does_nothing(scene: S
     scene.kueue.instead = slowly
     scene.look("first")
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
-        tasks.create_task(scene.places.ask())
+        tasks.create_task(scene.places.read())
         await arrived.wait()
         scene.places.clear()
         goes_on.set()
@@ -233,13 +233,13 @@ async def test_a_long_queue_is_read_page_by_page_until_all_are_found(
     monkeypatch.setattr(module, "PAGES", 3)
     scene.look("first")
     scene.stand("x", "y", "z", "first", "u", "v", "w")
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first") == queue_place(3)
     queries = [each.partition("?")[2] for each in scene.kueue.asked]
     assert queries == ["limit=2&offset=0", "limit=2&offset=2"]
     scene.stand("x", "y", "z", "t", "u", "v", "first")
     scene.kueue.asked.clear()
-    await scene.places.ask()
+    await scene.places.read()
     assert (scene.look("first"), len(scene.kueue.asked)) == (None, 3)
 
 
@@ -274,11 +274,11 @@ async def test_an_odd_answer_takes_the_place_back_and_is_asked_for_less_and_less
     caplog.set_level(logging.INFO)
     scene.look("first")
     scene.stand("another", "first")
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first") == queue_place(1)
     scene.requeued.clear()
     scene.kueue.instead = odd
-    await scene.places.ask()
+    await scene.places.read()
     assert scene.look("first") is None
     assert scene.requeued == ["mxjobs/default/first"]
     scene.kueue.asked.clear()
@@ -292,6 +292,34 @@ async def test_an_odd_answer_takes_the_place_back_and_is_asked_for_less_and_less
     assert scene.look("first") == queue_place(1)
 
 
+async def test_an_answer_that_does_not_come_is_not_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TIMEOUT", 0.1)
+
+    async def never(_: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    scene.look("first")
+    scene.stand("another", "first")
+    await scene.places.read()
+    scene.kueue.instead = never
+    async with asyncio.timeout(SECONDS):
+        await scene.places.read()
+    assert scene.look("first") is None
+
+
+async def test_places_are_taken_back_while_it_is_unknown_whether_the_api_is_served(scene: Scene) -> None:
+    scene.look("lost", "nope")
+    scene.look("first")
+    scene.stand("another", "first")
+    await scene.places.read()
+    assert scene.look("first") == queue_place(1)
+    scene.requeued.clear()
+    scene.kueue.versions = []
+    await scene.places.read()
+    assert (scene.look("first"), scene.requeued) == (None, ["mxjobs/default/first"])
+
+
 @pytest.mark.parametrize("answers", ["a summary", "a summary of nobody", "nothing in it"])
 async def test_an_empty_answer_is_none_of_these(scene: Scene, answers: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
@@ -302,8 +330,8 @@ async def test_an_empty_answer_is_none_of_these(scene: Scene, answers: str, capl
     }
     scene.kueue.instead = answer(empty[answers])
     scene.look("first")
-    await scene.places.ask()
-    await scene.places.ask()
+    await scene.places.read()
+    await scene.places.read()
     assert (scene.look("first"), len(scene.kueue.asked)) == (None, 2)
     assert caplog.records == []
 
