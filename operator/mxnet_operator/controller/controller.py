@@ -363,7 +363,6 @@ class Controller:
             reconciler.begin()
         if self._precedence is not None:
             self._precedence.clear()
-        self._places.clear()
         try:
             self._reconcile_all()
             log.info("running jobs")

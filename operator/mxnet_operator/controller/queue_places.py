@@ -123,7 +123,7 @@ class QueuePlaces:
             self._some_wait.clear()
 
     def clear(self) -> None:
-        """Drop everything: a term of leadership begins or ends."""
+        """Drop everything, at the end of a term of leadership."""
         self._queues.clear()
         self._waits.clear()
         self._some_wait.clear()
