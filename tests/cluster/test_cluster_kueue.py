@@ -306,8 +306,8 @@ async def test_waiting_jobs_say_how_many_workloads_of_any_kind_come_before_them(
     await world.submit(at_level("urgent", 5))
     await stand(world, low=3, middle=2, high=1, urgent=0)
     async with new_namespace(api, accounts=True) as elsewhere:
-        await made(api, "LocalQueue", "line", {"clusterQueue": f"{namespace}-line"}, elsewhere)
-        labels = {names.QUEUE_LABEL: "line", names.QUEUE_PRIORITY_LABEL: "level-4"}
+        await made(api, "LocalQueue", "theirs", {"clusterQueue": f"{namespace}-line"}, elsewhere)
+        labels = {names.QUEUE_LABEL: "theirs", names.QUEUE_PRIORITY_LABEL: "level-4"}
         container = {"name": "c", "image": "i", "resources": {"limits": {GPU: "4"}}}
         pod = {"metadata": {"name": "foreign", "labels": labels}, "spec": {"containers": [container]}}
         (await api.post(f"/api/v1/namespaces/{elsewhere}/pods", pod)).ok()
