@@ -297,16 +297,44 @@ async def stand(world, **before):
     await world.eventually(JOBS, lambda jobs: told(jobs) == words)
 
 
-async def test_waiting_jobs_say_how_many_workloads_of_any_kind_come_before_them(speaks, line, world, api, namespace):
+@contextlib.asynccontextmanager
+async def followed(world, manifest, folder):
+    """The messages of a user's `mxjob run`, which leaves the job when it ends."""
+    path = folder / "job.json"
+    manifest["metadata"]["namespace"] = world.namespace
+    path.write_text(json.dumps(manifest))
+    options = ["--on-interrupt", "keep"]
+    process = await asyncio.create_subprocess_exec(
+        *[*MXJOB, "run", "-f", str(path), *options], env=user_of(world), stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        yield process.stderr
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            process.terminate()
+        await process.communicate()
+
+
+async def reads(messages, words):
+    """Wait until a message ends so."""
+    async with asyncio.timeout(SECONDS):
+        while not (message := (await messages.readline()).decode()).endswith(f"{words}\n"):
+            assert message, "mxjob has ended"
+
+
+async def test_waiting_jobs_say_how_many_workloads_of_any_kind_come_before_them(speaks, line, world, api, tmp_path):
     await world.submit(at_level("runs", 1))
     await world.state("runs", "Running")
-    for name, level in (("low", 1), ("middle", 2), ("high", 3)):
+    for name, level in (("middle", 2), ("high", 3)):
         await world.submit(at_level(name, level))
-    await stand(world, low=2, middle=1, high=0)
-    await world.submit(at_level("urgent", 5))
-    await stand(world, low=3, middle=2, high=1, urgent=0)
+    async with followed(world, at_level("low", 1), tmp_path) as messages:
+        await stand(world, low=2, middle=1, high=0)
+        await reads(messages, "; 2 workloads before it in the queue")
+        await world.submit(at_level("urgent", 5))
+        await stand(world, low=3, middle=2, high=1, urgent=0)
+        await reads(messages, "; 3 workloads before it in the queue")
     async with new_namespace(api, accounts=True) as elsewhere:
-        await made(api, "LocalQueue", "theirs", {"clusterQueue": f"{namespace}-line"}, elsewhere)
+        await made(api, "LocalQueue", "theirs", {"clusterQueue": f"{world.namespace}-line"}, elsewhere)
         labels = {names.QUEUE_LABEL: "theirs", names.QUEUE_PRIORITY_LABEL: "level-4"}
         container = {"name": "c", "image": "i", "resources": {"limits": {GPU: "4"}}}
         pod = {"metadata": {"name": "foreign", "labels": labels}, "spec": {"containers": [container]}}
@@ -360,14 +388,19 @@ async def test_where_no_places_are_served_a_job_says_the_rest(line, world, caplo
     assert [each.levelno for each in about] == [logging.INFO]
 
 
+def user_of(world):
+    """The environment of a user's commands; their terminal has room for long lines."""
+    return os.environ | {"KUBECONFIG": str(world.kubeconfig), "COLUMNS": "400"}
+
+
 async def printed(world, command):
-    """What a command of the user's prints, which its terminal has room for."""
+    """What a command of the user's prints."""
     print(f"$ {' '.join(command)}")
     process = await asyncio.create_subprocess_exec(
         *command,
         "--namespace",
         world.namespace,
-        env=os.environ | {"KUBECONFIG": str(world.kubeconfig), "COLUMNS": "400"},
+        env=user_of(world),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
