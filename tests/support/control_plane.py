@@ -15,6 +15,7 @@ from waiting import SECONDS
 
 from mxnet_operator.local.control_plane import server
 from mxnet_operator.local.control_plane.programs import Programs
+from mxnet_operator.local.home import write_private
 
 STAGES = Path(__file__).resolve().parents[1] / "tools" / "kwok" / "stages.yaml"
 FAKE_NODES = "type=kwok"
@@ -111,7 +112,8 @@ def control_plane(
     audit: dict[str, Any] = {"audit_policy_file": folder / "audit.yaml", "audit_log_path": folder / "audit.log"}
     try:
         ca = trustme.CA()
-        started = server.start_api_server(programs, ca, users, **audit, **api_server_flags)
+        flags = {**audit, **_aggregation(folder), **api_server_flags}
+        started = server.start_api_server(programs, ca, users, **flags)
         result = Server(started.url, started.authority, folder, started.token, tokens, ca, programs)
         server.add_crds(programs, result, crds)
         server.start_controllers(programs, result, scheduler=scheduler, **(controller_manager or {}))
@@ -119,6 +121,23 @@ def control_plane(
         yield result
     finally:
         programs.stop()
+
+
+def _aggregation(folder: Path) -> dict[str, Any]:
+    """Flags by which servers behind an APIService believe what the API server says of who asks."""
+    front = trustme.CA()
+    front.cert_pem.write_to_path(folder / "front-proxy-ca.pem")
+    certificate = front.issue_cert("front-proxy.test", common_name="front-proxy-client")
+    write_private(folder / "front-proxy.pem", certificate.private_key_and_cert_chain_pem.bytes())
+    return {
+        "requestheader_client_ca_file": folder / "front-proxy-ca.pem",
+        "requestheader_allowed_names": "front-proxy-client",
+        "requestheader_username_headers": "X-Remote-User",
+        "requestheader_group_headers": "X-Remote-Group",
+        "requestheader_extra_headers_prefix": "X-Remote-Extra-",
+        "proxy_client_cert_file": folder / "front-proxy.pem",
+        "proxy_client_key_file": folder / "front-proxy.pem",
+    }
 
 
 def _start_kwok(programs: Programs, result: Server) -> None:

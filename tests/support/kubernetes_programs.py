@@ -74,7 +74,8 @@ ARGO = Module(
     completed=(_ARGO, "workflow/executor/osspecific/signal_linux.go", "ui/dist/app/index.html"),
 )
 SCHEDULER_PLUGINS = Module("scheduler-plugins", _stamps("v1.33.5"))
-KUEUE = Module("kueue")
+_KUEUE = "sigs.k8s.io/kueue"
+KUEUE = Module("kueue", completed=(_KUEUE, "pkg/visibility/server.go"))
 VOLCANO = Module("volcano")
 # the version that a chart's kubeVersion is compared with where no server is asked
 _HELM = "helm.sh/helm/v3"
@@ -99,7 +100,7 @@ PACKAGES = {
     "argo": (ARGO, f"{_ARGO}/cmd/argo"),
     "argo-evaluate": (ARGO, "./evaluate"),
     "argo-trigger": (ARGO, "./trigger"),
-    "kueue": (KUEUE, "sigs.k8s.io/kueue/cmd/kueue"),
+    "kueue": (KUEUE, f"{_KUEUE}/cmd/kueue"),
     "controller-gen": (VOLCANO, "sigs.k8s.io/controller-tools/cmd/controller-gen"),
     "helm": (HELM, f"{_HELM}/cmd/helm"),
 }

@@ -22,7 +22,8 @@ from mxnet_operator.plan.precedence import (
     next_by_age,
     precedence_lasts,
 )
-from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
+from mxnet_operator.plan.queue import flavors_wanted, place_wanted, priority_wanted, queue_of
+from mxnet_operator.plan.queue_place import QueuePlace, queue_place
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
 from mxnet_operator.plan.services import ServiceView
@@ -39,6 +40,7 @@ __all__ = [
     "Plan",
     "PodView",
     "Policy",
+    "QueuePlace",
     "QueueSystem",
     "QueueWorkload",
     "RejectedCreation",
@@ -55,10 +57,12 @@ __all__ = [
     "may_have_unwatched_pods",
     "next_by_age",
     "nodes_in_doubt",
+    "place_wanted",
     "plan",
     "precedence_lasts",
     "priority_wanted",
     "queue_of",
+    "queue_place",
     "reconcile_failed",
     "reconciled",
     "reject",

@@ -29,6 +29,7 @@ from mxnet_operator.plan.actions import (
 from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.fixed_replicas import as_started
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.queue_place import QueuePlace
 from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
 from mxnet_operator.plan.ready import replicas_in
 from mxnet_operator.plan.waits import time_until_said_again
@@ -48,6 +49,8 @@ ASK_AGAIN: Final = timedelta(seconds=15)
 """How often a priority class or flavor is asked for that can't be read: nothing watches them."""
 _WAIT_FOR_KUEUE: Final = timedelta(seconds=1)
 """How often the words of a waiting Workload are passed on: each change of a queue changes those of all that wait."""
+SAY_AGAIN: Final = timedelta(seconds=3)
+"""Time for which what a queue says stays: Kueue is asked every one and a half, right within five."""
 _WARNED: Final = frozenset(
     {
         conditions.REASON_KUEUE_ABSENT,
@@ -150,6 +153,18 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     return _class_of(job)
 
 
+def place_wanted(job: MXJob, observed: Observed) -> str:
+    """Return the Workload whose place in its queue `plan` says; empty where the job, as written, waits in none."""
+    is_queued = queue_of(job) and not job.spec.run_policy.suspend and not conditions.is_terminal(job.status)
+    if not is_queued or observed.queues.state != "Served":
+        return ""
+    workload = observed.owned_by(job.metadata.uid).workload
+    if workload is None:
+        return ""
+    is_out = workload.has_quota or not workload.active or workload.deleting or workload.is_true(FINISHED)
+    return "" if is_out else workload.name
+
+
 def placed(admission: QueueAdmission, creations: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
     """Return the pods to create, with what the queue adds to each."""
     return tuple(
@@ -167,7 +182,8 @@ def with_admission(current: tuple[Condition, ...], admission: QueueAdmission, no
         return tuple(each for each in current if each.type != conditions.ADMITTED)
     old = next((each for each in current if each.type == conditions.ADMITTED), None)
     status: Literal["True", "False"] = "True" if admission.status else "False"
-    if old is not None and (old.status, old.reason) == (status, admission.reason) and time_until_said_again(old, now):
+    was_said = old is not None and (old.status, old.reason) == (status, admission.reason)
+    if old is not None and was_said and time_until_said_again(old, now, SAY_AGAIN):
         return current
     return conditions.set_condition(
         current, conditions.ADMITTED, admission.reason, admission.message, now, status=status
@@ -179,7 +195,7 @@ def time_until_said(current: tuple[Condition, ...], admission: QueueAdmission, n
     old = next((each for each in current if each.type == conditions.ADMITTED), None)
     if not admission.reason or old is None or says(old.message, admission.message):
         return None
-    return time_until_said_again(old, now)
+    return time_until_said_again(old, now, SAY_AGAIN)
 
 
 def admission_events(before: tuple[Condition, ...], current: tuple[Condition, ...]) -> tuple[Event, ...]:
@@ -279,6 +295,7 @@ def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload
     if workload is None:
         return _entering(job, observed, queue)
     reason, message = _words(queue, workload)
+    message = _with_place(message, observed.queue_place)
     admission = QueueAdmission(Standing.WAITS, reason=reason, message=message)
     if workload.deleting:
         return admission
@@ -333,6 +350,14 @@ def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
     if reserved is None:
         return conditions.REASON_QUEUED, f"Queue {queue}: the job has been handed to Kueue."
     return reserved.reason or conditions.REASON_QUEUED, f"Queue {queue}: {reserved.message}"
+
+
+def _with_place(message: str, place: QueuePlace | None) -> str:
+    words = str(place) if place is not None else ""
+    if not words:
+        return message
+    said = message.removesuffix(".")
+    return f"{said}; {words}{message[len(said) :]}"
 
 
 def _priority(observed: Observed) -> tuple[QueuePriority | None, QueueAdmission]:

@@ -22,6 +22,6 @@ def left_of(wait: timedelta, since: datetime | None, now: datetime) -> timedelta
     return left if timedelta(0) < left <= 2 * wait else timedelta(0)
 
 
-def time_until_said_again(said: Condition, now: datetime) -> timedelta | None:
+def time_until_said_again(said: Condition, now: datetime, wait: timedelta = SAY_AGAIN) -> timedelta | None:
     """Return how long the message of a condition stays as it is; None where it may change now."""
-    return left_of(SAY_AGAIN, said.last_update_time, now) or None
+    return left_of(wait, said.last_update_time, now) or None

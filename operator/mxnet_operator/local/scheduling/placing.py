@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from mxnet_operator.api.quantities import Resources, add, amount_text, pod_requests
 from mxnet_operator.local.scheduling.gangs import Gang
+from mxnet_operator.views.waiting import before_in_queue
 
 Object = dict[str, Any]
 
@@ -126,7 +127,7 @@ class _Kept:
         """Return in words how many wait already."""
         names = {gang.name for gang in self._gangs}
         what = "job" if all(gang.is_job for gang in self._gangs) else "job or pod"
-        return f"{len(names)} {what}{'' if len(names) == 1 else 's'} before it in the queue" if names else ""
+        return before_in_queue(len(names), what)
 
 
 def _incomplete(gang: Gang) -> str:
