@@ -82,7 +82,7 @@ def summary(*items: Any) -> dict[str, Any]:
     return {**kind, "metadata": {}, "items": list(items)}
 
 
-class Scene:
+class QueueWorld:
     """Jobs that wait, and the time."""
 
     def __init__(self, client: Client, kueue: Visibility) -> None:
@@ -118,97 +118,97 @@ def workload_of(name: str) -> str:
 
 
 @pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
+async def world() -> AsyncIterator[QueueWorld]:
     async with kueue() as made:
         yield made
 
 
 @asynccontextmanager
-async def kueue() -> AsyncIterator[Scene]:
+async def kueue() -> AsyncIterator[QueueWorld]:
     served = Visibility()
     async with served_requests(served.handle) as port:
         api = ScriptedApi(url=f"http://127.0.0.1:{port}")
         async with api.client() as client:
-            yield Scene(client, served)
+            yield QueueWorld(client, served)
 
 
-async def test_each_job_has_its_place_and_those_are_reconciled_that_have_another(scene: Scene) -> None:
+async def test_each_job_has_its_place_and_those_are_reconciled_that_have_another(world: QueueWorld) -> None:
     for name in ("first", "second", "third"):
-        assert scene.look(name) is None
-    scene.stand("second", "first", "third")
-    await scene.places.read()
-    assert [scene.look(each) for each in ("first", "second", "third")] == [queue_place(each) for each in (1, 0, 2)]
-    assert sorted(scene.requeued) == [f"mxjobs/default/{each}" for each in ("first", "second", "third")]
-    scene.requeued.clear()
-    await scene.places.read()
-    assert scene.requeued == []
-    scene.stand("first", "second", "third")
-    await scene.places.read()
-    assert sorted(scene.requeued) == ["mxjobs/default/first", "mxjobs/default/second"]
+        assert world.look(name) is None
+    world.stand("second", "first", "third")
+    await world.places.read()
+    assert [world.look(each) for each in ("first", "second", "third")] == [queue_place(each) for each in (1, 0, 2)]
+    assert sorted(world.requeued) == [f"mxjobs/default/{each}" for each in ("first", "second", "third")]
+    world.requeued.clear()
+    await world.places.read()
+    assert world.requeued == []
+    world.stand("first", "second", "third")
+    await world.places.read()
+    assert sorted(world.requeued) == ["mxjobs/default/first", "mxjobs/default/second"]
 
 
-async def test_a_queue_is_asked_for_once_whoever_waits_in_it_and_no_other_is(scene: Scene) -> None:
+async def test_a_queue_is_asked_for_once_whoever_waits_in_it_and_no_other_is(world: QueueWorld) -> None:
     for name in ("first", "second"):
-        scene.look(name)
-    scene.look("third", namespace="team")
-    scene.stand("second", "first")
-    scene.stand("third", queue="team/a")
-    await scene.places.read()
+        world.look(name)
+    world.look("third", namespace="team")
+    world.stand("second", "first")
+    world.stand("third", queue="team/a")
+    await world.places.read()
     start = f"{GROUP}/v1beta2/namespaces"
-    paths = sorted(each.partition("?")[0] for each in scene.kueue.asked)
+    paths = sorted(each.partition("?")[0] for each in world.kueue.asked)
     assert paths == [f"{start}/{each}/localqueues/a/pendingworkloads" for each in ("default", "team")]
 
 
-async def test_a_job_that_is_not_among_those_that_wait_has_no_place(scene: Scene) -> None:
-    scene.look("first")
-    scene.stand("another")
-    await scene.places.read()
-    assert scene.look("first") is None
-    assert scene.requeued == []
+async def test_a_job_that_is_not_among_those_that_wait_has_no_place(world: QueueWorld) -> None:
+    world.look("first")
+    world.stand("another")
+    await world.places.read()
+    assert world.look("first") is None
+    assert world.requeued == []
 
 
-async def test_workloads_of_a_queue_of_that_name_in_another_namespace_are_none_of_its_jobs(scene: Scene) -> None:
+async def test_workloads_of_a_queue_of_that_name_in_another_namespace_are_none_of_its_jobs(world: QueueWorld) -> None:
     """Kueue 0.15.2 tells them as well, if both queues are of one ClusterQueue."""
-    scene.look("first")
-    scene.kueue.queues["default/a"] = [(each, workload_of("first")) for each in ("team", "default", "other")]
-    await scene.places.read()
-    assert scene.look("first") == queue_place(1)
+    world.look("first")
+    world.kueue.queues["default/a"] = [(each, workload_of("first")) for each in ("team", "default", "other")]
+    await world.places.read()
+    assert world.look("first") == queue_place(1)
 
 
 @pytest.mark.parametrize(
     "leaves",
     [
-        lambda scene: scene.look("first", conditions=QUOTA),
-        lambda scene: scene.look("first", active=False),
-        lambda scene: scene.places.forget("mxjobs/default/first"),
-        lambda scene: scene.places.clear(),
+        lambda world: world.look("first", conditions=QUOTA),
+        lambda world: world.look("first", active=False),
+        lambda world: world.places.forget("mxjobs/default/first"),
+        lambda world: world.places.clear(),
     ],
     ids=["admitted", "deactivated", "deleted", "no longer ours"],
 )
-async def test_nobody_is_asked_once_no_job_waits(scene: Scene, leaves: Callable[[Scene], object]) -> None:
-    scene.look("first")
-    scene.stand("first")
-    await scene.places.read()
-    assert leaves(scene) is None
-    scene.kueue.asked.clear()
-    await scene.places.read()
-    assert scene.kueue.asked == []
-    assert scene.look("first") is None
+async def test_nobody_is_asked_once_no_job_waits(world: QueueWorld, leaves: Callable[[QueueWorld], object]) -> None:
+    world.look("first")
+    world.stand("first")
+    await world.places.read()
+    assert leaves(world) is None
+    world.kueue.asked.clear()
+    await world.places.read()
+    assert world.kueue.asked == []
+    assert world.look("first") is None
 
 
-async def test_a_job_that_moves_to_another_queue_has_its_place_there(scene: Scene) -> None:
-    scene.look("first")
-    scene.stand("first")
-    scene.stand("another", "first", queue="default/b")
-    await scene.places.read()
-    assert scene.look("first", "b") is None
-    scene.kueue.asked.clear()
-    await scene.places.read()
-    assert scene.look("first", "b") == queue_place(1)
-    assert ["/localqueues/b/" in each for each in scene.kueue.asked] == [True]
+async def test_a_job_that_moves_to_another_queue_has_its_place_there(world: QueueWorld) -> None:
+    world.look("first")
+    world.stand("first")
+    world.stand("another", "first", queue="default/b")
+    await world.places.read()
+    assert world.look("first", "b") is None
+    world.kueue.asked.clear()
+    await world.places.read()
+    assert world.look("first", "b") == queue_place(1)
+    assert ["/localqueues/b/" in each for each in world.kueue.asked] == [True]
 
 
-async def test_an_answer_that_comes_after_its_job_has_left_does_nothing(scene: Scene) -> None:
+async def test_an_answer_that_comes_after_its_job_has_left_does_nothing(world: QueueWorld) -> None:
     arrived, goes_on = asyncio.Event(), asyncio.Event()
 
     async def slowly(request: web.Request) -> web.StreamResponse:
@@ -216,31 +216,31 @@ async def test_an_answer_that_comes_after_its_job_has_left_does_nothing(scene: S
         await goes_on.wait()
         return await answer(summary(item("default", workload_of("first"), 3)))(request)
 
-    scene.kueue.instead = slowly
-    scene.look("first")
+    world.kueue.instead = slowly
+    world.look("first")
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
-        tasks.create_task(scene.places.read())
+        tasks.create_task(world.places.read())
         await arrived.wait()
-        scene.places.clear()
+        world.places.clear()
         goes_on.set()
-    assert scene.requeued == []
+    assert world.requeued == []
 
 
 async def test_a_long_queue_is_read_page_by_page_until_all_are_found(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PAGE", 2)
     monkeypatch.setattr(module, "PAGES", 3)
-    scene.look("first")
-    scene.stand("x", "y", "z", "first", "u", "v", "w")
-    await scene.places.read()
-    assert scene.look("first") == queue_place(3)
-    queries = [each.partition("?")[2] for each in scene.kueue.asked]
+    world.look("first")
+    world.stand("x", "y", "z", "first", "u", "v", "w")
+    await world.places.read()
+    assert world.look("first") == queue_place(3)
+    queries = [each.partition("?")[2] for each in world.kueue.asked]
     assert queries == ["limit=2&offset=0", "limit=2&offset=2"]
-    scene.stand("x", "y", "z", "t", "u", "v", "first")
-    scene.kueue.asked.clear()
-    await scene.places.read()
-    assert (scene.look("first"), len(scene.kueue.asked)) == (None, 3)
+    world.stand("x", "y", "z", "t", "u", "v", "first")
+    world.kueue.asked.clear()
+    await world.places.read()
+    assert (world.look("first"), len(world.kueue.asked)) == (None, 3)
 
 
 ODD = {
@@ -269,128 +269,132 @@ async def html(request: web.Request) -> web.StreamResponse:
 
 @pytest.mark.parametrize("odd", [*ODD.values(), html], ids=[*ODD, "HTML"])
 async def test_an_odd_answer_takes_the_place_back_and_is_asked_for_less_and_less_often(
-    scene: Scene, odd: Callable[[web.Request], Awaitable[web.StreamResponse]], caplog: pytest.LogCaptureFixture
+    world: QueueWorld, odd: Callable[[web.Request], Awaitable[web.StreamResponse]], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    scene.look("first")
-    scene.stand("another", "first")
-    await scene.places.read()
-    assert scene.look("first") == queue_place(1)
-    scene.requeued.clear()
-    scene.kueue.instead = odd
-    await scene.places.read()
-    assert scene.look("first") is None
-    assert scene.requeued == ["mxjobs/default/first"]
-    scene.kueue.asked.clear()
-    await scene.later(INTERVAL)
-    assert scene.kueue.asked == []
+    world.look("first")
+    world.stand("another", "first")
+    await world.places.read()
+    assert world.look("first") == queue_place(1)
+    world.requeued.clear()
+    world.kueue.instead = odd
+    await world.places.read()
+    assert world.look("first") is None
+    assert world.requeued == ["mxjobs/default/first"]
+    world.kueue.asked.clear()
+    await world.later(INTERVAL)
+    assert world.kueue.asked == []
     found = [each for each in caplog.records if each.name.startswith("mxnet_operator")]
     assert len(found) <= 1
     assert all(each.levelno == logging.INFO for each in found)
-    scene.kueue.instead = None
-    await scene.later(60)
-    assert scene.look("first") == queue_place(1)
+    world.kueue.instead = None
+    await world.later(60)
+    assert world.look("first") == queue_place(1)
 
 
-async def test_an_answer_that_does_not_come_is_not_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_does_not_come_is_not_waited_for(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_TIMEOUT", 0.1)
 
     async def never(_: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()
         return web.Response()
 
-    scene.look("first")
-    scene.stand("another", "first")
-    await scene.places.read()
-    scene.kueue.instead = never
+    world.look("first")
+    world.stand("another", "first")
+    await world.places.read()
+    world.kueue.instead = never
     async with asyncio.timeout(SECONDS):
-        await scene.places.read()
-    assert scene.look("first") is None
+        await world.places.read()
+    assert world.look("first") is None
 
 
-async def test_places_are_taken_back_while_it_is_unknown_whether_the_api_is_served(scene: Scene) -> None:
-    scene.look("lost", "nope")
-    scene.look("first")
-    scene.stand("another", "first")
-    await scene.places.read()
-    assert scene.look("first") == queue_place(1)
-    scene.requeued.clear()
-    scene.kueue.versions = []
-    await scene.places.read()
-    assert (scene.look("first"), scene.requeued) == (None, ["mxjobs/default/first"])
+async def test_places_are_taken_back_while_it_is_unknown_whether_the_api_is_served(world: QueueWorld) -> None:
+    world.look("lost", "nope")
+    world.look("first")
+    world.stand("another", "first")
+    await world.places.read()
+    assert world.look("first") == queue_place(1)
+    world.requeued.clear()
+    world.kueue.versions = []
+    await world.places.read()
+    assert (world.look("first"), world.requeued) == (None, ["mxjobs/default/first"])
 
 
 @pytest.mark.parametrize("answers", ["a summary", "a summary of nobody", "nothing in it"])
-async def test_an_empty_answer_is_none_of_these(scene: Scene, answers: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_empty_answer_is_none_of_these(
+    world: QueueWorld, answers: str, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     empty = {
         "a summary": summary(),
         "a summary of nobody": {**summary(), "items": None},
         "nothing in it": {"items": []},
     }
-    scene.kueue.instead = answer(empty[answers])
-    scene.look("first")
-    await scene.places.read()
-    await scene.places.read()
-    assert (scene.look("first"), len(scene.kueue.asked)) == (None, 2)
+    world.kueue.instead = answer(empty[answers])
+    world.look("first")
+    await world.places.read()
+    await world.places.read()
+    assert (world.look("first"), len(world.kueue.asked)) == (None, 2)
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("fails", ["each question", "discovery"])
 async def test_pauses_grow_to_a_minute_and_one_line_is_logged(
-    scene: Scene, fails: str, caplog: pytest.LogCaptureFixture
+    world: QueueWorld, fails: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     if fails == "discovery":
-        scene.kueue.versions = []
-    scene.kueue.instead = ODD["403"]
-    scene.look("first")
+        world.kueue.versions = []
+    world.kueue.instead = ODD["403"]
+    world.look("first")
     for _ in range(200):
-        await scene.later(INTERVAL)
-    asked = scene.kueue.discovered / 2 if fails == "discovery" else len(scene.kueue.asked)
+        await world.later(INTERVAL)
+    asked = world.kueue.discovered / 2 if fails == "discovery" else len(world.kueue.asked)
     assert 5 <= asked <= 14
     (line,) = caplog.records
     assert (line.levelno, "docs/kueue.md" in line.getMessage()) == (logging.INFO, True)
 
 
 async def test_a_queue_that_does_not_exist_holds_up_no_other_and_is_not_logged(
-    scene: Scene, caplog: pytest.LogCaptureFixture
+    world: QueueWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    scene.look("lost", "nope")
-    scene.look("first")
-    scene.stand("another", "first")
+    world.look("lost", "nope")
+    world.look("first")
+    world.stand("another", "first")
     for _ in range(20):
-        await scene.later(INTERVAL)
-    assert (scene.look("lost", "nope"), scene.look("first")) == (None, queue_place(1))
-    assert sum("/localqueues/a/" in each for each in scene.kueue.asked) == 20
+        await world.later(INTERVAL)
+    assert (world.look("lost", "nope"), world.look("first")) == (None, queue_place(1))
+    assert sum("/localqueues/a/" in each for each in world.kueue.asked) == 20
     assert caplog.records == []
 
 
-async def test_the_newest_version_that_is_served_is_asked(scene: Scene) -> None:
-    scene.look("first")
-    scene.stand("another", "first")
+async def test_the_newest_version_that_is_served_is_asked(world: QueueWorld) -> None:
+    world.look("first")
+    world.stand("another", "first")
     for served, asked in (
         (["v1beta1"], "v1beta1"),
         (["v1beta2"], "v1beta2"),
         (["v1beta1", "v1beta2"], "v1beta2"),
     ):
-        scene.kueue.versions = served
+        world.kueue.versions = served
         for _ in range(3):  # once it is gone that is noticed, the other found, and asked
-            await scene.later(60)
-        assert scene.look("first") == queue_place(1)
-        assert scene.kueue.asked[-1].startswith(f"{GROUP}/{asked}/")
+            await world.later(60)
+        assert world.look("first") == queue_place(1)
+        assert world.kueue.asked[-1].startswith(f"{GROUP}/{asked}/")
 
 
-async def test_it_goes_on_asking_while_a_job_waits(scene: Scene) -> None:
-    running = asyncio.create_task(scene.places.run())
+async def test_it_goes_on_asking_while_a_job_waits(world: QueueWorld) -> None:
+    running = asyncio.create_task(world.places.run())
     try:
-        scene.stand("another", "first")
-        scene.look("first")
+        world.stand("another", "first")
+        world.look("first")
         async with asyncio.timeout(SECONDS):
-            await until(lambda: scene.look("first") == queue_place(1))
-            scene.stand("first")
-            await until(lambda: scene.look("first") == queue_place(0))
+            await until(lambda: world.look("first") == queue_place(1))
+            world.stand("first")
+            await until(lambda: world.look("first") == queue_place(0))
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -203,7 +203,7 @@ class Places:
 
     async def reach(self, *queues):
         """Wait until these are read, and no others."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             while await self.reads() != set(queues):
                 pass
             assert await self.reads() == set(queues)
@@ -236,7 +236,7 @@ async def test_who_leads_no_longer_reads_no_places(tmp_path, monkeypatch):
             raise ApiUnavailable("away")
 
         monkeypatch.setattr(w.client, "replace", away)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(MOMENT):
             await until(lambda: not elector.leads)
             while not places.asked.empty():
                 while not places.asked.empty():
