@@ -17,6 +17,8 @@ SOME = {
     "restart a permanent exit code": {"what_is_final_is_not_retried", "success_is_earned"},
     "delete the running attempt": {"counted_before_it_is_deleted"},
     "forget completionTime": {"conditions_do_not_contradict"},
+    "give quota back while pods are terminating": {"quota_is_kept_while_pods_are_left"},
+    "let younger jobs pass a gang that comes first": {"an_older_gang_comes_first"},
 }
 
 

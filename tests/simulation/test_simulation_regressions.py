@@ -450,3 +450,110 @@ def test_a_job_that_is_edited_before_its_first_look_starts_as_edited() -> None:
         steps=(("edit", "restartScope", None), ("look", "a")),
     )
     assert run(schedule).wrong == ""
+
+
+ADMITTED = (("hear", "a"), ("look", "a"), ("kueue",), ("hear", "a"), ("look", "a"))
+"""The job enters its queue and is admitted, and its pods are made."""
+
+
+def _running_in_queue(*labels: str) -> tuple[Step, ...]:
+    return (*ADMITTED, *_running(*labels)[1:])
+
+
+@pytest.mark.parametrize("queue", [{"check": 1}, {"timeout": 60, "limit": 0}], ids=["a check", "not ready in time"])
+def test_a_job_that_kueue_gave_up_queues_again_once_its_workload_is_active(queue: dict[str, int]) -> None:
+    """Seeds 525 and 816: Kueue kept it out for a reason that a reactivation does not end, and it waited for ever."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 2}, restart="ExitCode", queue={"quota": 2, **queue}),
+        steps=(*ADMITTED, ("check", "Rejected"), ("wait", 60), *(("kueue",),) * 4),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+@pytest.mark.parametrize("last", [3, 5], ids=["it waits", "it has pods"])
+def test_a_leader_that_has_not_heard_of_the_resumption_does_not_take_a_job_from_its_queue(last: int) -> None:
+    """Seed 115415: it deleted the Workload of a job that ran, and with that the quota, for a suspension of the past."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"Scheduler": 1, "Server": 1, "Worker": 1},
+            restart="ExitCode",
+            policy={"suspend": True},
+            queue={"quota": 3},
+        ),
+        steps=(
+            ("look", "a"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("hear", "b"),
+            ("resume",),
+            *ADMITTED[:last],
+            ("relist", "b", "workloads"),
+            ("look", "b"),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_quota_is_not_given_back_by_a_leader_that_has_not_heard_of_a_pod() -> None:
+    """Another one made it that had not heard of the eviction, while giving the quota back had failed once."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 1}, restart="ExitCode", queue={"quota": 1}),
+        steps=(
+            *ADMITTED[:3],
+            ("hear", "b"),
+            ("rival", 0, 1, 10),
+            ("kueue",),
+            ("hear", "a"),
+            ("look", "a", "unavailable", 2),
+            ("hear", "a"),
+            ("look", "b"),
+            ("look", "a"),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_what_a_replica_does_in_the_moment_of_an_eviction_is_no_failure() -> None:
+    """Seed 144746, the rule was wrong: the job gives up all of its pods then, as for a suspension."""
+    schedule = Schedule(
+        setup=Setup(replicas={"TunerTracker": 1, "TunerServer": 1, "Tuner": 1}, restart="ExitCode", queue={"quota": 3}),
+        steps=(
+            *ADMITTED,
+            ("kubelet", "tunertracker-0"),
+            ("kubelet", "tunertracker-0"),
+            ("stop queues", True),
+            ("evict", "tunertracker-0"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("kueue",),
+            ("kubelet", "tuner-0"),
+            ("kubelet", "tuner-0"),
+            ("exit", "tuner-0", 138),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+def test_a_job_that_was_not_ready_again_in_time_has_the_whole_time_when_it_is_admitted_again() -> None:
+    """It was evicted as soon as it was admitted: its Workload went on to wait for a recovery."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"Scheduler": 1, "Server": 1, "Worker": 1},
+            restart="ExitCode",
+            queue={"quota": 3, "timeout": 600, "recovery": 60},
+        ),
+        steps=(
+            *_running_in_queue("scheduler-0", "server-0", "worker-0"),
+            ("exit", "worker-0", 137),
+            *(("hear", "a"), ("look", "a")) * 2,
+            *((("kubelet", "scheduler-0"), ("kubelet", "server-0"), ("hear", "a"), ("look", "a")) * 2),
+            ("wait", 20),
+            *(("hear", "a"), ("look", "a")) * 2,
+            ("wait", 60),
+            ("kueue",),
+        ),
+    )
+    result = run(schedule)
+    assert (result.wrong, result.state) == ("", "Succeeded")

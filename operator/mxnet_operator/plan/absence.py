@@ -10,7 +10,14 @@ from typing import Final
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreateChild, CreatePod, Plan, SetQueueConditions
+from mxnet_operator.plan.actions import (
+    ChangeQueueWorkload,
+    CreateChild,
+    CreatePod,
+    DeleteQueueWorkload,
+    Plan,
+    SetQueueConditions,
+)
 from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.joining import last_created
 from mxnet_operator.plan.ready import replicas_in
@@ -24,6 +31,8 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
     if any(isinstance(action, CreatePod) and action.attempt > 0 for action in decided.actions):
         return True
     if any(isinstance(action, SetQueueConditions) and action.gives_quota_back for action in decided.actions):
+        return True
+    if any(isinstance(action, DeleteQueueWorkload) for action in decided.actions):
         return True
     status = decided.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
@@ -46,12 +55,16 @@ def may_have_unwatched_children(job: MXJob, decided: Plan) -> bool:
 
 
 def relies_on_record(decided: Plan) -> bool:
-    """Return whether a plan would be wrong if the cached job were out of date: it creates members of a gang.
+    """Return whether a plan would be wrong if the cached job were out of date.
 
-    Once pods of a gang have been deleted, only the status records that all of them existed. And until the status
-    records with which restartScope several replicas were started, an edit can make them a gang.
+    Where it creates members of a gang: once pods of a gang have been deleted, only the status records that all of them
+    existed, and until the status records with which restartScope several replicas were started, an edit can make them a
+    gang. And where it takes the job from its queue, or has it ask for something else there: a suspension may have ended
+    since, and an edit have been taken back.
     """
     job = decided.job
+    if any(isinstance(action, DeleteQueueWorkload | ChangeQueueWorkload) for action in decided.actions):
+        return True
     if job is None or not any(isinstance(action, CreatePod) for action in decided.actions):
         return False
     return last_created(job) is not None or (replicas_in(job) > 1 and not job.status.started_replicas)

@@ -24,6 +24,7 @@ from mxnet_operator.views.kueue import (
 
 _REQUEUED_AT_ONCE: Final = frozenset({"Preempted", "NodeFailures"})
 """Why a Workload is evicted that Kueue may admit again at once; after anything else it says when itself."""
+_DEACTIVATED: Final = "Deactivated"
 _WAITS_FOR_START: Final = WorkloadCondition(PODS_READY, "False", "WaitForStart", "Not all pods are ready or succeeded")
 _RECOVERING: Final = frozenset({"WaitForRecovery", "Recovered"})
 
@@ -80,6 +81,8 @@ def quota_returned(workload: QueueWorkload, now: datetime) -> SetQueueConditions
     evicted = workload.condition(EVICTED)
     why, message = (evicted.reason, evicted.message) if evicted is not None else ("Pending", "")
     requeued = "True" if why in _REQUEUED_AT_ONCE else "False"
+    if why.startswith(_DEACTIVATED):  # Kueue queues one again that is active by then only if its reason is just that.
+        why = _DEACTIVATED
     changes = [
         WorkloadCondition(QUOTA_RESERVED, "False", "Pending", message),
         WorkloadCondition(ADMITTED, "False", "NoReservation", "The workload has no reservation"),

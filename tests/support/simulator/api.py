@@ -1,16 +1,19 @@
 """The API server of a simulation: the local cluster's own store and verbs, asked without HTTP."""
 
 import random
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
 from simulator.clock import Clock
 
 from mxnet_operator.api.crd import custom_resource_definition
+from mxnet_operator.child_objects.queue_workload import GROUP, V1BETA2
 from mxnet_operator.controller.children import KINDS, ChildKind
+from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.controller.gangs import child_kinds, coscheduling
 from mxnet_operator.kube.errors import ApiError
+from mxnet_operator.kube.resources import Resource as Served
 from mxnet_operator.kube.transport import Request as Sent
 from mxnet_operator.local.apiserver import resources
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
@@ -27,8 +30,16 @@ GANGS = coscheduling.backend()
 """The gang scheduler whose pod groups the server serves: the local API server has none of its own."""
 CHILDREN = (*KINDS, *child_kinds(GANGS))
 """The table of child kinds of this world; its controllers and its invariants follow it."""
+QUEUE_WORKLOAD = QUEUE_WORKLOADS[0]
+"""The kind of child that a job which names a queue has besides."""
+FLAVORS = ("old", "new")
+"""The kinds of nodes that Kueue has quota for, each with a label of its name."""
+URGENT = "urgent"
+"""The one WorkloadPriorityClass."""
 JOB = "job"
 KEY = f"{NAMESPACE}/{JOB}"
+ELDER = "elder"
+"""The job whose gang may come before it; what belongs to it is named alike, and is nothing of the world's else."""
 PODS, SERVICES, NODES = resources.PODS, resources.SERVICES, resources.NODES
 Object = dict[str, Any]
 
@@ -41,6 +52,8 @@ class Api:
         jobs = self.store.catalog.find("kubeflow.org", "v1", "mxjobs")
         assert jobs is not None
         self.jobs: Resource = jobs
+        self.workloads = self.resource_of(QUEUE_WORKLOAD)
+        self.has_elder = False
         self.collector = GarbageCollector(self.store)
         self._verbs = Verbs(self.store)
 
@@ -66,9 +79,9 @@ class Api:
         return self.store.storage.find(PODS.key, (NAMESPACE, name))
 
     def children(self) -> list[Object]:
-        """The objects of every kind of child but pods."""
+        """The objects of every kind of child but pods and Workloads."""
         others = (self.resource_of(row) for row in CHILDREN if row.rule is not None)
-        return [found for resource in others for found in self.store.storage.objects(resource.key)]
+        return [found for resource in others for found in self._objects(resource)]
 
     def resource_of(self, row: ChildKind) -> Resource:
         """Where the server has the objects of a row."""
@@ -77,19 +90,30 @@ class Api:
         assert found is not None, resource
         return found
 
-    @property
+    @cached_property
     def child_keys(self) -> set[object]:
-        """The storage keys of every kind of child."""
+        """The storage keys of every kind of child but Workloads."""
         return {self.resource_of(row).key for row in CHILDREN}
 
+    def queue_workloads(self) -> list[Object]:
+        """The Workloads of Kueue, those of others than the job too."""
+        return self.store.storage.objects(self.workloads.key)
+
     def groups(self) -> list[Object]:
-        return self.store.storage.objects(self.resource_of(CHILDREN[-1]).key)
+        return self._objects(self.resource_of(CHILDREN[-1]))
 
     def pods(self) -> list[Object]:
-        return self.store.storage.objects(PODS.key)
+        return self._objects(PODS)
+
+    def pods_of_elder(self) -> list[Object]:
+        return [pod for pod in self.store.storage.objects(PODS.key) if is_elders(pod)]
 
     def services(self) -> list[Object]:
-        return self.store.storage.objects(SERVICES.key)
+        return self._objects(SERVICES)
+
+    def _objects(self, resource: Resource) -> list[Object]:
+        found = self.store.storage.objects(resource.key)
+        return [obj for obj in found if not is_elders(obj)] if self.has_elder else found
 
     def node(self, name: str) -> Object | None:
         return self.store.storage.find(NODES.key, ("", name))
@@ -101,21 +125,49 @@ class Api:
     def patch_job(self, spec: Object) -> None:
         self.store.patch(self.jobs, NAMESPACE, JOB, MERGE_PATCH, {"spec": spec})
 
+    def label_job(self, label: str, value: str | None) -> None:
+        self.store.patch(self.jobs, NAMESPACE, JOB, MERGE_PATCH, {"metadata": {"labels": {label: value}}})
+
     def delete(self, resource: Resource, name: str, grace: int | None = None) -> None:
         self.store.delete(resource, NAMESPACE, name, DeleteOptions(grace=grace))
 
 
+def is_elders(obj: Object) -> bool:
+    """Whether an object is the older gang's."""
+    name: str = obj["metadata"]["name"]
+    return name.startswith(ELDER)
+
+
 @cache
 def _empty_store() -> Store:
-    """What every schedule begins with: the namespaces and the CRDs, made once."""
-    rng = random.Random(1)
-    return Store((custom_resource_definition(), _pod_groups()), clock=Clock().wall("server"), rng=rng, first_revision=1)
+    """What every schedule begins with: the namespaces, the CRDs, and what Kueue's administrator made."""
+    definitions = (
+        custom_resource_definition(),
+        _definition(GANGS.resources[-1], "PodGroup"),
+        _definition(QUEUE_WORKLOAD.resource, "Workload", "status"),
+        _definition(_FLAVORS, "ResourceFlavor"),
+        _definition(_CLASSES, "WorkloadPriorityClass"),
+    )
+    store = Store(definitions, clock=Clock().wall("server"), rng=random.Random(1), first_revision=1)
+    objects: list[tuple[Served, str, Object]] = [
+        (_FLAVORS, name, {"spec": {"nodeLabels": {"flavor": name}}}) for name in FLAVORS
+    ]
+    for resource, name, fields in (*objects, (_CLASSES, URGENT, {"value": 20})):
+        found = store.catalog.find(resource.group, resource.version, resource.plural)
+        assert found is not None, resource
+        body = {"apiVersion": found.api_version, "kind": found.kind, "metadata": {"name": name}, **fields}
+        store.create(found, "", body)
+    return store
 
 
-def _pod_groups() -> Object:
-    """The CRD of the gang scheduler's pod groups, without its schema."""
-    resource = GANGS.resources[-1]
+_FLAVORS = Served(GROUP, V1BETA2, "resourceflavors", namespaced=False)
+_CLASSES = Served(GROUP, V1BETA2, "workloadpriorityclasses", namespaced=False)
+
+
+def _definition(resource: Served, kind: str, *subresources: str) -> Object:
+    """The CRD of somebody else's resource, without its schema."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -123,14 +175,12 @@ def _pod_groups() -> Object:
         "spec": {
             "group": resource.group,
             "names": {
-                "kind": "PodGroup",
-                "listKind": "PodGroupList",
+                "kind": kind,
+                "listKind": f"{kind}List",
                 "plural": resource.plural,
-                "singular": "podgroup",
+                "singular": kind.lower(),
             },
-            "scope": "Namespaced",
-            "versions": [
-                {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-            ],
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [{**version, "subresources": {each: {} for each in subresources}}],
         },
     }

@@ -1,11 +1,14 @@
 """A controller process of a simulation: the real Reconciler and Executor over caches that the schedule feeds."""
 
 import asyncio
+import math
+from datetime import timedelta
 from typing import Any
 
 import msgspec
-from simulator.api import CHILDREN, KEY, Api, Object
+from simulator.api import CHILDREN, ELDER, KEY, NAMESPACE, QUEUE_WORKLOAD, Api, Object
 from simulator.clock import Clock
+from simulator.elder import Elder, Turn
 from simulator.feed import Feed
 from simulator.lives import owner_of
 from simulator.transport import Fault, SimulatedClient, SimulatedTransport
@@ -14,11 +17,13 @@ from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import JobRecord, project_job
 from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.plan import Policy, QueueSystem
 
 RETRY = 1.0
 """Seconds until a job whose look failed is looked at again."""
@@ -34,14 +39,32 @@ class Seen(msgspec.Struct, frozen=True):
     """How many children of the job that are no pods, by kind."""
     revision: int
     """The server's when it began to look, whatever of that it had heard."""
+    workload: int = 0
+    """The version of the job's Workload; 0 where it knew of none."""
+    held: bool = False
+    """Whether it knew that an older gang comes first."""
 
 
 class Controller:
     """One process: it can die, and comes back with nothing but what it lists."""
 
-    def __init__(self, name: str, api: Api, clock: Clock, acting: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        api: Api,
+        clock: Clock,
+        acting: Any,
+        *,
+        has_queues: bool = False,
+        elder: Elder | None = None,
+        precedence: int = 0,
+    ) -> None:
         self.name = name
         self._api, self._clock, self._acting = api, clock, acting
+        self._has_queues = has_queues
+        self._elder, self._after = elder, precedence
+        self.is_blind = False
+        """Whether it may not list Workloads."""
         self.seen: Seen | None = None
         self._look: asyncio.Task[None] | None = None
         self._start()
@@ -49,13 +72,17 @@ class Controller:
     def _start(self) -> None:
         self.wanted = True
         self.due: float | None = None
+        self.has_failed = False
+        """Whether its last look did."""
+        self._has_synced = False
         self._transport = SimulatedTransport(
             self._api, lambda begins: self._acting(self if begins else None), self._note_listed
         )
         jobs: Indexer[JobRecord] = Indexer()
-        children = ChildCaches(CHILDREN)
-        for row in CHILDREN:
-            children.serve(row, served=True)
+        rows = (*CHILDREN, QUEUE_WORKLOAD) if self._has_queues else CHILDREN
+        children = ChildCaches(rows)
+        for row in rows:
+            children.serve(row, served=row is not QUEUE_WORKLOAD or not self.is_blind)
         store = self._api.store
         self.feeds = {
             "jobs": Feed(store, self._api.jobs, jobs, project_job, self._changed),
@@ -63,26 +90,48 @@ class Controller:
                 row.resource.plural: Feed(
                     store, self._api.resource_of(row), children.by_resource[row.resource], row.project, self._changed
                 )
-                for row in CHILDREN
+                for row in rows
             },
         }
         self._jobs, self._children = jobs, children
         client = SimulatedClient(self._transport)
         caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, **children.by_resource}
         writes = OwnWrites(caches, self._clock.monotonic)
+        after, now = timedelta(seconds=self._after) if self._after else None, self._clock.wall(self.name)
+        self._turn = Turn(self._after)
+        self.elder_wanted, self._elder_due = after is not None, math.inf
         self._reconciler = Reconciler(
             client,
             jobs,
             children,
             writes,
             executor=Executor(client, writes, served=lambda: children.served),
-            now=self._clock.wall(self.name),
+            queues=self._queue_system,
+            policy=Policy(gang_precedence_after=after),
+            precedence=Precedence(after, self._wake, now=now, clock=self._clock.monotonic) if after else None,
+            now=now,
             clock=self._clock.monotonic,
         )
 
     def hear(self) -> None:
+        self.wanted |= self._has_queues and not self._has_synced  # Once Workloads are known, each job is looked at.
+        self._has_synced = True
         for feed in self.feeds.values():
             feed.hear()
+
+    def be_blind(self, blind: bool) -> None:
+        """Lose or regain the right to list Workloads."""
+        if self._has_queues and self.is_blind != blind:
+            self.is_blind = blind
+            self._children.serve(QUEUE_WORKLOAD, served=not blind)
+            self._changed(KEY)
+
+    def _queue_system(self) -> QueueSystem:
+        if not self._has_queues:
+            return QueueSystem()
+        if self.is_blind:
+            return QueueSystem("Unknown", "workloads is forbidden")
+        return QueueSystem("Served" if self._has_synced else "Unknown")
 
     @property
     def held(self) -> bool:
@@ -97,6 +146,8 @@ class Controller:
         """Look at the job once, as a worker that takes it from the queue; not while an earlier look is on hold."""
         if self._look is not None:
             return
+        if self.elder_is_due:
+            await self.look_at_elder()
         self.wanted, self.due = False, None
         self._note_seen()
         self._transport.begin(fault)
@@ -105,6 +156,21 @@ class Controller:
             return
         self._look = asyncio.create_task(self._reconcile())
         await self._go_on()
+
+    @property
+    def elder_is_due(self) -> bool:
+        return self.elder_wanted or self._elder_due <= self._clock.seconds
+
+    async def look_at_elder(self) -> None:
+        """Look at the older gang."""
+        self.elder_wanted, self._elder_due = False, math.inf
+        self._transport.begin(None)
+        try:
+            again = await self._reconciler.reconcile(_ELDER_KEY)
+        except KubeError:
+            again = timedelta(seconds=RETRY)
+        if again is not None:
+            self._elder_due = self._clock.seconds + max(again.total_seconds(), 0.0)
 
     async def release(self) -> None:
         """Let the request that is on hold go out."""
@@ -139,8 +205,9 @@ class Controller:
         try:
             again = await self._reconciler.reconcile(KEY)
         except KubeError:
-            self.due = self._clock.seconds + RETRY
+            self.due, self.has_failed = self._clock.seconds + RETRY, True
         else:
+            self.has_failed = False
             if again is not None:
                 self.due = self._clock.seconds + max(again.total_seconds(), 0.0)
 
@@ -158,7 +225,23 @@ class Controller:
         }
         kinds = [row.resource for row in CHILDREN if row.rule is not None]
         others = {each.plural: len(self._children.children(uid, each)) for each in kinds}
-        self.seen = Seen(job, pods, others, self._api.store.storage.revision)
+        workloads = self._children.children(uid, QUEUE_WORKLOAD.resource) if self._sees_queues else ()
+        workload = next((int(each.resource_version) for each in workloads), 0)
+        held = self._after > 0 and self._knows_of_precedence(job) and not pods and not others["podgroups"]
+        self.seen = Seen(job, pods, others, self._api.store.storage.revision, workload, held)
+
+    def _knows_of_precedence(self, job: Object) -> bool:
+        """Whether an older gang comes before this job, which may start, and this process has heard all of that."""
+        assert self._elder is not None
+        comes_first = self._turn.comes_first(self._elder.waits_since, self._clock.seconds)
+        may_start = (job.get("status") or {}).get("state", "") in ("", "Created", "Suspended")
+        has_heard = not self.elder_is_due and not any(self.feeds[kind].lag for kind in ("jobs", "pods"))
+        is_queued = bool(job["metadata"].get("labels"))
+        return comes_first and may_start and has_heard and not is_queued and not self._clock.off
+
+    @property
+    def _sees_queues(self) -> bool:
+        return self._has_queues and self._has_synced and not self.is_blind
 
     @property
     def lost_a_reply(self) -> bool:
@@ -175,5 +258,15 @@ class Controller:
             pods = {**self.seen.pods, **pods}
         self.seen = msgspec.structs.replace(self.seen, pods=pods)
 
-    def _changed(self) -> None:
-        self.wanted = True
+    def _changed(self, key: str) -> None:
+        if key.startswith(_ELDER_KEY):
+            self.elder_wanted = self._after > 0
+        else:
+            self.wanted = True
+
+    def _wake(self, key: str) -> None:
+        """Requeue a job, as a workqueue would."""
+        self._changed(key.partition("/")[2])
+
+
+_ELDER_KEY = f"{NAMESPACE}/{ELDER}"

@@ -4,8 +4,10 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from simulator.api import CHILDREN
+import msgspec
+from simulator.api import CHILDREN, URGENT
 from simulator.kubelet import DISRUPTIONS, NODE_NAMES
+from simulator.kueue import QUEUES, RIVALS
 from simulator.schedule import Setup, Step
 from simulator.transport import FAULTS
 from simulator.world import World
@@ -15,6 +17,14 @@ from mxnet_operator.api import names
 STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
+QUEUED = 0.2
+"""Part of the schedules in which the job names a queue of Kueue's."""
+PRECEDED = 0.04
+"""Part of the schedules in which an older gang may come before the job."""
+QUEUE_STEPS = 0.35
+"""Part of the steps of such a schedule that are Kueue's, or about the queue."""
+ELDER_STEPS = 0.15
+"""How often something happens to an older gang between two steps."""
 EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
 LAST_CONTAINER = (0, 1, 30)
 """Seconds from the end of a pod's mxnet container until its last one, a sidecar, has ended too."""
@@ -73,23 +83,53 @@ def draw_setup(seed: int) -> tuple[Setup, bool, random.Random]:
         **{field: value for field, value, likely in rare if rng.random() < likely and not calm},
     }
     restart = rng.choice(["Never", "OnFailure", "Always", "ExitCode", "ExitCode", "ExitCode"])
-    return Setup(replicas=replicas, restart=restart, policy=policy), calm, rng
+    setup = Setup(replicas=replicas, restart=restart, policy=policy)
+    precedence = 60 if not calm and random.Random(f"elder of {seed}").random() < PRECEDED else 0
+    return msgspec.structs.replace(setup, queue=_draw_queue(seed, setup, calm), precedence=precedence), calm, rng
+
+
+def _draw_queue(seed: int, setup: Setup, calm: bool) -> dict[str, int]:
+    """Kueue's queue of a job, or none; drawn apart, so that a seed without one draws what it did before."""
+    rng = random.Random(f"queue of {seed}")
+    if rng.random() >= QUEUED:
+        return {}
+    pods = sum(setup.replicas.values())
+    queue = {"quota": rng.randint(pods, pods + 2)}
+    if calm:
+        return queue
+    if rng.random() < 0.25:
+        queue["check"] = 1
+    if rng.random() < 0.6:
+        queue |= {"timeout": rng.choice([60, 300, 600]), "recovery": rng.choice([20, 60, 600])}
+        if rng.random() < 0.3:
+            queue["limit"] = rng.randint(0, 2)
+    return queue
 
 
 def draw_steps(rng: random.Random, calm: bool) -> Draw:
     """What draws one step after another, seeing the world as it has become."""
 
     # Drawn apart, so that a seed without a gap draws what it would draw if there were none at all.
-    gaps = random.Random(repr(rng.getstate()))
+    state = repr(rng.getstate())
+    gaps = random.Random(state)
     gap_at = gaps.randrange(STEPS // 2) if not calm and gaps.random() < GAPS else STEPS
 
     def steps(world: World) -> Iterator[Step]:
         # One controller, now and then two; a schedule keeps to some kinds of trouble, so that they meet often.
         second = not calm and rng.random() < 0.5
         trouble = 0.0 if calm else rng.choice([0.05, 0.15, 0.3])
+        queues = random.Random(f"queue {state}") if world.setup.queue else rng
+        elders = random.Random(f"elder {state}") if world.setup.precedence else rng
+        if world.setup.precedence:
+            yield from _elder_waits(elders)
         for number in range(STEPS):
             if number == gap_at:
                 yield from _nobody_leads(gaps, world)
+            if world.setup.precedence and elders.random() < ELDER_STEPS:
+                yield _elder(elders)
+            if world.setup.queue and queues.random() < QUEUE_STEPS:
+                yield from _queue(queues, world, calm)
+                continue
             kind = rng.random()
             if kind < trouble:
                 yield _trouble(rng, world)
@@ -118,6 +158,57 @@ def _nobody_leads(rng: random.Random, world: World) -> Iterator[Step]:
         yield ("die", who)
     yield ("hear", who)
     yield ("look", who)
+
+
+def _elder_waits(rng: random.Random) -> Iterator[Step]:
+    """An older gang has waited for some time, as both controllers know, when the job could start."""
+    yield ("suspend",)
+    for who in ("a", "b"):
+        yield from [("hear", who), ("look", who)] * 2
+    yield ("elder waits",)
+    for who in rng.choice(["a", "ab"]):
+        yield from (("hear", who), ("look", who))
+    yield ("wait", rng.choice([5, 61, 700]))
+    yield ("resume",)
+
+
+def _elder(rng: random.Random) -> Step:
+    kind = rng.random()
+    one_of: tuple[tuple[float, Step], ...] = (
+        (0.5, ("elder waits",)),
+        (0.8, ("wait", rng.choice([5, 20, 60]))),
+        (0.93, ("elder is placed",)),
+        (1.0, ("elder goes",)),
+    )
+    return next(step for limit, step in one_of if kind < limit)
+
+
+def _queue(rng: random.Random, world: World, calm: bool) -> Iterator[Step]:
+    """What happens in a queue: mostly what Kueue does by itself, now and then what keeps a job waiting or evicts it."""
+    kind = rng.random()
+    if calm or kind < 0.5:
+        yield from [("kueue",)] * rng.randint(1, 3)
+        return
+    who = rng.choice(["a", "a", "b"])
+    if kind < 0.55:  # What it has heard of the job, its pods and its Workload are of different times.
+        yield ("hear", who, rng.choice(["jobs", "pods", "workloads"]), rng.randint(1, 3))
+        yield ("look", who)
+        return
+    one_of: tuple[tuple[float, Callable[[], Step]], ...] = (
+        (0.6, lambda: ("rival", rng.randrange(len(RIVALS)), rng.randint(1, world.setup.queue["quota"]), 0)),
+        (0.67, lambda: ("rival", rng.randrange(len(RIVALS)), rng.randint(1, world.setup.queue["quota"]), 10)),
+        (0.75, lambda: ("rival ends",)),
+        (0.82, lambda: ("check", rng.choice(["Ready", "Ready", "Ready", "Retry", "Rejected"]))),
+        (0.86, lambda: ("relist", who, "workloads")),
+        (0.88, lambda: ("activate", False)),
+        (0.91, lambda: ("activate", True)),
+        (0.93, lambda: ("stop queues", rng.random() < 0.5)),
+        (0.96, lambda: ("queue", rng.choice([*QUEUES, "nope", None]))),
+        (0.97, lambda: ("priority", rng.choice([URGENT, None]))),
+        (0.985, lambda: ("delete workload",)),
+        (1.0, lambda: ("blind", who, rng.random() < 0.5)),
+    )
+    yield next(step for limit, step in one_of if kind < limit)()
 
 
 def _controller(rng: random.Random, who: str, calm: bool) -> Iterator[Step]:

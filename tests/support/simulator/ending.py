@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from simulator import truth
 from simulator.api import Object
+from simulator.kueue import QUEUES, has_quota, is_true
 from simulator.lives import owner_of
 from simulator.world import World
 
@@ -14,13 +15,19 @@ PATIENCE = 60
 """Rounds until somebody looks after nodes that are lost and names that are taken, if the controller still waits."""
 
 
-async def settle(world: World) -> bool:
-    """Let the leader work only when it is called or has set itself a time; False if it never comes to rest."""
+async def settle(world: World) -> str:
+    """Let the leader work only when it is called or has set itself a time; return what is wrong meanwhile.
+
+    Kueue is fair: it does what is to be done, and rivals end.
+    """
     leader, standby = world.controllers["a"], world.controllers["b"]
     for controller in (leader, standby):
         await controller.release()
-    await world.do(("resume",))
+        controller.be_blind(False)
     squatters = [pod["metadata"]["name"] for pod in world.api.pods() if not owner_of(pod)]
+    if wrong := await _leaves_its_queue(world, squatters):
+        return wrong
+    await world.do(("resume",))
     for round_ in range(ROUNDS):
         world.api.collector.run()
         leader.hear()
@@ -28,28 +35,90 @@ async def settle(world: World) -> bool:
             await leader.look()
             if round_ > PATIENCE:
                 _help(world, squatters)
+        elif leader.elder_is_due:
+            await leader.look_at_elder()
+        elif world.kueue.act() or _elder_gives_way(world):
+            pass
+        elif wrong := _unanswered(world):
+            return wrong
         elif not _pods_go_on(world):
+            due = min((each for each in (leader.due, world.kueue.due) if each is not None), default=None)
+            if due is not None and round_ <= PATIENCE:
+                world.clock.seconds = max(due, world.clock.seconds)
+            elif not _help(world, squatters):
+                if due is None:
+                    return ""
+                world.clock.seconds = max(due, world.clock.seconds)
+    return "every_job_ends: the controller never comes to rest"
+
+
+async def _leaves_its_queue(world: World, squatters: list[str]) -> str:
+    """Let a job that its user has suspended come to rest, which then is in no queue any more."""
+    leader = world.controllers["a"]
+    for round_ in range(ROUNDS):
+        job = world.job
+        if not world.setup.queue or job is None or not truth.asks_to_suspend(job) or truth.is_over(job):
+            return ""
+        world.api.collector.run()
+        leader.hear()
+        if leader.is_due:
+            await leader.look()
+        elif leader.due is not None or world.api.pods():
+            moved = sum(world.kubelet.go_on(pod["metadata"]["name"]) for pod in world.api.pods())
             if leader.due is not None and round_ <= PATIENCE:
                 world.clock.seconds = max(leader.due, world.clock.seconds)
-            elif not _help(world, squatters):
-                if leader.due is None:
-                    return True
-                world.clock.seconds = max(leader.due, world.clock.seconds)
-    return False
+            elif not moved and not _help_pods(world, squatters):
+                return ""
+        else:
+            in_queue = any(owner_of(each) for each in world.api.queue_workloads())
+            return "a_suspended_job_leaves_its_queue: its Workload is still there" if in_queue else ""
+    return "a_suspended_job_leaves_its_queue: the controller never comes to rest"
+
+
+def _elder_gives_way(world: World) -> bool:
+    """In every second schedule room is found for the older gang while the job waits for its turn."""
+    return bool(world.changes % 2) and truth.is_held_back(world.job) and world.elder.place()
+
+
+def _unanswered(world: World) -> str:
+    """What the leader ought to have done, with nothing left to do, about the job's Workload."""
+    job, leader = world.job, world.controllers["a"]
+    # A job that is suspended meanwhile, or has ended, goes on to say what it waited for; clients don't show that.
+    waits = truth.is_held_back(job) and truth.status_of(job).get("state") not in ("Suspended", "Succeeded", "Failed")
+    if waits and world.elder.waits_since is None and not leader.has_failed:
+        return "who_is_no_longer_held_back_goes_on: the older gang waits no more, and the job is not called"
+    found = next((each for each in world.api.queue_workloads() if owner_of(each)), None)
+    if found is None or job is None or leader.has_failed or truth.is_over(job):
+        return ""
+    uid = job["metadata"]["uid"]
+    pods = [pod for pod in world.api.pods() if owner_of(pod) == uid]
+    if has_quota(found) and is_true(found, "Evicted"):
+        if not pods and leader.due is None:
+            return "an_eviction_is_carried_out: the quota is kept"
+        if pods and all("deletionTimestamp" not in pod["metadata"] for pod in pods):
+            return f"an_eviction_is_carried_out: {len(pods)} pods are left"
+    is_admitted = is_true(found, "Admitted") and not is_true(found, "Evicted")
+    if is_admitted and truth.holds(job, "Running") and not is_true(found, "PodsReady"):
+        return "kueue_is_told_that_pods_are_ready: it isn't"
+    if is_admitted and not truth.holds(job, "Running") and is_true(found, "PodsReady"):
+        return "kueue_is_told_that_pods_are_waited_for: it isn't"
+    return ""
 
 
 async def wrong_at_the_end(world: World) -> Iterator[str]:
     """Everything that is wrong with a world that has settled."""
-    before = world.api.store.storage.revision
+    before = world.changes
     for controller in world.controllers.values():
         controller.hear()
         await controller.look()
         await controller.die()
+        controller.hear()
         await controller.look()
-    writes = world.api.store.storage.revision - before
+    writes = world.changes - before
     found = [f"a_settled_job_is_left_alone: {writes} more writes"] if writes else []
     job = world.job
     found += _left_over(world, job)
+    found += _still_queued(world, job)
     if job is not None and "ttlSecondsAfterFinished" in world.policy and truth.is_over(job):
         found.append("a_finished_job_is_deleted_in_time: it is still there")
     if job is not None:
@@ -62,9 +131,19 @@ async def wrong_at_the_end(world: World) -> Iterator[str]:
 
 def _left_over(world: World, job: Object | None) -> Iterator[str]:
     uid = job["metadata"]["uid"] if job is not None else ""
-    for child in (*world.api.pods(), *world.api.children()):
+    workloads = (each for each in world.api.queue_workloads() if owner_of(each))
+    for child in (*world.api.pods(), *world.api.children(), *workloads):
         if owner_of(child) != uid:
             yield f"nothing_is_left_of_a_deleted_job: {child['metadata']['name']}"
+
+
+def _still_queued(world: World, job: Object | None) -> Iterator[str]:
+    """A job that is over keeps no quota, and one that names no queue has no Workload."""
+    for each in world.api.queue_workloads():
+        if owner_of(each) and job is not None and not truth.queue_of(job) and not truth.is_over(job):
+            yield f"a_job_without_queue_is_in_none: {each['metadata']['name']}"
+        if owner_of(each) and not is_true(each, "Finished") and has_quota(each):
+            yield f"quota_is_given_back: {each['metadata']['name']} has it"
 
 
 def _unfinished(world: World, job: Object) -> Iterator[str]:
@@ -89,7 +168,8 @@ def _not_cleaned_up(world: World, job: Object) -> Iterator[str]:
 def _too_many_writes(world: World) -> Iterator[str]:
     pods = sum(world.setup.replicas.values())
     group = 1 if pods > 1 else 0
-    budget = pods + group + 8 + world.pauses + (pods + 1 if world.was_unplaced else 0)
+    queue = 4 if world.setup.queue else 0
+    budget = pods + group + 8 + queue + world.pauses + (pods + 1 if world.was_unplaced else 0)
     # a gang that gives its room back says so twice, names the pods that don't end, and is made anew
     budget += (truth.restarts(world.job) - truth.counted(world.job)) * (pods + 5)
     if world.writes > budget:
@@ -97,7 +177,17 @@ def _too_many_writes(world: World) -> Iterator[str]:
 
 
 def _help(world: World, squatters: list[str]) -> bool:
-    """An administrator frees a name or mends a node; False if there is nothing to do."""
+    """An administrator frees a name, mends a node, or ends what keeps a queue; False if there is nothing to do."""
+    if _help_pods(world, squatters):
+        return True
+    job = world.job
+    if job is not None and truth.queue_of(job) not in ("", *QUEUES):
+        world.api.label_job(names.QUEUE_LABEL, QUEUES[0])
+        return True
+    return world.kueue.help()
+
+
+def _help_pods(world: World, squatters: list[str]) -> bool:
     if squatters:
         world.kubelet.delete(squatters.pop(), grace=0)
         return True

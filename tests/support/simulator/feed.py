@@ -18,7 +18,7 @@ class Feed:
     """What a reflector is to a cache, without its connection: `position` is how far the watch has come."""
 
     def __init__(
-        self, store: Store, resource: Resource, cache: Indexer[Any], project: Project, on_change: Callable[[], None]
+        self, store: Store, resource: Resource, cache: Indexer[Any], project: Project, on_change: Callable[[str], None]
     ) -> None:
         self.cache = cache
         self._store, self._resource, self._project, self._on_change = store, resource, project, on_change
@@ -30,7 +30,7 @@ class Feed:
         found = {_key(obj): obj for obj in self._store.storage.objects(self._resource.key) if self._selects(obj)}
         for key in [key for key in self.cache if key not in found]:
             self.cache.remove(key)
-            self._on_change()
+            self._on_change(key)
         for key, obj in found.items():
             if self.cache.version(key) != obj["metadata"]["resourceVersion"]:
                 self._put(key, obj)
@@ -44,7 +44,7 @@ class Feed:
             obj, key = change.object, _key(change.object)
             if change.after is None or not self._selects(obj):
                 if self.cache.remove(key) is not None:
-                    self._on_change()
+                    self._on_change(key)
             else:
                 self._put(key, obj)
             self.position = change.revision
@@ -64,7 +64,7 @@ class Feed:
             self.cache.remove(key)
         else:
             self.cache.store(key, obj["metadata"]["resourceVersion"], item)
-        self._on_change()
+        self._on_change(key)
 
     def _selects(self, obj: Object) -> bool:
         labels = obj["metadata"].get("labels") or {}

@@ -11,6 +11,22 @@ from typing import Final
 from simulator import truth
 from simulator.api import CHILDREN, PODS, SERVICES, Object
 from simulator.lives import Life, owner_of
+from simulator.queue_invariants import (
+    a_job_has_its_whole_time_to_be_ready,
+    a_workload_asks_for_its_job,
+    admitted_is_what_kueue_says,
+    an_older_gang_comes_first,
+    no_pod_without_quota,
+    one_workload_per_job,
+    only_what_had_begun_is_given_up,
+    only_who_has_nothing_is_held_back,
+    only_who_leaves_gives_up_the_place,
+    pods_go_where_their_quota_is,
+    pods_ready_means_that_all_have_started,
+    quota_is_kept_while_pods_are_left,
+    what_kueue_says_is_kept,
+    writes_are_few,
+)
 from simulator.schedule import pod_name
 from simulator.truth import conditions, first_attempt, holds, is_over, restarts, status_of
 from simulator.world import World, Write, is_started
@@ -290,7 +306,9 @@ def each_failure_counts_once(world: World, write: Write) -> Iterator[str]:
     there_were = sum(life.counts for life in truth.decisive(world, ended))
     if world.restarts_as_gang:
         there_were = min(there_were, 1)
-    if not holds(after, "Restarting") or holds(before, "Suspended") or truth.asks_to_suspend(before):
+    seen = write.by.seen if write.by is not None else None
+    waits = truth.asks_to_suspend(before) or (seen is not None and truth.waits_in_queue(world, seen))
+    if not holds(after, "Restarting") or holds(before, "Suspended") or waits:
         there_were = min(there_were, failures)  # Suspended in the same moment: the attempt ends for that.
     if failures != there_were:
         yield f"{failures} failures were counted where {there_were} had been seen"
@@ -346,6 +364,9 @@ def a_sound_attempt_goes_on(world: World, write: Write) -> Iterator[str]:
     """What is torn down, or fails, has lost a pod: one has ended, is being deleted, isn't there, or has no node."""
     before, after = write.change.before, write.change.after
     if before is None or after is None or truth.asks_to_suspend(before) or truth.may_miss_deadlines(after):
+        return
+    seen = write.by.seen if write.by is not None else None
+    if seen is not None and truth.waits_in_queue(world, seen):
         return
     if restarts(after) == restarts(before) and holds(before, "Failed") == holds(after, "Failed"):
         return
@@ -439,6 +460,7 @@ OF_NEW_PODS: tuple[Invariant, ...] = (
     services_come_first,
     groups_come_first,
 )
+OF_NEW_QUEUED_PODS: tuple[Invariant, ...] = (*OF_NEW_PODS, no_pod_without_quota, pods_go_where_their_quota_is)
 OF_CHILDREN: tuple[Invariant, ...] = (
     only_own_children_are_touched,
     only_waiting_gangs_are_touched,
@@ -462,6 +484,27 @@ OF_JOBS: tuple[Invariant, ...] = (
     suspended_means_no_pods,
     a_start_lasts,
 )
+OF_QUEUED_JOBS: tuple[Invariant, ...] = (*OF_JOBS, admitted_is_what_kueue_says, only_what_had_begun_is_given_up)
+OF_NEW_WORKLOADS: tuple[Invariant, ...] = (
+    nothing_is_made_after_the_end,
+    one_workload_per_job,
+    a_workload_asks_for_its_job,
+    writes_are_few,
+)
+OF_WORKLOADS: tuple[Invariant, ...] = (
+    only_own_children_are_touched,
+    quota_is_kept_while_pods_are_left,
+    only_who_leaves_gives_up_the_place,
+    a_workload_asks_for_its_job,
+    what_kueue_says_is_kept,
+    pods_ready_means_that_all_have_started,
+    writes_are_few,
+)
+OF_KUEUES_WRITES: tuple[Invariant, ...] = (a_job_has_its_whole_time_to_be_ready,)
+
+
+OF_YOUNGER_JOBS: tuple[Invariant, ...] = (only_who_has_nothing_is_held_back,)
+OF_YOUNGER_JOBS_CHILDREN: tuple[Invariant, ...] = (an_older_gang_comes_first,)
 
 
 def broken(world: World, write: Write) -> Iterator[str]:
@@ -474,9 +517,17 @@ def broken(world: World, write: Write) -> Iterator[str]:
 def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
     change, is_new = write.change, write.change.before is None
     if change.resource == world.api.jobs.key:
-        return OF_JOBS if change.before is not None and change.after is not None else ()
+        of_jobs = OF_QUEUED_JOBS if world.setup.queue else OF_JOBS
+        of_jobs = (*of_jobs, *OF_YOUNGER_JOBS) if world.setup.precedence else of_jobs
+        return of_jobs if change.before is not None and change.after is not None else ()
+    if change.resource == world.api.workloads.key:
+        by_controller = OF_NEW_WORKLOADS if is_new else OF_WORKLOADS
+        return OF_KUEUES_WRITES if write.by is None else by_controller
     if write.by is None or change.resource not in world.api.child_keys:
         return ()
     if not is_new:
         return OF_CHILDREN
-    return OF_NEW_PODS if change.resource == PODS.key else (nothing_is_made_after_the_end,)
+    of_new = OF_YOUNGER_JOBS_CHILDREN if world.setup.precedence else ()
+    if change.resource != PODS.key:
+        return (nothing_is_made_after_the_end, *of_new)
+    return (*(OF_NEW_QUEUED_PODS if world.setup.queue else OF_NEW_PODS), *of_new)

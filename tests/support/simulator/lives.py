@@ -22,6 +22,8 @@ class Life:
     type: str
     index: int
     attempt: int
+    made_at: int = 0
+    """The revision in which it was made."""
     is_late: bool = False
     """Whether status was at a later attempt when it was made: by a leader with an old view. It is removed again."""
     started: bool = False
@@ -70,6 +72,7 @@ class Lives:
             replica_type,
             int(labels[names.LABEL_REPLICA_INDEX]),
             attempt,
+            made_at=int(metadata["resourceVersion"]),
             is_late=attempt < restarts,
         )
 

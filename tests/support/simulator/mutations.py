@@ -384,4 +384,128 @@ MUTATIONS = (
         "return tuple(pod for pod in pods if pod.mislabelled and not pod.deleting)",
         "return ()",
     ),
+    # A queue of Kueue's
+    Mutation(
+        "run a job on quota that waits for admission checks",
+        "plan/queue_workload.py",
+        "return self.is_true(ADMITTED) and not self.is_evicted",
+        "return self.has_quota and not self.is_evicted",
+    ),
+    Mutation(
+        "let a job run on that is evicted",
+        "plan/queue_workload.py",
+        "return self.is_true(ADMITTED) and not self.is_evicted and not self.is_true(FINISHED) and not self.deleting",
+        "return self.is_true(ADMITTED) and not self.is_true(FINISHED) and not self.deleting",
+    ),
+    Mutation(
+        "give quota back while pods are terminating",
+        "plan/suspend.py",
+        "actions=(*deletions, *left.deletions),",
+        "actions=(*deletions, *left.deletions, *return_quota(observed, now)),",
+    ),
+    Mutation(
+        "give quota back by a cache of pods that lags behind",
+        "plan/absence.py",
+        "action.gives_quota_back for action in decided.actions):",
+        "action.gives_quota_back and False for action in decided.actions):",
+        test="tests/simulation/test_simulation_regressions.py"
+        "::test_quota_is_not_given_back_by_a_leader_that_has_not_heard_of_a_pod",
+    ),
+    Mutation(
+        "have an evicted job wait for its recovery when it is admitted again",
+        "plan/queue_workload.py",
+        "if workload.condition(PODS_READY) is not None:",
+        "if workload.is_true(PODS_READY):",
+    ),
+    Mutation(
+        "don't tell Kueue that pods are ready",
+        "plan/decide.py",
+        "            *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),\n",
+        "",
+    ),
+    Mutation(
+        "tell Kueue again and again whether pods are ready",
+        "plan/queue_workload.py",
+        'if old is not None and (old.status == "True") == ready:',
+        "if False:",
+    ),
+    Mutation(
+        "keep the quota of a job that is over",
+        "plan/decide.py",
+        "actions = (*clean_up(job, observed), *finish(job, observed, now))",
+        "actions = clean_up(job, observed)",
+    ),
+    Mutation(
+        "give back the quota of a job that is over while its pods run",
+        "plan/queue.py",
+        "if workload is None or workload.deleting or runs or workload.is_true(FINISHED):",
+        "if workload is None or workload.deleting or workload.is_true(FINISHED):",
+    ),
+    Mutation(
+        "have an evicted job queue at the end",
+        "plan/queue.py",
+        "    return (quota_returned(workload, now),)\n",
+        "    return _deleted(workload)\n",
+    ),
+    Mutation(
+        "leave a job in its queue that its user suspends",
+        "plan/queue.py",
+        "return QueueAdmission(standing, actions=_deleted(workload))",
+        "return QueueAdmission(standing, actions=() if queue else _deleted(workload))",
+    ),
+    Mutation(
+        "take a job from its queue by a cache of jobs that lags behind",
+        "plan/absence.py",
+        "if any(isinstance(action, DeleteQueueWorkload | ChangeQueueWorkload) for action in decided.actions):",
+        "if False:",
+    ),
+    Mutation(
+        "keep a job out of its queue that Kueue gave up and a person made active",
+        "plan/queue_workload.py",
+        "if why.startswith(_DEACTIVATED):",
+        "if False:",
+    ),
+    Mutation(
+        "write over what Kueue has said meanwhile",
+        "plan/queue_workload.py",
+        "workload.name, workload.uid, workload.resource_version, tuple(found.values()), gives_quota_back",
+        'workload.name, workload.uid, "", tuple(found.values()), gives_quota_back',
+    ),
+    Mutation(
+        "leave a waiting job in the queue that it named before",
+        "plan/queue.py",
+        "return workload.asks_for == asks_for(job)",
+        "return True",
+    ),
+    Mutation(
+        "create pods while Workloads can't be read",
+        "plan/decide.py",
+        "admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)",
+        "pods_are_admitted(job, observed)",
+    ),
+    # Precedence
+    Mutation(
+        "let younger jobs pass a gang that comes first",
+        "plan/precedence.py",
+        "and first.created_at < other.created_at",
+        "and first.created_at > other.created_at",
+    ),
+    Mutation(
+        "have a gang that is never placed come first for ever",
+        "controller/precedence.py",
+        "if self._first and now >= self._ends_at:",
+        "if False:",
+    ),
+    Mutation(
+        "don't call the jobs that a gang held back",
+        "controller/precedence.py",
+        "                self._requeue(held)\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "hold back a job that has pods",
+        "plan/precedence.py",
+        "return not observed.pods and not has_group and conditions.state_of(job.status.conditions) in _STARTS",
+        "return True",
+    ),
 )

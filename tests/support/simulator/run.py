@@ -55,8 +55,8 @@ async def _run(schedule: Schedule, steps: Iterator[Step] | None, drawn: Any = No
             await world.do(step)
             if wrong:
                 break
-        if not wrong and not await settle(world):
-            wrong.append("every_job_ends: the controller never comes to rest")
+        if not wrong and (unsettled := await settle(world)):
+            wrong.append(unsettled)
         if not wrong:
             wrong.extend(await wrong_at_the_end(world))
         state = status_of(world.job).get("state", "")

@@ -7,6 +7,8 @@ from simulator.api import JOB, NAMESPACE, Object
 
 from mxnet_operator.api import names
 
+QUEUE = "a"
+"""The LocalQueue that a job names at first."""
 Step = tuple[Any, ...]
 """What is done and to whom: `("exit", "worker-0", 137)`. See `steps` for all there are."""
 
@@ -18,9 +20,16 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     restart: str = "Never"
     policy: dict[str, Any] = {}
     """Its runPolicy."""
+    queue: dict[str, int] = {}
+    """How Kueue has the queue that it names, as `kueue.Kueue` takes it; empty where there is no Kueue."""
+
+    precedence: int = 0
+    """Seconds of --gang-precedence-after, with an older gang beside the job; 0 for neither."""
 
     def manifest(self) -> Object:
-        container = {"name": names.CONTAINER, "image": "mxjob/mxnet:1.9.1"}
+        container: Object = {"name": names.CONTAINER, "image": "mxjob/mxnet:1.9.1"}
+        if self.precedence:
+            container["resources"] = {"limits": {"nvidia.com/gpu": 1}}
         specs = {
             replica_type: {
                 "replicas": count,
@@ -29,10 +38,11 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
             }
             for replica_type, count in self.replicas.items()
         }
+        labels = {"labels": {names.QUEUE_LABEL: QUEUE}} if self.queue else {}
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,
-            "metadata": {"name": JOB, "namespace": NAMESPACE},
+            "metadata": {"name": JOB, "namespace": NAMESPACE, **labels},
             "spec": {
                 "jobMode": "MXTune" if names.TUNER in self.replicas else "MXTrain",
                 "mxReplicaSpecs": specs,

@@ -1,8 +1,12 @@
 """Small readings of jobs and of what really happened, which the invariants share; none of it is the operator's code."""
 
 from simulator.api import Object
+from simulator.controller import Seen
+from simulator.kueue import is_true
 from simulator.lives import Life
 from simulator.world import World, Write
+
+from mxnet_operator.api import names
 
 PERMANENT = frozenset({1, 2, 126, 127, 128, 139})
 RETRYABLE = frozenset({130, 134, 137, 138, 143})
@@ -39,6 +43,29 @@ def counted(job: Object | None) -> int:
 
 def asks_to_suspend(job: Object) -> bool:
     return bool((job["spec"].get("runPolicy") or {}).get("suspend"))
+
+
+def queue_of(job: Object) -> str:
+    """The queue that a job names; empty where it names none."""
+    return str((job["metadata"].get("labels") or {}).get(names.QUEUE_LABEL) or "")
+
+
+def known_workload(world: World, seen: Seen) -> Object | None:
+    """The job's Workload as a controller knew it; None where it knew of none."""
+    return world.workloads.get(seen.workload)
+
+
+def waits_in_queue(world: World, seen: Seen) -> bool:
+    """Whether a job's queue doesn't let it run, by what a controller knew."""
+    if not world.setup.queue or not queue_of(seen.job):
+        return False
+    known = known_workload(world, seen)
+    return known is None or not is_true(known, "Admitted") or is_true(known, "Evicted") or is_true(known, "Finished")
+
+
+def is_held_back(job: Object | None) -> bool:
+    """Whether a job says that an older gang comes first."""
+    return conditions(job).get("PodsScheduled", {}).get("reason") == "HeldBack"
 
 
 def may_miss_deadlines(job: Object) -> bool:

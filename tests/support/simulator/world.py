@@ -5,14 +5,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.api import JOB, NAMESPACE, PODS, Api, Object
+from simulator.api import JOB, NAMESPACE, PODS, Api, Object, is_elders
 from simulator.clock import Clock
 from simulator.controller import Controller
+from simulator.elder import Elder
 from simulator.kubelet import Kubelet
+from simulator.kueue import Kueue
 from simulator.lives import Lives, owner_of
 from simulator.schedule import Schedule, Step, pod_name
 from simulator.transport import Fault
 
+from mxnet_operator.api import names
 from mxnet_operator.local.apiserver.journal import Change
 from mxnet_operator.local.apiserver.statuses import StatusError
 from mxnet_operator.plan.placement import IGNORED_AFTER
@@ -39,8 +42,11 @@ class World:
         self.api = Api(self.clock)
         self.lives = Lives()
         self.kubelet = Kubelet(self.api, self.clock, self.lives)
+        self.kueue = Kueue(self.api, self.clock, self.setup.queue)
         self.writes = 0
         """Creates, status writes and Events of controllers."""
+        self.changes = 0
+        """Writes of everybody."""
         self.pauses = 0
         """Times in which nothing happened for so long that counts which no condition came with were written."""
         self.was_unplaced = False
@@ -53,13 +59,32 @@ class World:
         """For each job's uid and kind of child the revision in which one of it was last there and went."""
         self.told_of: set[str] = set()
         """uids of pods since whose creation a controller has written a status."""
+        self.workloads: dict[int, Object] = {}
+        """Each version of each Workload that a job has had."""
+        self.unprovoked = 0
+        """How often controllers have written a Workload since anybody else wrote anything, or time passed."""
         self.restarts_as_gang = False
         """Whether the job is restarted whole: as it was when it was started, or last resumed."""
         self._actor: Controller | None = None
         self._watcher = watcher
         self.api.store.storage.observe(self._changed)
+        self.elder = Elder(self.api, self.clock)
+        if self.setup.precedence:
+            self.api.has_elder = True
+            self.elder.create()
         self.create_job()
-        self.controllers = {name: Controller(name, self.api, self.clock, self._acts) for name in ("a", "b")}
+        self.controllers = {
+            name: Controller(
+                name,
+                self.api,
+                self.clock,
+                self._acts,
+                has_queues=bool(self.setup.queue),
+                elder=self.elder,
+                precedence=self.setup.precedence,
+            )
+            for name in ("a", "b")
+        }
         self._users: dict[str, Callable[..., object]] = {
             "kubelet": lambda label: self.kubelet.go_on(pod_name(label)),
             "exit": lambda label, *how: self.kubelet.exit(pod_name(label), *how),
@@ -86,6 +111,19 @@ class World:
             "squat": self._squat,
             "label": self._label,
             "collect garbage": self.api.collector.run,
+            "kueue": self.kueue.act,
+            "rival": self.kueue.rival,
+            "rival ends": self.kueue.end_rival,
+            "check": self.kueue.check,
+            "activate": self.kueue.activate,
+            "delete workload": self.kueue.delete,
+            "stop queues": lambda stopped: setattr(self.kueue, "stopped", stopped),
+            "queue": lambda queue: self.api.label_job(names.QUEUE_LABEL, queue),
+            "priority": lambda name: self.api.label_job(names.QUEUE_PRIORITY_LABEL, name),
+            "elder waits": self.elder.tell,
+            "elder is placed": self.elder.place,
+            "elder goes": self.elder.delete,
+            "blind": lambda who, blind: self.controllers[who].be_blind(blind),
             "wait": self._wait,
             "step clock": self._step_clock,
         }
@@ -156,6 +194,7 @@ class World:
         self.pauses += seconds >= RECORD_DELAY.total_seconds()
         self.was_unplaced |= seconds >= IGNORED_AFTER.total_seconds()
         self.clock.seconds += seconds
+        self.unprovoked = 0
 
     def _step_clock(self, party: str, seconds: float) -> None:
         self.clock.off[party] = self.clock.off.get(party, 0.0) + seconds
@@ -164,23 +203,34 @@ class World:
         await self.controllers[who].look(Fault(*fault) if fault else None)
 
     async def _hear(self, who: str, what: str = "", events: int | None = None) -> None:
-        if what:
-            self.controllers[who].feeds[what].hear(events)
-        else:
+        feeds = self.controllers[who].feeds
+        if not what:
             self.controllers[who].hear()
+        elif what in feeds:
+            feeds[what].hear(events)
 
     async def _relist(self, who: str, what: str) -> None:
-        self.controllers[who].feeds[what].relist()
+        feeds = self.controllers[who].feeds
+        if what in feeds:
+            feeds[what].relist()
 
     def _acts(self, controller: Controller | None) -> None:
         self._actor = controller
 
     def _changed(self, change: Change) -> None:
+        if self.api.has_elder and is_elders(change.object):
+            return
+        self.changes += 1
         is_new = change.before is None
         if change.resource == PODS.key and is_new:
             self.lives.begin(change.object, ((self.job or {}).get("status") or {}).get("restarts", 0))
         if change.after is None and change.resource in self.api.child_keys:
             self.gone_until[owner_of(change.object), change.resource] = change.revision
+        if self._actor is None:
+            self.unprovoked = 0
+        if change.resource == self.api.workloads.key:
+            self.unprovoked += self._actor is not None
+            self.workloads[change.revision] = change.object
         if change.resource == self.api.jobs.key:
             if not (is_started(change.before) and is_started(change.after)):
                 self.restarts_as_gang = self.setup.restarts_as_gang(self.policy_of(change.object).get("restartScope"))

@@ -445,6 +445,17 @@ class TestGivingBack:
         assert isinstance(back, SetQueueConditions)
         assert [each.status for each in back.conditions if each.type == "Requeued"] == [at_once]
 
+    @pytest.mark.parametrize("cause", ["", "DueToRequeuingLimitExceeded", "DueToAdmissionCheck"])
+    def test_one_that_kueue_gave_up_queues_again_once_it_is_active(self, cause: str) -> None:
+        """Kueue 0.15 queues one again that was kept out as `Deactivated`, and none that was for a cause besides."""
+        job = waiting(queued())
+        of = workload(job, QUOTA, ADMITTED, ("Evicted", "True", f"Deactivated{cause}", "given up"), active=False)
+        (back,) = plan(job, seen(of), NOW).actions
+        assert isinstance(back, SetQueueConditions)
+        told = {each.type: (each.status, each.reason, each.message) for each in back.conditions}
+        assert told["Requeued"] == ("False", "Deactivated", "given up")
+        assert told["Evicted"][1] == f"Deactivated{cause}"
+
     def test_one_that_waited_for_recovery_starts_anew_when_it_is_admitted_again(self) -> None:
         """Kueue would evict it at once: of one that recovers it counts from when that began."""
         job = waiting(queued())
