@@ -48,7 +48,7 @@ from mxnet_operator.views.pods import ENDED
 ASK_AGAIN: Final = timedelta(seconds=15)
 """How often a priority class or flavor is asked for that can't be read: nothing watches them."""
 _WAIT_FOR_KUEUE: Final = timedelta(seconds=1)
-"""How soon a job is looked at again where it is not known yet what Kueue, or a class, says."""
+"""How soon a job is reconciled again where it is not known yet what Kueue, or a class, says."""
 SAY_AGAIN: Final = timedelta(seconds=3)
 """Time for which what a queue says stays: Kueue is asked every one and a half, right within five."""
 _WARNED: Final = frozenset(
