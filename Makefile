@@ -13,9 +13,10 @@ SOURCES := $(shell find operator mxnet_provider argo -type f -not -name '*.pyc' 
 UV_LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock" --quiet
 
-# Most tests wait for something else most of the time, so there is one more of pytest's workers than cores. With two more
-# Airflow's scheduler lags so far that it fails tasks which resume (docs/facts/airflow.md).
-WORKERS ?= $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4)))
+# Most tests wait for something else most of the time, so there are more of pytest's workers than cores: three more, but one
+# more where everything runs, as several whole Airflows do then: with two more Airflow's scheduler lags so far that it fails
+# tasks which resume (docs/facts/airflow.md).
+WORKERS ?= $(shell n=$$(($$(nproc) + $(if $(filter all,$(TIER)),1,3))); echo $$((n < 6 ? n : 6)))
 
 # Local clusters, images and logs of this checkout; `export MXJOB_HOME=$$PWD/.mxjob` to use them from a shell.
 export MXJOB_HOME ?= $(CURDIR)/.mxjob

@@ -165,6 +165,20 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         self._depth -= 1
         return node
 
+    def stale_possible_simple_keys(self) -> None:
+        """Forget possible keys as PyYAML does, but not the last in braces: JSON's may be of any length."""
+        last = self.possible_simple_keys.pop(self.flow_level, None) if self.flow_level else None
+        super().stale_possible_simple_keys()
+        if last is not None:
+            self.possible_simple_keys[self.flow_level] = last
+
+    def scan_to_next_token(self) -> None:
+        """Skip what PyYAML skips, and in braces tabs: JSON may be indented by them."""
+        super().scan_to_next_token()
+        while self.flow_level and self.peek() == "\t":
+            self.forward()
+            super().scan_to_next_token()
+
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
         """Resolve a tag as PyYAML does, of unquoted scalars as kubectl does."""
         if kind is yaml.ScalarNode and implicit[0]:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from unreadable_manifests import HEADER, REFUSED
 
@@ -123,10 +123,18 @@ json_values = st.recursive(
 )
 
 
+@example({"k" * 2000: 1})
 @given(json_values.filter(lambda value: value is not None))
 def test_what_is_written_is_read_again(value: Any) -> None:
     assert content(dump(value)) == [value]
     assert content(json.dumps(value)) == [value]
+
+
+@pytest.mark.parametrize("space", ["", " ", "\n", "\n\n  ", "\t"], ids=repr)
+def test_json_may_have_space_before_and_after_a_colon(space: str) -> None:
+    assert content(f'{{"a"{space}:{space}{{"b"{space}: [1,{space}2]}},{space}"c": "d"}}') == [
+        {"a": {"b": [1, 2]}, "c": "d"}
+    ]
 
 
 @settings(max_examples=300)
