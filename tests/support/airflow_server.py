@@ -83,6 +83,8 @@ class AirflowServer:
             "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{self.port}",
             "AIRFLOW__API__SECRET_KEY": "for tests",
             "AIRFLOW__API_AUTH__JWT_SECRET": "for tests, and long enough for the signature of a token: 0123456789",
+            # Its default, a second, lets a busy scheduler fail tasks that resume (docs/facts/airflow.md).
+            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",
             "AIRFLOW__SCHEDULER__TRIGGER_TIMEOUT_CHECK_INTERVAL": "2",
             "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
             "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "2",
