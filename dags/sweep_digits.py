@@ -33,7 +33,6 @@ with DAG(
         workers=1,
         pool="gpus",
         deferrable=True,
-        poll_interval=1,
         execution_timeout=timedelta(minutes=20),
     ).expand(
         args=[
