@@ -166,11 +166,14 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
         return node
 
     def stale_possible_simple_keys(self) -> None:
-        """Forget possible keys as PyYAML does, but not the last in braces: JSON's may be of any length."""
-        last = self.possible_simple_keys.pop(self.flow_level, None) if self.flow_level else None
-        super().stale_possible_simple_keys()
-        if last is not None:
+        """Forget possible keys as PyYAML does, but not a quoted one in braces: JSON's may be of any length."""
+        last = self.possible_simple_keys.get(self.flow_level) if self.flow_level else None
+        if last is not None and last.mark.buffer[last.mark.pointer] == '"':
+            del self.possible_simple_keys[self.flow_level]
+            super().stale_possible_simple_keys()
             self.possible_simple_keys[self.flow_level] = last
+        else:
+            super().stale_possible_simple_keys()
 
     def scan_to_next_token(self) -> None:
         """Skip what PyYAML skips, and in braces tabs: JSON may be indented by them."""
