@@ -73,11 +73,9 @@ def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
         raise _later(gpus)
     if not isinstance(resources, Mapping | None):
         return replica_spec  # validation says what is wrong
-    amounts = {field: (resources or {}).get(field) or {} for field in ("limits", "requests")}
-    if any(isinstance(each, Placeholder) for each in amounts.values()):
-        raise _later(gpus)
-    if not all(isinstance(each, Mapping) for each in amounts.values()):
-        return replica_spec  # validation says what is wrong
+    amounts = _amounts(resources or {}, gpus)
+    if amounts is None:
+        return replica_spec
     taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in each}
     patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
     container = {"name": names.CONTAINER, "resources": patch}
@@ -99,12 +97,10 @@ def check_request(replica_spec: Object, gpus: GPUs | None, own: Object, role: st
     resources = _resources_of(replica_spec)
     if gpus is None or not isinstance(resources, dict):
         return
-    limits, requests = (resources.get(field) or {} for field in ("limits", "requests"))
-    if isinstance(limits, Placeholder) or isinstance(requests, Placeholder):
-        raise _later(gpus)
-    if not isinstance(limits, Mapping) or not isinstance(requests, Mapping):
-        return  # validation says what is wrong
-    limit, request = limits.get(gpus.resource, gpus.count), requests.get(gpus.resource)
+    amounts = _amounts(resources, gpus)
+    if amounts is None:
+        return
+    limit, request = amounts["limits"].get(gpus.resource, gpus.count), amounts["requests"].get(gpus.resource)
     if request is None or str(request) == str(limit):
         return
     described = own.get("container_resources") or {}
@@ -114,6 +110,14 @@ def check_request(replica_spec: Object, gpus: GPUs | None, own: Object, role: st
         raise _contradiction(gpus, f"{path}.requests", request)
     detail = f"is {request!r}, but the limit is {limit!r}: give one of them"
     raise DescriptionError([FieldError(f"{path}.requests[{gpus.resource}]", "FieldValueInvalid", detail)])
+
+
+def _amounts(resources: Mapping[str, Any], gpus: GPUs) -> dict[str, Mapping[str, Any]] | None:
+    """Return a container's limits and requests; None where one is malformed, of which validation says what is wrong."""
+    amounts = {field: resources.get(field) or {} for field in ("limits", "requests")}
+    if any(isinstance(each, Placeholder) for each in amounts.values()):
+        raise _later(gpus)
+    return amounts if all(isinstance(each, Mapping) for each in amounts.values()) else None
 
 
 def _resource(given: Object, own: Object) -> str:
