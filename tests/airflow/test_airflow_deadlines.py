@@ -20,7 +20,7 @@ def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_s
     log = run.train.log()
     assert "The trigger ended without an event" in log
     assert "AirflowTaskTimeout" in log
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert run.deletions() == [uid]
 
 
@@ -29,7 +29,7 @@ def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_s
 def test_a_task_that_takes_too_long_ends_its_job(world, mode):
     run = world.begin(f"{mode}_timed")
     run.train.wait("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     # Not looked for among the jobs: it need not have run in time, nor be there any more.
     assert run.train.xcom("job_uid") in run.deletions()
     assert "AirflowTaskTimeout" in run.train.log()
@@ -39,7 +39,7 @@ def test_a_task_that_takes_too_long_ends_its_job(world, mode):
 def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(world, mode):
     run = world.begin(f"{mode}_imageless")
     run.train.wait("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     log = run.train.log()
     assert "MXNetJobStartupTimeoutError" in log
     assert "no/such:image" in log
@@ -50,7 +50,7 @@ def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(w
 def test_a_job_that_fits_nowhere_fails_its_task_with_the_cluster_s_reason(world, mode):
     run = world.begin(f"{mode}_crowded")
     run.train.wait("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     log = run.train.log()
     assert "MXNetJobStartupTimeoutError" in log
     assert "Insufficient cpu" in log

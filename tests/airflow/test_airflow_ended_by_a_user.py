@@ -44,7 +44,7 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     run = world.begin(mode)
     uid = run.in_progress()
     run.train.set_state(state)
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert uid in run.deletions()
     assert run.creations() == 1
 
@@ -71,8 +71,7 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode)
     run = world.begin(mode)
     old = run.in_progress()
     run.train.clear()
-    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
-    new = run.in_progress()
+    new = run.replaced(old)
     run.succeed()
     assert run.train.xcom()["uid"] == new
     assert new not in run.deletions()
@@ -92,7 +91,7 @@ def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(world):
     file.write_text(f"TRAINS = False\n{VANISHING}")
     world.airflow.know_dags()
     for run, uid in zip(runs, uids, strict=True):
-        eventually(lambda: run.uids() == set())  # noqa: B023
+        run.has_no_job()
         assert run.deletions()[-1] == uid
         eventually(lambda: run.train.look().state == "removed")  # noqa: B023
         assert run.creations() == 1
@@ -161,8 +160,7 @@ def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(wo
     run = world.begin("waiting")
     old = run.in_progress()
     os.kill(run.train.look().pid, signal.SIGTERM)
-    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
-    new = run.in_progress()
+    new = run.replaced(old)
     assert run.succeed().try_number == 2
     assert run.train.xcom()["uid"] == new
     assert run.deletions() == [old]

@@ -74,7 +74,7 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode):
     run = world.begin(mode)
     uid = run.in_progress()
     run.train.set_state("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert uid in run.deletions()
     assert run.creations() == 1
 
@@ -84,8 +84,7 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode)
     run = world.begin(mode)
     old = run.in_progress()
     run.train.clear()
-    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
-    new = run.in_progress()
+    new = run.replaced(old)
     run.succeed()
     assert run.train.xcom()["uid"] == new
     assert new not in run.deletions()
@@ -149,8 +148,7 @@ def test_a_worker_whose_processes_are_all_signalled_ends_its_job_and_a_retry_mak
     eventually(lambda: old not in run.uids())
     world.airflow.stop("worker")
     world.airflow.start("worker")
-    eventually(lambda: len(run.uids() - {old}) == 1)
-    new = run.in_progress()
+    new = run.replaced(old)
     assert run.succeed().try_number == 2
     assert run.train.xcom()["uid"] == new
     assert run.deletions() == [old]
@@ -190,8 +188,7 @@ def test_a_worker_s_pod_that_is_deleted_ends_its_job_and_a_retry_makes_another(w
     run = world.begin("waiting")
     old = run.in_progress()
     delete_worker(world, run)
-    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
-    new = run.in_progress()
+    new = run.replaced(old)
     assert run.succeed().try_number == 2
     assert run.train.xcom()["uid"] == new
     assert run.deletions() == [old]

@@ -104,7 +104,7 @@ def test_a_task_that_a_user_ends_while_the_api_server_hangs_loses_its_job_when_i
     assert run.uids() == {uid}
     hangs.clear()
     run.gateway.handler = None
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert run.deletions()[-1] == uid
 
 
@@ -125,14 +125,14 @@ def test_a_user_s_kill_deletes_the_job_at_once(world, mode):
         (deleted,) = [asked.at for asked in run.gateway.writes("/mxjobs") if asked.method == "DELETE"]
         print(f"{mode}: asked to delete the job {deleted - begin:.1f} s after the user's request")
         assert run.deletions() == [uid]
-        eventually(lambda: run.uids() == set())  # noqa: B023
+        run.has_no_job()
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_a_user_ends_while_the_api_server_hangs_for_good_loses_its_job_with_its_lease(world, mode):
     run, _, _, _ = hanging(world, f"{mode}_leased")
     run.train.set_state("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
 
 
 def test_a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command(world):
@@ -155,7 +155,7 @@ def test_a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command(world):
     assert other.jobs()[kept]["metadata"]["name"] not in found
     assert run.uids() == {uid}
     world.airflow.run(*command, "--min-age-minutes", "0", "--delete")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     other.succeed()
     assert other.uids() == {kept}
 
@@ -165,7 +165,7 @@ def test_a_worker_that_is_killed_on_its_last_try_loses_its_job_with_its_lease(wo
     run.in_progress()
     os.kill(run.train.look().pid, signal.SIGKILL)
     run.train.wait("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert run.deletions() == []
 
 

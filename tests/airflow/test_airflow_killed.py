@@ -74,7 +74,7 @@ def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to
     if how == signal.SIGKILL:
         world.airflow.killed_triggerers_are_given_up_on()
     world.airflow.start("triggerer")
-    eventually(lambda: ended.uids() == set())
+    ended.has_no_job()
     assert ended.deletions() == [other]
     waiting.succeed()
     assert waiting.train.xcom()["uid"] == uid

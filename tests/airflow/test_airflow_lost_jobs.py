@@ -34,8 +34,7 @@ def test_a_job_that_is_deleted_by_hand_is_a_failure_and_a_retry_makes_another(wo
     run = world.begin(mode)
     old = run.in_progress()
     world.cluster.delete(run.jobs()[old])
-    eventually(lambda: len(run.uids() - {old}) == 1)
-    run.in_progress()
+    run.replaced(old)
     assert run.succeed().try_number == 2
     assert "MXNetJobDeletedError" in run.train.log(1)
     assert run.deletions() == []
@@ -50,7 +49,7 @@ def test_a_job_that_somebody_replaces_is_a_failure_and_theirs_is_left_alone(worl
     labels = {"theirs": ours["metadata"]["name"]}
     run.gateway.down = True  # or the task sees that it is gone before there is another
     world.cluster.delete(ours)
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     world.cluster.create(
         {**ours, "metadata": {"namespace": "default", "name": ours["metadata"]["name"], "labels": labels}}
     )
@@ -69,7 +68,7 @@ def test_a_job_that_is_gone_when_the_task_resumes_has_succeeded_all_the_same(wor
     run.in_progress()
     run.succeed()
     assert run.train.xcom()["result"] == ({"accuracy": 0.9} if world.cluster.has_logs else None)
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
 
 
 @anywhere

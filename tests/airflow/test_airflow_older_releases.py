@@ -86,8 +86,7 @@ def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode)
     run = world.begin(mode)
     old = run.in_progress()
     run.train.clear()
-    eventually(lambda: len(run.uids() - {old}) == 1 and old not in run.uids())
-    new = run.in_progress()
+    new = run.replaced(old)
     run.succeed()
     assert run.train.xcom()["uid"] == new
     assert new not in run.deletions()
@@ -100,7 +99,7 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     run = world.begin(mode)
     uid = run.in_progress()
     run.train.set_state(state)
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert uid in run.deletions()
     assert run.creations() == 1
 
@@ -109,7 +108,7 @@ def test_a_deferred_task_that_takes_too_long_ends_its_job(world):
     run = world.begin("deferred_timed")
     uid = run.in_progress()
     run.train.wait("failed")
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert uid in run.deletions()
 
 

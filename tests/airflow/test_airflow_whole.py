@@ -106,5 +106,5 @@ def test_a_sensor_waits_for_a_job_that_another_task_created_and_a_third_deletes_
     run.end()
     run.dag_run.task("delete").wait("success")
     assert run.dag_run.task("delete").xcom() is True
-    eventually(lambda: run.uids() == set())
+    run.has_no_job()
     assert uid in run.deletions()

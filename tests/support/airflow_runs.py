@@ -152,6 +152,12 @@ class Task:
             lines += [line for line in strays if all(part in f"{line} " for part in its_own)]
         return "\n".join(lines)
 
+    def story(self) -> str:
+        """How the task stands, its log, and what the scheduler said of its run: for the error of a wait in vain."""
+        scheduler = (self.run.server.home / "scheduler.log").read_text(errors="replace").splitlines()
+        said = [line for line in scheduler if self.run.run_id in line]
+        return "\n".join([f"{self.task_id}: {self.look()}", self.log(), "-- scheduler", *said])
+
     def shown_log(self) -> str:
         """The text of the newest try's log as Airflow's REST API shows it."""
         query = {"map_index": self.map_index, "full_content": "true"}

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,23 @@ class GatedRun:
         path = f"/mxjobs/{self.jobs()[uid]['metadata']['name']}"
         eventually(lambda: any(TRIGGER in each.agent and each.path.endswith(path) for each in self.gateway.asked))
         return uid
+
+    def replaced(self, old: str) -> str:
+        """The uid of the job that its task waits for in place of an old one, which is gone."""
+        self._sees(lambda uids: len(uids - {old}) == 1 and old not in uids)
+        return self.in_progress()
+
+    def has_no_job(self) -> None:
+        """Wait until all its jobs are gone."""
+        self._sees(lambda uids: not uids)
+
+    def _sees(self, holds: Callable[[set[str]], bool]) -> None:
+        """Wait until the uids of its jobs are as they should be; what Airflow made of the task is in the error."""
+        try:
+            eventually(lambda: holds(self.uids()))
+        except AssertionError as e:
+            jobs = {uid: job_state(job) for uid, job in self.jobs().items()}
+            raise AssertionError(f"the jobs are {jobs}\n{self.train.story()}") from e
 
     def end(self, code: int = 0) -> None:
         self.cluster.end(self.gate, self._namespace, self.dag_run.selector, code)
