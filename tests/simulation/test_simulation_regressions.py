@@ -557,3 +557,20 @@ def test_a_job_that_was_not_ready_again_in_time_has_the_whole_time_when_it_is_ad
     )
     result = run(schedule)
     assert (result.wrong, result.state) == ("", "Succeeded")
+
+
+def test_what_is_deleted_at_once_has_ended_when_it_is_marked() -> None:
+    """Seed 2245000039488, the rule was wrong: the pod's removal follows its mark, and may be heard of later."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 2}, restart="ExitCode"),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("hear", "a"),
+            ("reject", "worker-0"),
+            ("delete pod", "worker-1", 0),
+            ("hear", "a", "pods", 2),
+            ("look", "a"),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -159,9 +159,10 @@ class Kubelet:
         life = self._lives.by_uid.get(pod["metadata"]["uid"])
         if life is not None and life.end == "exit":
             life.is_doubtful = True
+        marked = self._api.store.storage.revision + 1  # One that goes at once is marked first, too.
         self._api.delete(PODS, name, grace)
         if pod["status"]["phase"] in ("Pending", "Running") and exit_code(pod) is None:
-            self._end(pod, "disruption")
+            self._end(pod, "disruption", since=marked)
 
     def label(self, name: str, key: str, value: str | None) -> None:
         """Somebody changes a label of a pod, or takes it away."""
@@ -196,10 +197,13 @@ class Kubelet:
     def _of(self, node: str) -> list[Object]:
         return [pod for pod in self._api.pods() if pod["spec"].get("nodeName") == node and self.runs(pod)]
 
-    def _end(self, pod: Object, end: Any, code: int = 0, reason: str = "", *, at: str | None = None) -> None:
+    def _end(
+        self, pod: Object, end: Any, code: int = 0, reason: str = "", *, at: str | None = None, since: int | None = None
+    ) -> None:
         life = self._lives.by_uid.get(pod["metadata"]["uid"])
         if life is not None and pod["spec"].get("activeDeadlineSeconds") != 1:
-            life.finish(end, self._api.store.storage.revision, self._time() if at is None else at, code, reason)
+            since = self._api.store.storage.revision if since is None else since
+            life.finish(end, since, self._time() if at is None else at, code, reason)
 
     def _patch(self, pod: Object, **status: Any) -> None:
         self._api.patch_status(pod, status)
