@@ -574,3 +574,21 @@ def test_what_is_deleted_at_once_has_ended_when_it_is_marked() -> None:
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_pod_group_may_be_touched_by_a_leader_of_yesterday_whose_request_was_held_up() -> None:
+    """Seed 2245000062394, the rule was wrong: its successor touched the group meanwhile, and nothing comes of two."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Worker": 2}),
+        steps=(
+            ("look", "a"),
+            ("shut down", "node-0", 30),
+            ("unschedulable", "worker-0"),
+            ("hear", "b"),
+            ("look", "b", "held", 0),
+            ("shut down", "node-0", 1),
+            ("hear", "a"),
+            ("look", "a"),
+        ),
+    )
+    assert run(schedule).wrong == ""

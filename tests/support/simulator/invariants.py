@@ -193,6 +193,8 @@ def only_waiting_gangs_are_touched(world: World, write: Write) -> Iterator[str]:
             and version == int(pod["metadata"]["resourceVersion"])
         ):
             yield f"{pod['metadata']['name']} has a node"
+    if write.by is None or write.by.held:  # Held: another may have touched it since.
+        return
     last, now = _touched(before), _touched(after)
     if last is not None and now is not None and not world.clock.off and now < last + TOUCHED_AT_MOST_EVERY:
         yield f"it was changed at {last}, and again at {now}"
