@@ -33,6 +33,15 @@ except ImportError:  # before 3.3
 else:
     HAS_RETRY_POLICIES = True
 
+try:
+    from airflow.sdk.exceptions import AirflowRuntimeError
+except ImportError:  # Airflow 2, whose tasks ask its database
+    REFUSALS: tuple[type[Exception], ...] = ()
+else:
+    REFUSALS = (AirflowRuntimeError,)
+"""What a request of a task to Airflow's API server raises that this one rejects, as it does when a user cleared the
+task: it is another try's then, and the heartbeat whose answer ends this one may be seconds off."""
+
 IS_AIRFLOW_2: Final = Version(airflow.__version__).major == 2
 
 TIMEOUT_SPANS_DEFERRALS: Final = IS_AIRFLOW_2
@@ -78,7 +87,12 @@ async def states_of(ti: Any) -> dict[str, Any]:
     """
     from asgiref.sync import sync_to_async  # noqa: PLC0415 - Airflow's own way off the loop: its answers come over it
 
-    return await sync_to_async(_from_database if IS_AIRFLOW_2 else _from_supervisor)(ti)
+    return await sync_to_async(states_for_worker)(ti)
+
+
+def states_for_worker(ti: Any) -> dict[str, Any]:
+    """Read the same as `states_of`, for a worker."""
+    return _from_database(ti) if IS_AIRFLOW_2 else _from_supervisor(ti)
 
 
 def states_in_run(ti: Any, task_id: str) -> list[str | None]:

@@ -1,6 +1,7 @@
 """States of a task, as Airflow names them, and what stands in their place where there is none to read."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 ABSENT: Final = "absent"
 """Airflow has no such task instance, or no such try of one: its run was deleted, or it is another Airflow's."""
@@ -10,3 +11,20 @@ UNANSWERED: Final = "unanswered"
 
 OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 """States in which no try of the task runs, or will by itself."""
+
+ENDED_BY_A_USER: Final = OVER | {ABSENT, None, "restarting"}
+"""States in which a try that still runs finds its task only where a user ended or cleared it, or deleted its run.
+
+A try that Airflow has given up on, having heard nothing of it for too long, finds its task waiting for the next one, or
+run by that.
+"""
+
+
+def state_in(of_run: Mapping[str, Any], ti: Any) -> str | None:
+    """Return the state of a task instance in what Airflow says of its run; ABSENT where it is not in that."""
+    index = -1 if ti.map_index is None else ti.map_index
+    key = ti.task_id if index < 0 else f"{ti.task_id}_{index}"
+    if key not in of_run:
+        return ABSENT
+    state = of_run[key]
+    return None if state is None else str(getattr(state, "value", state))

@@ -459,6 +459,9 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
             self.on_kill()
             raise
+        except airflow_versions.REFUSALS:
+            ours.kill_if_user_ended_task()
+            raise
         except Exception as e:
             if (answer := api_errors.refusal(e)) is None:
                 raise

@@ -21,6 +21,7 @@ from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import Decide, Ending
 from mxnet_provider.job.reattach import Record
+from mxnet_provider.job.task_state import ENDED_BY_A_USER, state_in
 from mxnet_provider.links.mxnet_job import job_url
 from mxnet_provider.operators.detached import DetachedProcess, Order
 from mxnet_provider.options import EndOptions
@@ -239,6 +240,20 @@ class TaskJob:
             self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
         elif ended.why:
             self._log.warning("%s is left alone, though this try was killed: %s.", ref.title, ended.why)
+
+    def kill_if_user_ended_task(self) -> None:
+        """Do as `kill` where Airflow rejects a request of this try because a user ended or cleared its task.
+
+        The try fails of the rejection, so that no heartbeat calls `on_kill` any more, and its job would go on.
+        """
+        try:
+            state = state_in(airflow_versions.states_for_worker(self._ti), self._ti)
+        except Exception as e:
+            self._log.warning("%s is left alone: Airflow does not say how the task stands: %s", self.title, e)
+            return
+        if state in ENDED_BY_A_USER:
+            self._log.warning("A user ended or cleared the task: Airflow has it as %s.", state)
+            self.kill()
 
     def keep(self, job: Mapping[str, Any]) -> None:
         """Renew the lease of the job as it was just read, if it is time to, and note where its page is.

@@ -6,7 +6,7 @@ task stands, and the job who holds it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -17,7 +17,7 @@ from mxnet_provider import airflow_versions
 from mxnet_provider.job import holder, kill
 from mxnet_provider.job.delivery import FIRST_PAUSE, deliver
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED
+from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED, state_in
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger
@@ -51,20 +51,11 @@ async def state_of(ti: Any) -> str | None:
         async with asyncio.timeout(_ASK_SECONDS):
             while True:
                 try:
-                    return _state_in(await airflow_versions.states_of(ti), ti)
+                    return state_in(await airflow_versions.states_of(ti), ti)
                 except Exception:
                     await asyncio.sleep(FIRST_PAUSE)
     except TimeoutError:
         return UNANSWERED
-
-
-def _state_in(of_run: Mapping[str, Any], ti: Any) -> str | None:
-    index = -1 if ti.map_index is None else ti.map_index
-    key = ti.task_id if index < 0 else f"{ti.task_id}_{index}"
-    if key not in of_run:
-        return ABSENT
-    state = of_run[key]
-    return None if state is None else str(getattr(state, "value", state))
 
 
 class JobEnd(msgspec.Struct, frozen=True):

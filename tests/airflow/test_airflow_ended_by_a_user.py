@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,28 @@ def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
     run.succeed()
     assert run.train.xcom()["uid"] == uid
     assert run.uids() == {uid}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(world, mode):
+    """Airflow refuses what the task asks it next, which comes before the heartbeat that would end the task."""
+    made, cleared = [], threading.Event()
+
+    async def handler(asked, forward):
+        if asked.method == "POST" and asked.path.endswith("/mxjobs") and not made:
+            await asyncio.to_thread(world.cluster.create, asked.body)
+            made.append(asked.body)
+            await asyncio.to_thread(cleared.wait)  # then the task hears that the job is there, and is its own
+
+    run = world.begin(mode, handler)
+    eventually(lambda: made)
+    (old,) = run.uids()
+    run.train.clear()
+    cleared.set()
+    new = run.replaced(old)
+    run.succeed()
+    assert run.train.xcom()["uid"] == new
+    assert old in run.deletions()
 
 
 @anywhere
