@@ -592,3 +592,30 @@ def test_a_pod_group_may_be_touched_by_a_leader_of_yesterday_whose_request_was_h
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_pod_whose_label_was_changed_goes_however_long_after_the_end_its_clean_up_comes() -> None:
+    """Seed 2245000085870: the controller asked for such pods in the minute after the end alone."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"Worker": 1},
+            restart="ExitCode",
+            policy={"cleanPodPolicy": "All", "activeDeadlineSeconds": 60},
+        ),
+        steps=(
+            ("look", "a"),
+            ("kubelet", "worker-0"),
+            ("kubelet", "worker-0"),
+            ("hear", "a"),
+            ("look", "a"),
+            ("label", "worker-0", "training.kubeflow.org/operator-name", "another-operator"),
+            ("exit", "worker-0", 138),
+            ("hear", "a"),
+            ("look", "a"),
+            ("wait", 700),
+            ("hear", "a"),
+            ("look", "a"),
+            ("wait", 60),
+        ),
+    )
+    assert run(schedule).wrong == ""

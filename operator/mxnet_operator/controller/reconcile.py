@@ -182,9 +182,10 @@ class Reconciler:
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
+        is_clean_up = key in self._ending
         again = await self._carry_out(read, read.job, decided, on_long)
-        if uid := self._ending.pop(key, ""):
-            self._ended[key] = uid
+        if is_clean_up:
+            self._ended[key] = self._ending.pop(key)
         at_pollers = await self._pollers.check(read.job)
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
@@ -289,6 +290,8 @@ class Reconciler:
             wire = job_formats.status_to_wire(read.format, read.source, within_bounds(status), pods_left=pods_left)
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
+        if status is not None and conditions.is_terminal(status) and not conditions.is_terminal(read.status):
+            self._ending[job.key] = job.uid  # However long it takes until the clean-up's turn comes.
         if decided.status is not None and self._on_status is not None:
             self._on_status(job.namespace, read.status, decided.status)
         for event in decided.events:
