@@ -15,8 +15,8 @@ OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "rem
 ENDED_BY_A_USER: Final = OVER | {ABSENT, None, "restarting"}
 """States in which a try that still runs finds its task only where a user ended or cleared it, or deleted its run.
 
-A try that Airflow has given up on, having heard nothing of it for too long, finds its task waiting for the next one, or
-run by that.
+A try that Airflow has given up on, because its heartbeats did not come, finds its task waiting for the next one, or run
+by that.
 """
 
 

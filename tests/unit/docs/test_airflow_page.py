@@ -70,6 +70,10 @@ TABLES = {
             "where_airflow_does_not_say_how_the_task_stands_the_job_is_left_alone",
         ),
         "Cleared": ("unit task_job", "a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept"),
+        "... between two heartbeats of a worker, whose next request Airflow then rejects": (
+            USER,
+            "a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one",
+        ),
         "Cleared after `retries` was changed, or run by `airflow tasks test`, when its job had succeeded": (
             "unit reattach",
             "no_clear_after_any_edit_of_retries_returns_what_there_was",
@@ -171,6 +175,7 @@ TABLES = {
             "what_became_of_the_job_comes_before_a_deadline_that_has_passed",
         ),
         "The links to a job": (RELEASES, "a_task_returns_the_result_of_its_job_and_shows_its_log"),
+        "A task is cleared in the moment in which its worker defers it": None,
         "A user's kill of a worker": None,
         "`airflow mxnet cleanup-jobs`": (
             FENCING,

@@ -16,6 +16,7 @@ from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.reattach import Record
+from mxnet_provider.job.task_state import ABSENT, ENDED_BY_A_USER
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.options import EndOptions
 
@@ -38,6 +39,9 @@ class Hook:
     def end_job(self, _ref: JobRef, decide: Any, **_options: Any) -> Any:
         self.did.append(type(decide(running(BEFORE))).__name__)
         return SimpleNamespace(done=True, why="")
+
+    def connection_arguments(self) -> None:
+        """There is no cluster that another process could reach."""
 
     def set(self, _key: str, value: Any) -> None:
         self.did.append(f"remember {value['phase']}")
@@ -67,6 +71,30 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     hook = Hook()
     task(hook, EndOptions(on_kill_action=action))._replace(running(BEFORE), REF)
     assert hook.did == [asked]
+
+
+BY_A_USER = sorted(map(str, ENDED_BY_A_USER))
+
+
+@pytest.mark.parametrize("state", [*BY_A_USER, "running", "queued", "up_for_retry", "deferred", "nobody knows"])
+def test_a_try_that_airflow_refuses_ends_its_job_only_where_a_user_ended_the_task(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, state: str
+) -> None:
+    """One that Airflow had given up on leaves it to the next try."""
+
+    def states_for_worker(ti: Any) -> dict[str, str | None]:
+        if state == "nobody knows":
+            raise ConnectionResetError
+        return {} if state == ABSENT else {f"{ti.task_id}_{ti.map_index}": None if state == "None" else state}
+
+    monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", states_for_worker)
+    hook = Hook()
+    made = task(hook, EndOptions())
+    made._ti.task_id, made._ti.map_index = "train", 3
+    made._holds = holder.held_by_try(BEFORE)
+    made.kill_if_user_ended_task()
+    assert hook.did == (["Deletion"] if state in BY_A_USER else [])
+    assert ("is left alone" in caplog.text) == (state == "nobody knows")
 
 
 def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
