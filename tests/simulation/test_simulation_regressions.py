@@ -1,5 +1,6 @@
 """What the simulation has found, each cut down to the schedule that shows it."""
 
+import msgspec
 import pytest
 from simulator.draw import LABELS
 from simulator.run import run
@@ -616,6 +617,41 @@ def test_a_pod_whose_label_was_changed_goes_however_long_after_the_end_its_clean
             ("hear", "a"),
             ("look", "a"),
             ("wait", 60),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+ONE_BY_ONE = Setup(
+    replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="Always", policy={"restartScope": "Replica"}
+)
+
+
+def test_an_attempt_that_never_began_is_not_given_up_for_a_restart_scope_that_was_changed() -> None:
+    """Seed 2245000094595: what was done of a job whose replicas restart one by one passed for a gang that had ended."""
+    schedule = Schedule(
+        setup=msgspec.structs.replace(ONE_BY_ONE, queue={"quota": 3}),
+        steps=(
+            *(("hear", "a"), ("look", "a"), ("kueue",), ("hear", "a"), ("look", "a")),
+            *(("kubelet", "scheduler-0"), ("kubelet", "scheduler-0")),
+            ("edit", "restartScope", "Job"),
+            ("finish",),
+            ("activate", False),
+        ),
+    )
+    assert run(schedule).wrong == ""
+
+
+@pytest.mark.parametrize("done", ["scheduler-0", "server-0", "worker-0"])
+def test_a_gang_that_replicas_restarting_one_by_one_become_begins_with_all(done: str) -> None:
+    """It began without those that were done before its suspension, and waited for them for ever."""
+    look = (("hear", "a"), ("look", "a"))
+    schedule = Schedule(
+        setup=ONE_BY_ONE,
+        steps=(
+            *(("look", "a"), ("kubelet", done), ("kubelet", done), ("exit", done, 0), *look, ("wait", 6), *look),
+            *(("suspend",), *look, *look, *(("kubelet", label) for label in GANG.labels), *look, *look),
+            *(("edit", "restartScope", "Job"), ("resume",), *look),
         ),
     )
     assert run(schedule).wrong == ""

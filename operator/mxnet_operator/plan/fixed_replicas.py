@@ -40,7 +40,7 @@ def as_started(job: MXJob) -> MXJob:
     """
     started = job.status.started_replicas
     if not started:
-        return job
+        return _as_gang(job)
     specs = {
         replica_type: msgspec.structs.replace(
             job.spec.mx_replica_specs.get(replica_type, _TAKEN_AWAY), replicas=started[replica_type]
@@ -53,6 +53,19 @@ def as_started(job: MXJob) -> MXJob:
         policy = msgspec.structs.replace(policy, restart_scope="Job" if scope == "Job" else "Replica")
     spec = msgspec.structs.replace(job.spec, mx_replica_specs=specs, run_policy=policy)
     return msgspec.structs.replace(job, spec=spec)
+
+
+def _as_gang(job: MXJob) -> MXJob:
+    """Return a job as it is, but a suspended one that starts as a gang without the replicas that were done before.
+
+    They were where the replicas restarted one by one, and restartScope was changed since. A gang begins with all.
+    """
+    status = job.status
+    if not (status.completed_indexes and conditions.is_true(status.conditions, conditions.SUSPENDED)):
+        return job
+    if restart_scope(job) != "Job":
+        return job
+    return msgspec.structs.replace(job, status=msgspec.structs.replace(status, completed_indexes={}, result=""))
 
 
 def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:

@@ -85,7 +85,7 @@ def what_is_done_is_not_run_again(world: World, write: Write) -> Iterator[str]:
     if life is None or write.by is None or write.by.seen is None:
         return
     job = write.by.seen.job
-    if life.index in truth.indexes((status_of(job).get("completedIndexes") or {}).get(life.type, "")):
+    if life.index in truth.indexes(truth.completed(world, job).get(life.type, "")):
         yield f"{life.name} was done, and was made again"
     if truth.asks_to_suspend(job):
         yield f"{life.name} was made for a suspended job"
@@ -110,7 +110,7 @@ def nobody_joins_a_gang_that_has_ended(world: World, write: Write) -> Iterator[s
             continue
         if other.end in ("done", "exit") and seen.pods.get(other.uid, 0) >= other.since:
             yield f"{write.change.object['metadata']['name']} joined a gang whose {other.name} had ended"
-    done = any((status_of(seen.job).get("completedIndexes") or {}).values())
+    done = any(truth.completed(world, seen.job).values())
     if done and _knew_of_root(world, write, new):
         yield f"{write.change.object['metadata']['name']} joined a gang of which some were done"
 

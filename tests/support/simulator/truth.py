@@ -82,6 +82,13 @@ def indexes(text: str) -> set[int]:
     return found
 
 
+def completed(world: World, job: Object) -> dict[str, str]:
+    """The indexes of each type that are not run again; a suspended job that starts as a gang begins with all."""
+    if world.restarts_as_gang and holds(job, "Suspended"):
+        return {}
+    return status_of(job).get("completedIndexes") or {}
+
+
 def attempt_of(world: World, job: Object | None) -> list[Life]:
     """The pods of the attempt that a job's status is at: the gang's, or those not being replaced."""
     if job is None:
