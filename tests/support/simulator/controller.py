@@ -67,6 +67,7 @@ class Controller:
         """Whether it may not list Workloads."""
         self.seen: Seen | None = None
         self._look: asyncio.Task[None] | None = None
+        self._looks_at_elder = False
         self._start()
 
     def _start(self) -> None:
@@ -165,10 +166,13 @@ class Controller:
         """Look at the older gang."""
         self.elder_wanted, self._elder_due = False, math.inf
         self._transport.begin(None)
+        self._looks_at_elder = True
         try:
             again = await self._reconciler.reconcile(_ELDER_KEY)
         except KubeError:
             again = timedelta(seconds=RETRY)
+        finally:
+            self._looks_at_elder = False
         if again is not None:
             self._elder_due = self._clock.seconds + max(again.total_seconds(), 0.0)
 
@@ -250,6 +254,8 @@ class Controller:
 
     def _note_listed(self, name: str) -> None:
         """It asked for the pod of this name, or for all, as they are now."""
+        if self._looks_at_elder:
+            return
         assert self.seen is not None
         uid = self.seen.job["metadata"]["uid"]
         found = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]

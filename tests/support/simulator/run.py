@@ -38,7 +38,11 @@ def run(schedule: Schedule) -> Result:
 def run_seed(seed: int) -> Result:
     """Draw a schedule while it runs, so that each step can be one that makes sense, and say what it was."""
     setup, calm, rng = draw_setup(seed)
-    return _in_loop(_run(Schedule(setup=setup, steps=(), calm=calm), None, draw_steps(rng, calm)))
+    try:
+        return _in_loop(_run(Schedule(setup=setup, steps=(), calm=calm), None, draw_steps(rng, calm)))
+    except Exception as e:
+        e.add_note(f"seed {seed}: MXJOB_SEED={seed} pytest tests/simulation")
+        raise
 
 
 async def _run(schedule: Schedule, steps: Iterator[Step] | None, drawn: Any = None) -> Result:
