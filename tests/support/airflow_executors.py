@@ -78,9 +78,11 @@ class CeleryExecutorServer(AirflowServer):
 
 @contextlib.contextmanager
 def celery_executor_airflow(home: Path, dags: Path, postgres: Postgres) -> Iterator[AirflowServer]:
-    """A running Airflow with CeleryExecutor, whose broker delivers again what takes longer than some seconds.
+    """A running Airflow with CeleryExecutor, whose broker delivers again what takes longer than 45 seconds.
 
-    By default that is a day, which no test waits for.
+    By default that is a day, which no test waits for. It is longer than a task lives in other tests on a busy machine:
+    the end of what was delivered again, and starts nothing, is to Airflow the end of a task that was cleared meanwhile,
+    whose next try begins while the first still runs.
     """
     python = str(locked_python("airflow-celery"))
     packages = home / "packages"
@@ -89,7 +91,7 @@ def celery_executor_airflow(home: Path, dags: Path, postgres: Postgres) -> Itera
         environment = {
             "CORE__EXECUTOR": "CeleryExecutor",
             "CELERY__BROKER_URL": broker,
-            "CELERY_BROKER_TRANSPORT_OPTIONS__VISIBILITY_TIMEOUT": "15",
+            "CELERY_BROKER_TRANSPORT_OPTIONS__VISIBILITY_TIMEOUT": "45",
             "CELERY_BROKER_TRANSPORT_OPTIONS__UNACKED_RESTORE_INTERVAL": "1",
             "CELERY_BROKER_TRANSPORT_OPTIONS__UNACKED_RESTORE_THROTTLE": "1",
         }
