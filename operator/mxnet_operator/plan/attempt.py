@@ -36,19 +36,23 @@ def pods_of_earlier_attempts(job: MXJob, observed: Observed) -> tuple[PodView, .
     return tuple(pod for pod in observed.pods if pod.attempt < first or pod.uid in restarting)
 
 
-def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failures: int) -> MXJobStatus:
-    """Return the status with the attempt raised: these pods are given up, and `failures` count towards backoffLimit.
+def as_begun_anew(job: MXJob, status: MXJobStatus) -> MXJobStatus:
+    """Return the status with which the next attempt begins: in scope Job with all replicas, also if some were done.
 
-    In scope Job all of the gang goes and comes again, with what of it was done: a worker that failed after the others
-    had ended could not run without them.
+    A worker that failed after the others had ended could not run without them.
     """
+    return msgspec.structs.replace(status, completed_indexes={}, result="") if restart_scope(job) == "Job" else status
+
+
+def torn_down(job: MXJob, observed: Observed, pods: tuple[PodView, ...], failures: int) -> MXJobStatus:
+    """Return the status with the attempt raised: these pods are given up, and `failures` count towards backoffLimit."""
     raised = msgspec.structs.replace(
         job.status,
         restarts=job.status.restarts + 1,
         restarts_count_towards_max=job.status.restarts_count_towards_max + failures,
     )
     if restart_scope(job) == "Job":
-        return msgspec.structs.replace(raised, completed_indexes={}, result="")
+        return as_begun_anew(job, raised)
     present = {pod.uid for pod in observed.pods}
     terminating = {pod.uid for pod in pods} | (present & set(job.status.restarting_pods))
     return msgspec.structs.replace(raised, restarting_pods=tuple(sorted(terminating)))
@@ -61,6 +65,4 @@ def given_up(job: MXJob) -> MXJobStatus:
     """
     restarts = job.status.restarts + 1
     status = msgspec.structs.replace(job.status, restarts=restarts, first_attempt=restarts, restarting_pods=())
-    if restart_scope(job) == "Job":
-        return msgspec.structs.replace(status, completed_indexes={}, result="")
-    return status
+    return as_begun_anew(job, status)

@@ -15,7 +15,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import RESTART_POLICY
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaSpec
-from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan.attempt import as_begun_anew, restart_scope
 from mxnet_operator.plan.ignored_changes import followed, ignored
 
 _TAKEN_AWAY: Final = ReplicaSpec(
@@ -40,7 +40,7 @@ def as_started(job: MXJob) -> MXJob:
     """
     started = job.status.started_replicas
     if not started:
-        return _as_gang(job)
+        return _to_be_started(job)
     specs = {
         replica_type: msgspec.structs.replace(
             job.spec.mx_replica_specs.get(replica_type, _TAKEN_AWAY), replicas=started[replica_type]
@@ -55,17 +55,15 @@ def as_started(job: MXJob) -> MXJob:
     return msgspec.structs.replace(job, spec=spec)
 
 
-def _as_gang(job: MXJob) -> MXJob:
-    """Return a job as it is, but a suspended one that starts as a gang without the replicas that were done before.
+def _to_be_started(job: MXJob) -> MXJob:
+    """Return a job that was not started yet, or is suspended: restartScope may have been changed since it ran.
 
-    They were where the replicas restarted one by one, and restartScope was changed since. A gang begins with all.
+    Replicas that were done one by one are run again where it starts as a gang.
     """
     status = job.status
     if not (status.completed_indexes and conditions.is_true(status.conditions, conditions.SUSPENDED)):
         return job
-    if restart_scope(job) != "Job":
-        return job
-    return msgspec.structs.replace(job, status=msgspec.structs.replace(status, completed_indexes={}, result=""))
+    return msgspec.structs.replace(job, status=as_begun_anew(job, status))
 
 
 def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:

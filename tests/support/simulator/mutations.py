@@ -149,7 +149,7 @@ MUTATIONS = (
     Mutation(
         "a restarted gang keeps what was done",
         "plan/attempt.py",
-        'return msgspec.structs.replace(raised, completed_indexes={}, result="")',
+        "return as_begun_anew(job, raised)",
         "return raised",
     ),
     # Order of things
