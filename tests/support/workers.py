@@ -1,6 +1,7 @@
 """How tests are dealt out to pytest's workers: a file at a time, since a file's tests share what they start.
 
-The file that took longest when it ran last comes first, or it would be what everybody waits for at the end.
+The file that took longest when it ran last comes first, or it would be what everybody waits for at the end. Files that
+share a control plane go to few workers, as each worker has one of its own.
 """
 
 import re
@@ -34,6 +35,10 @@ APART = {
     **{path: path for path in _ALONE},
 }
 """Scopes of files of shared folders that use none of the servers that their folder shares."""
+ON_A_CONTROL_PLANE = ("tests/cluster/", "tests/conformance/")
+"""Folders whose files use the control plane that a worker has to itself: 5 CPU seconds to start, 1.6 a minute to have."""
+WITH_CONTROL_PLANES = 2
+"""Workers that start one, as long as there is something else for the others."""
 _WHERE_NOTHING_RAN = {
     "tests/airflow": 900.0,
     "tests/argo": 850.0,
@@ -87,8 +92,22 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
 
     def _assign_work_unit(self, node: Any) -> None:
         if self.workqueue:
-            self.workqueue.move_to_end(longest(self.workqueue, self._seconds), last=False)
+            having = [each for each, given in self.assigned_work.items() if any(map(_is_on_a_control_plane, given))]
+            best = preferred(self.workqueue, has_control_plane=node in having, control_planes=len(having))
+            self.workqueue.move_to_end(longest(best, self._seconds), last=False)
         super()._assign_work_unit(node)
+
+
+def preferred(scopes: Mapping[str, Sized], *, has_control_plane: bool, control_planes: int) -> dict[str, Sized]:
+    """The scopes from which a worker takes its next: one with a control plane uses it, the others start few more."""
+    if not has_control_plane and control_planes < WITH_CONTROL_PLANES:
+        return dict(scopes)
+    alike = {scope: tests for scope, tests in scopes.items() if _is_on_a_control_plane(scope) == has_control_plane}
+    return alike or dict(scopes)
+
+
+def _is_on_a_control_plane(scope: str) -> bool:
+    return scope.startswith(ON_A_CONTROL_PLANE)
 
 
 def longest(scopes: Mapping[str, Sized], seconds: Mapping[str, float]) -> str:

@@ -8,10 +8,13 @@ import pytest
 from workers import (
     AIRFLOW_COMMANDS,
     APART,
+    ON_A_CONTROL_PLANE,
     OTHER_AIRFLOWS,
     SECONDS_OF_FILES,
+    WITH_CONTROL_PLANES,
     Seconds,
     longest,
+    preferred,
     pytest_collection_modifyitems,
     scope_of,
 )
@@ -31,6 +34,33 @@ ROOT = Path(__file__).parents[3]
 def test_the_file_that_took_longest_comes_first(seconds: dict[str, float], first: str) -> None:
     scopes = {"a.py": ["1"], "b.py": ["1", "2", "3"], "c.py": ["1", "2"]}
     assert longest(scopes, seconds) == first
+
+
+@pytest.mark.parametrize(
+    ("has_one", "others", "best"),
+    [
+        (False, 0, {"cluster", "conformance", "unit"}),
+        (False, WITH_CONTROL_PLANES, {"unit"}),
+        (True, WITH_CONTROL_PLANES, {"cluster", "conformance"}),
+    ],
+)
+def test_few_workers_start_a_control_plane(has_one: bool, others: int, best: set[str]) -> None:
+    files = {each: f"tests/{each}/test_a.py" for each in ("cluster", "conformance", "unit")}
+    scopes = {path: ["1"] for path in files.values()}
+    found = preferred(scopes, has_control_plane=has_one, control_planes=others)
+    assert {*found} == {files[each] for each in best}
+
+
+@pytest.mark.parametrize(("has_one", "folder"), [(True, "unit"), (False, "cluster")])
+def test_no_worker_is_idle_for_want_of_files_of_its_sort(has_one: bool, folder: str) -> None:
+    left = {f"tests/{folder}/test_a.py": ["1"]}
+    assert preferred(left, has_control_plane=has_one, control_planes=WITH_CONTROL_PLANES) == left
+
+
+def test_tests_of_the_shared_control_plane_are_where_one_is_expected(request: pytest.FixtureRequest) -> None:
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    found = {item.location[0] for item in items if "kubernetes" in item.fixturenames}
+    assert [path for path in found if not path.startswith(ON_A_CONTROL_PLANE)] == []
 
 
 def test_a_shared_folder_is_one_scope() -> None:
