@@ -673,3 +673,17 @@ def test_the_older_gang_is_looked_at_when_the_job_is_gone() -> None:
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_pod_that_is_read_by_its_name_is_not_counted_beside_others_as_they_were() -> None:
+    """Seed 2820466636780: a gang that was placed whole gave its room back, since the cache was older than that pod."""
+    schedule = Schedule(
+        setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="ExitCode"),
+        steps=(
+            *(("look", "a"), ("kubelet", "scheduler-0"), ("kubelet", "scheduler-0")),
+            *(("label", "worker-1", "training.kubeflow.org/operator-name", "another-operator"), ("hear", "a")),
+            *(("kubelet", "server-0"), ("kubelet", "worker-1"), ("kubelet", "worker-0")),
+            *(("wait", 700), ("look", "a")),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -36,7 +36,7 @@ APART = {
 }
 """Scopes of files of shared folders that use none of the servers that their folder shares."""
 ON_A_CONTROL_PLANE = ("tests/cluster/", "tests/conformance/")
-"""Folders whose files use the control plane that a worker has to itself: 5 CPU seconds to start, 1.6 a minute to have."""
+"""Folders whose files use the one control plane of a worker: 5 CPU seconds to start it, 1.6 a minute to keep it."""
 WITH_CONTROL_PLANES = 2
 """Workers that start one, as long as there is something else for the others."""
 _WHERE_NOTHING_RAN = {

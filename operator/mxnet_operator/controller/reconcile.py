@@ -30,7 +30,7 @@ from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.controller.turns import IN_FLIGHT
 from mxnet_operator.controller.uncached_children import unwatched_children
-from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, unwatched_pods
+from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, with_unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.cache import Indexer
@@ -217,7 +217,8 @@ class Reconciler:
             held_back_by = self._precedence.held_back_by(waiter, job, observed)
             observed = msgspec.structs.replace(observed, held_back_by=held_back_by)
         decided = await self._plan(job, observed)
-        if decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided)):
+        are_listed = decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided))
+        if are_listed:
             observed = msgspec.structs.replace(observed, pods=await list_pods(self._client, job))
             decided = await self._plan(job, observed)
         key = job.metadata.key
@@ -226,9 +227,9 @@ class Reconciler:
         is_new_end = is_ending and self._ended.get(key) != uid
         relies = relies_on_absence(job, decided) or is_new_end
         if decided.job is not None and (relies or may_have_unwatched_pods(job)):
-            unwatched = await unwatched_pods(self._client, decided.job, observed.pods)
-            if unwatched:
-                observed = msgspec.structs.replace(observed, pods=(*observed.pods, *unwatched))
+            pods = await with_unwatched_pods(self._client, decided.job, observed.pods, are_listed=are_listed)
+            if pods != observed.pods:
+                observed = msgspec.structs.replace(observed, pods=pods)
                 decided = await self._plan(job, observed)
         if decided.job is not None and (relies or may_have_unwatched_children(job, decided)):
             kinds = self._children.served

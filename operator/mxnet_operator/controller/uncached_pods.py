@@ -76,6 +76,21 @@ async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) 
     return tuple(pod for pod in found if pod is not None)
 
 
+async def with_unwatched_pods(
+    client: Client, job: MXJob, pods: tuple[PodView, ...], *, are_listed: bool
+) -> tuple[PodView, ...]:
+    """Return the pods of a job and those that `unwatched_pods` finds beside them.
+
+    Where it finds some, the others are listed too, unless they have been: a pod as it is now must not be judged beside
+    others as they were, which a cache may say.
+    """
+    unwatched = await unwatched_pods(client, job, pods)
+    if unwatched and not are_listed:
+        pods = await list_pods(client, job)
+        unwatched = await unwatched_pods(client, job, pods)
+    return (*pods, *unwatched)
+
+
 async def list_pods(client: Client, job: MXJob) -> tuple[PodView, ...]:
     """Return every pod of jobs with this name, by a list that bypasses the caches.
 

@@ -369,8 +369,8 @@ MUTATIONS = (
     Mutation(
         "take a pod without its label for gone",
         "controller/reconcile.py",
-        "            if unwatched:\n",
-        "            if False and unwatched:\n",
+        "            if pods != observed.pods:\n",
+        "            if False and pods != observed.pods:\n",
     ),
     Mutation(
         "believe the labels of a pod",
