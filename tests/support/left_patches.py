@@ -1,8 +1,11 @@
 """A test file leaves the product as it found it: what one replaces and forgets fails another, in some order.
 
-pytest's workers run files of several folders in one process, so such a failure depends on how they are dealt out.
+pytest's workers run files of several folders in one process, so such a failure depends on how they are dealt out. What
+programs that a file runs in this process choose for all of it, their logging, is put back.
 """
 
+import contextlib
+import logging
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,3 +37,29 @@ def product_is_left_as_it_was() -> Iterator[None]:
     yield
     left = replaced(before, found())
     assert not left, f"this file's tests replaced {', '.join(left)} and didn't put it back"
+
+
+@contextlib.contextmanager
+def own_logging() -> Iterator[None]:
+    """Put the levels of loggers back in the end, and take off the handlers that the root logger got meanwhile."""
+    root, before = logging.getLogger(), _levels()
+    handlers = list(root.handlers)
+    try:
+        yield
+    finally:
+        for logger in _levels():
+            logger.setLevel(before.get(logger, logging.NOTSET))
+        for handler in [each for each in root.handlers if each not in handlers]:
+            root.removeHandler(handler)
+
+
+def _levels() -> dict[logging.Logger, int]:
+    loggers = (each for each in list(logging.root.manager.loggerDict.values()) if isinstance(each, logging.Logger))
+    ours = (each for each in loggers if each.name.partition(".")[0] in PACKAGES)
+    return {logger: logger.level for logger in (logging.root, *ours)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def logging_is_put_back() -> Iterator[None]:
+    with own_logging():
+        yield
