@@ -90,8 +90,12 @@ class Cluster(RuleBasedStateMachine):
             self.none_passed_one_of_a_higher_priority(before)
 
     def none_passed_one_of_a_higher_priority(self, before: dict[str, int]) -> None:
-        """Where a gang that the scheduler has seen whole waits for GPUs, none of a lower priority just got any."""
-        seen = Counter(self.job_of(pod) for pod in self.pods.watched.values())
+        """Where a gang that the scheduler has seen whole waits for GPUs, none of a lower priority just got any.
+
+        One that has gone meanwhile, which the watch still shows, waits for none.
+        """
+        there = {pod["metadata"]["uid"] for pod in self.pods.stored.values()}
+        seen = Counter(self.job_of(pod) for pod in self.pods.watched.values() if pod["metadata"]["uid"] in there)
         waiting = [
             self.jobs[name].priority
             for name, placed in self.gangs().items()
