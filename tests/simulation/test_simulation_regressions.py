@@ -687,3 +687,23 @@ def test_a_pod_that_is_read_by_its_name_is_not_counted_beside_others_as_they_wer
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_quota_is_kept_for_a_pod_of_another_label_that_outlives_the_look_that_found_it() -> None:
+    """Seed 6578062189513: the first look after a job's end read it by its name, the next one took it for gone."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"TunerTracker": 1, "TunerServer": 1, "Tuner": 1},
+            restart="Always",
+            policy={"backoffLimit": 1, "cleanPodPolicy": "All"},
+            queue={"quota": 3},
+        ),
+        steps=(
+            *(("hear", "b"), ("look", "b"), ("kueue",), ("hear", "a"), ("look", "a")),
+            *(("kubelet", "tunertracker-0"), ("kubelet", "tuner-0"), ("delete pod", "tunertracker-0")),
+            *(("kubelet", "tuner-0"), ("kubelet", "tunerserver-0"), ("exit", "tuner-0", 134)),
+            *(("kubelet", "tunerserver-0"), ("exit", "tunerserver-0", 137, "OOMKilled")),
+            ("label", "tunertracker-0", "training.kubeflow.org/operator-name", "another-operator"),
+        ),
+    )
+    assert run(schedule).wrong == ""

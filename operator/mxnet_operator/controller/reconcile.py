@@ -107,6 +107,7 @@ class Reconciler:
         # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
         self._ending: dict[str, str] = {}
         self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
+        self._has_unwatched: set[str] = set()  # Jobs of which the last look found a pod by its name alone.
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
@@ -132,6 +133,7 @@ class Reconciler:
             self._writes.forget(key)
             self._ended.pop(key, None)
             self._ending.pop(key, None)
+            self._has_unwatched.discard(key)
             self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
             self._workflows.forget(key)
@@ -184,7 +186,7 @@ class Reconciler:
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
         is_clean_up = key in self._ending
         again = await self._carry_out(read, read.job, decided, on_long)
-        if is_clean_up:
+        if is_clean_up and key not in self._has_unwatched:  # Of such a pod's end no event will come.
             self._ended[key] = self._ending.pop(key)
         at_pollers = await self._pollers.check(read.job)
         await self._errors.clear(key, raw)
@@ -226,9 +228,11 @@ class Reconciler:
         is_ending = self._ending.get(key) == uid or has_just_ended(job, self._now())
         is_new_end = is_ending and self._ended.get(key) != uid
         relies = relies_on_absence(job, decided) or is_new_end
+        self._has_unwatched.discard(key)
         if decided.job is not None and (relies or may_have_unwatched_pods(job)):
             pods = await with_unwatched_pods(self._client, decided.job, observed.pods, are_listed=are_listed)
             if pods != observed.pods:
+                self._has_unwatched.add(key)
                 observed = msgspec.structs.replace(observed, pods=pods)
                 decided = await self._plan(job, observed)
         if decided.job is not None and (relies or may_have_unwatched_children(job, decided)):

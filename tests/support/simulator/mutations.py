@@ -406,8 +406,8 @@ MUTATIONS = (
     Mutation(
         "give quota back by a cache of pods that lags behind",
         "plan/absence.py",
-        "action.gives_quota_back for action in decided.actions):",
-        "action.gives_quota_back and False for action in decided.actions):",
+        "_ends_admission(action) for action in decided.actions):",
+        "_ends_admission(action) and False for action in decided.actions):",
         test="tests/simulation/test_simulation_regressions.py"
         "::test_quota_is_not_given_back_by_a_leader_that_has_not_heard_of_a_pod",
     ),
