@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import pytest
 from airflow_runs import Run, Task
 from postgres import Database
-from waiting import SECONDS, eventually
+from waiting import MINUTES, SECONDS, eventually
 
 from mxnet_operator.local.control_plane.programs import held_port
 
@@ -194,7 +194,7 @@ class AirflowServer:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=MINUTES,
             cwd=self.home,
             env=self.environment,
             check=False,
