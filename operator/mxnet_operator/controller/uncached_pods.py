@@ -79,7 +79,7 @@ async def unwatched_pods(client: Client, job: MXJob, pods: tuple[PodView, ...]) 
 async def with_unwatched_pods(
     client: Client, job: MXJob, pods: tuple[PodView, ...], *, are_listed: bool
 ) -> tuple[PodView, ...]:
-    """Return the pods of a job and those that `unwatched_pods` finds beside them.
+    """Return the pods of a job and what `unwatched_pods` finds beside them.
 
     Where it finds some, the others are listed too, unless they have been: a pod as it is now must not be judged beside
     others as they were, which a cache may say.
