@@ -5,11 +5,13 @@ import subprocess
 
 import pytest
 from builders import make_mxjob
+from left_overs import mark
 from waiting import SECONDS
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.child_objects import build_pod
 from mxnet_operator.child_objects.fail_fast import DATA, MOUNT_PATH
+from mxnet_operator.local.claims import claim_subnet
 
 SCRIPT = """
 import sys
@@ -38,13 +40,17 @@ def gang(tmp_path, mxnet_python):
     job = with_defaults(builder.obj())
     with contextlib.ExitStack() as processes:
 
-        def start(replica_type, index, address, *arguments):
+        subnet, claim = claim_subnet(tmp_path)  # Another run on this machine starts the same gang.
+        processes.enter_context(claim)
+
+        def start(replica_type, index, host, *arguments):
             (container,) = build_pod(job, replica_type, index, 0, has_hook=True)["spec"]["containers"]
             # A process on this machine has neither the pod's mount nor its names.
             words = [word.replace(MOUNT_PATH, str(tmp_path)) for word in container["command"]]
-            variables = {each["name"]: each["value"] for each in container["env"]} | {
-                "DMLC_PS_ROOT_URI": "127.90.0.1",
-                "DMLC_NODE_HOST": address,
+            variables = {each["name"]: each["value"] for each in container["env"]} | mark()
+            variables |= {
+                "DMLC_PS_ROOT_URI": f"{subnet}.1.1",
+                "DMLC_NODE_HOST": f"{subnet}.1.{host}",
                 "DMLC_USE_KUBERNETES": "0",
                 "OMP_NUM_THREADS": "1",
                 "PATH": "/usr/bin:/bin",
@@ -64,11 +70,11 @@ def gang(tmp_path, mxnet_python):
 def test_a_worker_that_raises_ends_with_its_exit_code_and_traceback_while_its_gang_waits(gang):
     start = gang
     others = [
-        start("Scheduler", 0, "127.90.0.1"),
-        start("Server", 0, "127.90.0.2"),
-        start("Worker", 1, "127.90.0.4", "wait"),
+        start("Scheduler", 0, 1),
+        start("Server", 0, 2),
+        start("Worker", 1, 4, "wait"),
     ]
-    failing = start("Worker", 0, "127.90.0.3", "fail")
+    failing = start("Worker", 0, 3, "fail")
     _, err = failing.communicate(timeout=SECONDS)
     assert (failing.returncode, b"ValueError: boom" in err) == (1, True), err.decode()
     assert [process.poll() for process in others] == [None] * 3
