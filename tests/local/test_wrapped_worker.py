@@ -39,7 +39,6 @@ def gang(tmp_path, mxnet_python):
     builder = make_mxjob().scheduler(command=command).server(command=command).worker(2, command=command)
     job = with_defaults(builder.obj())
     with contextlib.ExitStack() as processes:
-
         subnet, claim = claim_subnet(tmp_path)  # Another run on this machine starts the same gang.
         processes.enter_context(claim)
 

@@ -16,6 +16,7 @@ from waiting import patience, while_runs
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import EVENTS, PODS
+from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
@@ -68,6 +69,7 @@ class Node:
     client: Client
     images: ThisInterpreterAsImages
     folder: Path
+    subnet: str
     running_kubelet: "asyncio.Task[None]"
     namespace: str = "default"
 
@@ -204,20 +206,26 @@ def make_pod(
 async def running_kubelet(
     server: Any, folder: Path, *, images: Any = None, kubeconfig: Path | None = None, **options: Any
 ) -> AsyncIterator[Node]:
-    """A kubelet for a server that runs, which it reaches by another kubeconfig than the test where one is given."""
+    """A kubelet for a server that runs, which it reaches by another kubeconfig than the test where one is given.
+
+    Its pods' addresses are its own on this machine: another run's gangs meet at the same port.
+    """
     images = images or ThisInterpreterAsImages()
-    async with (
-        Client(load_credentials(str(server.kubeconfig))) as client,
-        Client(load_credentials(str(kubeconfig or server.kubeconfig))) as kubelets_client,
-    ):
-        kubelet = Kubelet(kubelets_client, folder / "pods", images, **{"timing": IMPATIENT, "gpus": 0, **options})
-        server.server.log_source = kubelet.log_source
-        running = asyncio.create_task(kubelet.run())
-        try:
-            yield Node(kubelet, client, images, folder / "pods", running)
-        finally:
-            await kubelet.stop()
-            await running
+    subnet, claim = claim_subnet(folder)
+    with claim:
+        async with (
+            Client(load_credentials(str(server.kubeconfig))) as client,
+            Client(load_credentials(str(kubeconfig or server.kubeconfig))) as kubelets_client,
+        ):
+            options = {"timing": IMPATIENT, "gpus": 0, **options}
+            kubelet = Kubelet(kubelets_client, folder / "pods", images, subnet, **options)
+            server.server.log_source = kubelet.log_source
+            running = asyncio.create_task(kubelet.run())
+            try:
+                yield Node(kubelet, client, images, folder / "pods", subnet, running)
+            finally:
+                await kubelet.stop()
+                await running
 
 
 @asynccontextmanager

@@ -65,7 +65,7 @@ class Kubelet:
         client: Client,
         state_dir: Path,
         images: Images,
-        subnet: str = "127.77",
+        subnet: str,
         *,
         node_name: str = "local",
         cpus: float | None = None,
