@@ -60,7 +60,7 @@ def job(name, folder, workers, *, waits_for=0, **policy):
 
 
 def says(cluster, name, words):
-    """Wait until a condition of the job has these words; a program that looked again and again would keep a core busy."""
+    """Wait for these words in a condition of the job; looking with the program would keep a core busy."""
 
     def conditions():
         return cluster.get("mxjob", name).get("status", {}).get("conditions", ())

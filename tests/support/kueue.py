@@ -52,7 +52,7 @@ class Kueue:
             service = {"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
             ask("POST", f"{system}/services", service)
         for path in sorted((components / "crd" / "bases").glob("*.yaml")):
-            ask("POST", _CRDS, self._definition(yaml.safe_load(path.read_text())))
+            ask("POST", _CRDS, self._definition(yaml.load(path.read_text(), yaml.CSafeLoader)))
         for manifest in yaml.safe_load_all((components / "webhook" / "manifests.yaml").read_text()):
             kind = manifest["kind"].removesuffix("WebhookConfiguration").lower()
             manifest["metadata"]["name"] = f"kueue-{kind}-webhook-configuration"
@@ -86,7 +86,7 @@ class Kueue:
     def visible(self) -> Iterator[None]:
         """Its visibility API, which the API server serves in its place until the context ends. Blocks."""
         folder = source_of("kueue") / "config" / "components" / "visibility"
-        manifests = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("apiservice_*.yaml"))]
+        manifests = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted(folder.glob("apiservice_*.yaml"))]
         for manifest in manifests:
             behind = {"namespace": NAMESPACE, "name": _VISIBILITY_SERVICE, "port": self._visibility_port}
             manifest["spec"]["service"] = behind

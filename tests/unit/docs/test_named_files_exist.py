@@ -64,6 +64,7 @@ def texts():
     return [path for path in tracked() if path.suffix in TEXTS or path.name.startswith(("Makefile", "Dockerfile"))]
 
 
+@cache
 def prose(path):
     """The comments and docstrings of a file, and the whole of a page, each with its line."""
     text = (ROOT / path).read_text(encoding="utf-8")

@@ -40,8 +40,6 @@ NO_NOUN = re.compile(r"\s*(?:How|What|Why|Which|When|Where|Who|Whose|Those|There
 """First words of a docstring that is neither a noun phrase nor an imperative, and so no tooltip by itself."""
 HOOK = "operator/mxnet_operator/child_objects/fail_fast/hook/sitecustomize.py"
 """The bytes of the hook name its ConfigMap in every namespace: it is not changed for a word."""
-NOT_YET_REVIEWED: set[str] = set()
-"""Packages, modules and pages with idioms left. A place that is free of them is removed from here."""
 
 
 def is_docstring(node):
@@ -98,29 +96,19 @@ def reviewed():
     return modules + sorted((ROOT / "docs").glob("*.md")) + [ROOT / "README.md", ROOT / "SECURITY.md"]
 
 
-def place_of(name):
-    """The entry of NOT_YET_REVIEWED that a file falls under, or None."""
-    return next((place for place in sorted(NOT_YET_REVIEWED) if name == place or name.startswith(place + "/")), None)
-
-
-def findings():
-    """Every idiom, as the file and what to say about it."""
+def idioms_left():
+    """Every idiom that no file is allowed, with its place and what to say instead."""
     for path in reviewed():
         name = path.relative_to(ROOT).as_posix()
         for start, text in texts(path):
             for line, phrase, instead in idioms_of(text):
                 if (name, phrase) not in ALLOWED:
-                    yield name, f"{name}:{start + line}: {phrase!r}: {instead}"
+                    yield f"{name}:{start + line}: {phrase!r}: {instead}"
 
 
 def test_docstrings_and_pages_use_the_terms_of_the_field():
     assert len(reviewed()) > 300
-    assert [said for name, said in findings() if place_of(name) is None] == []
-
-
-def test_a_place_without_idioms_is_no_longer_excused():
-    assert {place for place in NOT_YET_REVIEWED if not (ROOT / place).exists()} == set()
-    assert NOT_YET_REVIEWED - {place_of(name) for name, _ in findings()} == set()
+    assert list(idioms_left()) == []
 
 
 def test_an_allowed_phrase_is_still_there():
