@@ -18,6 +18,7 @@ from fake_nodes import EXIT_CODE, FATES, RUNS_FOR, fake_node, fake_nodes
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 from seed_jobs import ALL, CIFAR, LINEAR, LOCAL, MNIST, NAMESPACES, PROPOSED, SHARE, TRAIN, TUNE
+from tiers import asked_for
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="module")]
 
@@ -128,19 +129,20 @@ async def seen(installed):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outcomes(seen):
-    """The jobs of ROWS when they are over, by name."""
-    for namespace in {job.namespace for job in CODES}:
-        manifests = [failing(name) for name, row in ROWS.items() if row[0].namespace == namespace]
+async def outcomes(request, seen):
+    """Those jobs of ROWS that the tests ask for when they are over, by name."""
+    names = {of: [name for name in asked_for(request, "name") if ROWS[name][0] is of] for of in CODES}
+    names = {of: asked for of, asked in names.items() if asked}
+    for of in names:
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            yaml.safe_dump_all(manifests, file)
+            yaml.safe_dump_all(map(failing, names[of]), file)
             file.flush()
-            await seen.ask("create", "-n", namespace, "-f", file.name)
+            await seen.ask("create", "-n", of.namespace, "-f", file.name)
     found = {}
-    for name, (job, *_) in ROWS.items():
-        what = f"{job.type}/{name}"
-        await seen.ask.wait("jsonpath={.status.completionTime}", what, "-n", job.namespace)
-        found[name] = await get(seen.ask, what, "-n", job.namespace)
+    for of in names:
+        await seen.ask.wait("jsonpath={.status.completionTime}", of.type, *names[of], "-n", of.namespace)
+        listed = await get(seen.ask, of.type, "-n", of.namespace)
+        found |= {each["metadata"]["name"]: each for each in listed["items"]}
     return found
 
 

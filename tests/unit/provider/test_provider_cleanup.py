@@ -1,11 +1,13 @@
 """Which jobs the clean-up deletes: only what an Airflow task held, has a lease, and no longer waits for."""
 
+import argparse
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_provider.cli.definition import get_mxnet_cli_commands
 from mxnet_provider.job.abandoned import fate, is_unfinished, try_id_of
 from mxnet_provider.job.kill import SUSPENDED_BY_AIRFLOW
 from mxnet_provider.job.task_state import ABSENT, UNANSWERED
@@ -77,3 +79,13 @@ def test_only_unfinished_jobs_are_looked_at(found, unfinished):
 
 def test_the_try_that_holds_a_job_is_read_from_its_token():
     assert [try_id_of(job({names.HOLDER_ANNOTATION: t})) for t in ("1:0192", "2:0192:a")] == ["0192", "0192"]
+
+
+def test_the_command_keeps_jobs_younger_than_ten_minutes_unless_it_is_told_otherwise() -> None:
+    (group,) = get_mxnet_cli_commands()
+    (command,) = group.subcommands
+    parser = argparse.ArgumentParser()
+    for argument in command.args:
+        argument.add_to_parser(parser)
+    asked = [parser.parse_args(words).min_age_minutes for words in ([], ["--min-age-minutes", "0"])]
+    assert asked == [MIN_AGE / timedelta(minutes=1), 0]
