@@ -12,6 +12,7 @@ pytest_plugins = [
     "workers",
     "postgres",
     "images_fixtures",
+    "forked_mxjob",
     "cluster_fixtures",
     "control_plane_fixtures",
     "real_node_fixtures",

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import forked_mxjob
 import pytest
 from cluster_objects import ClusterObjects
 from guarded_program import GuardedProgram
@@ -56,11 +57,20 @@ class LocalCluster(ClusterObjects):
         self, *args: str, stdin: str | None = None, environment: dict[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run `mxjob` to its end; the caller looks at the exit code."""
-        return self._run([*MXJOB, *args], stdin, environment)
+        return forked_mxjob.run(args, self.environment | (environment or {}), stdin, SECONDS)
 
     def kubectl(self, *args: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
         """Run kubectl to its end; the caller looks at the exit code."""
-        return self._run([kubectl(), *args], stdin)
+        return subprocess.run(
+            [kubectl(), *args],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env=self.environment,
+            check=False,
+        )
 
     def start_mxjob(self, *args: str, **options: Any) -> GuardedProgram:
         """Start `mxjob` with its output in pipes."""
@@ -100,20 +110,6 @@ class LocalCluster(ClusterObjects):
                     if variable.startswith(f"HOSTNAME={job}-".encode()):
                         found[process] = variable.removeprefix(b"HOSTNAME=").decode()
         return found
-
-    def _run(
-        self, command: list[str], stdin: str | None, environment: dict[str, str] | None = None
-    ) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            command,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            env=self.environment | (environment or {}),
-            check=False,
-        )
 
     def _start(self, command: list[str], **options: Any) -> GuardedProgram:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
