@@ -566,3 +566,11 @@ async def test_what_kubernetes_fills_in_is_filled_in(api, namespace):
     created = (await api.post(PODS.format(namespace), pod("a", **spec))).ok()["spec"]
     assert created["volumes"][0] == {"name": "v", "emptyDir": {}}
     assert created["containers"][0]["ports"] == [{"containerPort": 8080, "hostPort": 8080, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize("size", [1e300, "1e300", "-1e-300", "9" * 40, "1e-40"])
+async def test_a_quantity_of_any_size_is_one(api, namespace, size):
+    negative = str(size).startswith("-")
+    spec = volume(emptyDir={"sizeLimit": size}) | one(resources={"limits": {"memory": size}})
+    answer = await api.post(PODS.format(namespace), pod("a", **spec))
+    assert answer.code == (422 if negative else 201), answer.body

@@ -18,11 +18,21 @@ _LARGEST: Final = 24
 Resources = dict[str, Decimal]
 
 
+class QuantityOutOfRangeError(ValueError):
+    """A quantity of a size that no node could have; `bound` is the largest one, or the smallest, of its sign."""
+
+    def __init__(self, text: object, number: Decimal) -> None:
+        super().__init__(f"{text!r} is not a resource quantity of a size that a node could have")
+        power = _LARGEST if number.adjusted() > 0 else -_LARGEST
+        self.bound: Final = Decimal(1).scaleb(power).copy_sign(number)
+
+
 def quantity(text: object) -> Decimal:
     """Return the number that a quantity means, in the resource's own unit (cores, bytes, devices).
 
     Raises:
-        ValueError: it is no quantity, or beyond what any node could have.
+        QuantityOutOfRangeError: it is beyond what any node could have.
+        ValueError: it is no quantity.
     """
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None or (match[3] or "") not in _SUFFIXES:
@@ -35,7 +45,7 @@ def quantity(text: object) -> Decimal:
         return Decimal(0)
     amount = number * _SUFFIXES[match[3] or ""] if abs(number.adjusted()) <= _LARGEST else number
     if abs(amount.adjusted()) > _LARGEST:
-        raise ValueError(f"{text!r} is not a resource quantity of a size that a node could have")
+        raise QuantityOutOfRangeError(text, amount)
     return amount
 
 
