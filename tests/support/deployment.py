@@ -9,9 +9,11 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from control_plane import Server
 from kubectl import kubectl
@@ -80,10 +82,20 @@ def locked(name: str) -> dict[str, Version]:
 
 def rendered(overlay: str | Path) -> list[dict[str, Any]]:
     """The objects of an overlay: one of ours by name, or any by its folder."""
-    command = [kubectl(), "kustomize", str(MANIFESTS / "overlays" / overlay)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    objects: list[dict[str, Any]] = msgspec.json.decode(_ours(overlay) if isinstance(overlay, str) else _json(overlay))
+    return objects
+
+
+@cache
+def _ours(overlay: str) -> bytes:
+    return _json(MANIFESTS / "overlays" / overlay)
+
+
+def _json(overlay: Path) -> bytes:
+    done = subprocess.run([kubectl(), "kustomize", str(overlay)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return list(yaml.load_all(done.stdout, yaml.CSafeLoader))  # the CRDs take the loader in Python half a second
+    objects = yaml.load_all(done.stdout, yaml.CSafeLoader)  # the CRDs take the loader in Python half a second
+    return msgspec.json.encode(list(objects))
 
 
 def with_components(folder: Path, *components: str, overlay: str = "standalone", **fields: str) -> list[dict[str, Any]]:
