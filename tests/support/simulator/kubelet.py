@@ -157,7 +157,7 @@ class Kubelet:
         if (pod := self._api.pod(name)) is None:
             return
         life = self._lives.by_uid.get(pod["metadata"]["uid"])
-        if life is not None and life.end == "exit":
+        if life is not None and life.counts:
             life.is_doubtful = True
         marked = self._api.store.storage.revision + 1  # One that goes at once is marked first, too.
         self._api.delete(PODS, name, grace)
