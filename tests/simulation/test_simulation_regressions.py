@@ -707,3 +707,20 @@ def test_quota_is_kept_for_a_pod_of_another_label_that_outlives_the_look_that_fo
         ),
     )
     assert run(schedule).wrong == ""
+
+
+def test_a_gang_that_fails_before_its_first_status_does_not_join_one_member_alone_later() -> None:
+    """Seed 414089080439: its first status was Restarting, and the next attempt seemed to be another operator's."""
+    schedule = Schedule(
+        setup=Setup(
+            replicas={"TunerTracker": 1, "TunerServer": 1, "Tuner": 1},
+            restart="ExitCode",
+            policy={"restartScope": "Job"},
+        ),
+        steps=(
+            *(("look", "a", "held", 4), ("kubelet", "tuner-0"), ("kubelet", "tuner-0"), ("evict", "tuner-0")),
+            *(("hear", "b"), ("look", "b"), ("wait", 700), ("hear", "b"), ("look", "b"), ("hear", "b"), ("look", "b")),
+            *(("delete pod", "tunerserver-0"), ("kubelet", "tunertracker-0"), ("kubelet", "tunertracker-0")),
+        ),
+    )
+    assert run(schedule).wrong == ""

@@ -17,3 +17,8 @@ def is_begun(status: MXJobStatus) -> bool:
     is_told_of = any(each.type == conditions.RECONCILE_ERROR for each in status.conditions)
     has_run = status.start_time is not None or bool(status.started_replicas)
     return has_run or not is_told_of or conditions.state_of(status.conditions) != conditions.CREATED
+
+
+def begins(status: MXJobStatus) -> bool:
+    """Return whether the job hasn't said that it started, or was suspended: this controller made what pods it has."""
+    return not is_begun(status) or conditions.is_true(status.conditions, conditions.SUSPENDED)

@@ -9,11 +9,10 @@ records that, since it may be deleted as well. `docs/decisions/0028-the-root-is-
 
 import msgspec
 
-from mxnet_operator.api import conditions
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, MXJobStatus
 from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.begun import is_begun
+from mxnet_operator.plan.begun import begins
 from mxnet_operator.plan.observed import PodView
 
 
@@ -23,8 +22,7 @@ def last_created(job: MXJob) -> tuple[str, int] | None:
     None as well for a job that another operator started, since its order of creation is unknown.
     """
     status = job.status
-    is_new = not is_begun(status) or conditions.is_true(status.conditions, conditions.SUSPENDED)
-    if restart_scope(job) != "Job" or not (is_new or status.started_replicas):
+    if restart_scope(job) != "Job" or not (begins(status) or status.started_replicas):
         return None
     types = tuple(job.spec.specs_in_use)
     root = next((replica_type for replica_type in types if TYPES[replica_type].is_root), None)

@@ -13,6 +13,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.attempt import given_up, restart_scope, torn_down
+from mxnet_operator.plan.begun import begins
 from mxnet_operator.plan.deadlines import start_time
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.fixed_replicas import with_started_replicas
@@ -71,13 +72,15 @@ def restarting_status(job: MXJob, observed: Observed, teardown: Teardown, now: d
             raised, replica_statuses=dict.fromkeys(job.spec.mx_replica_specs, ReplicaStatus())
         )
     stays = () if gives_up or restart_scope(job) == "Job" else (pod for pod in observed.pods if pod not in failed)
-    return msgspec.structs.replace(
+    status = msgspec.structs.replace(
         raised,
         conditions=current,
         state=conditions.state_of(current),
         ready=ready(sum(pod.phase in _READY for pod in stays), replicas_in(job)),
         start_time=start_time(raised) or now,
     )
+    # An attempt that failed before any status told of it: the next one must not seem to be another operator's.
+    return with_started_replicas(job, status) if begins(job.status) else status
 
 
 def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> MXJobStatus:
