@@ -27,6 +27,14 @@ MUTATIONS = (
         "failures = failures + 0",
     ),
     Mutation(
+        "take an attempt that failed before its first status for another operator's",
+        "plan/status.py",
+        "return with_started_replicas(job, status) if begins(job.status) else status",
+        "return status",
+        test="tests/simulation/test_simulation_regressions.py"
+        "::test_a_gang_that_fails_before_its_first_status_does_not_join_one_member_alone_later",
+    ),
+    Mutation(
         "count a failure twice",
         "plan/attempt.py",
         "job.status.restarts_count_towards_max + failures",
