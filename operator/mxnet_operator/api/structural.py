@@ -110,8 +110,8 @@ def _errors(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     expected = "integer,string" if _INT_OR_STRING in schema else schema.get("type")
     if expected is not None and not any(_has_type(value, each) for each in expected.split(",")):
         name = _type_name(value)
-        if "format" in schema and expected in ("integer", "number") and not isinstance(value, str | list):
-            # kube-openapi compares formats where there is one
+        if "format" in schema and expected in ("integer", "number") and not isinstance(value, str | list | None):
+            # kube-openapi compares formats where there is one; a null has none
             expected, name = schema["format"], "float64" if isinstance(value, float) else ""
         yield FieldError(
             path,
