@@ -539,3 +539,24 @@ async def test_a_token_is_taken_whatever_the_case_of_its_scheme(api, scheme):
     """Within a pod the Kubernetes client for Python writes it small."""
     answer = await api.ask("GET", "/api/v1/pods", headers={"Authorization": f"{scheme} {api.token}"})
     assert answer.code == 200
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (None, 'of type integer: "null"'),
+        ("a", 'of type integer: "string"'),
+        ([], 'of type integer: "array"'),
+        (True, 'of type int32: ""'),
+        ({}, 'of type int32: ""'),
+        (1.5, 'of type int32: "float64"'),
+    ],
+    ids=str,
+)
+async def test_what_is_no_integer_in_a_list_of_them_is_named_by_its_type(api, namespace, code, said):
+    job = mxjob("a")
+    job["spec"]["runPolicy"] = {"exitCodes": {"retryable": [code]}}
+    cause, *_ = causes(await api.post(JOBS.format(namespace), job))
+    where = "spec.runPolicy.exitCodes.retryable[0]"
+    assert cause.startswith(f"{where}: Invalid value: ")
+    assert f"{where} in body must be {said}" in cause
