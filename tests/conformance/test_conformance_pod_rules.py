@@ -574,3 +574,18 @@ async def test_a_quantity_of_any_size_is_one(api, namespace, size):
     spec = volume(emptyDir={"sizeLimit": size}) | one(resources={"limits": {"memory": size}})
     answer = await api.post(PODS.format(namespace), pod("a", **spec))
     assert answer.code == (422 if negative else 201), answer.body
+
+
+async def test_an_empty_text_is_no_value_where_there_is_a_default(api, namespace):
+    of_pod = {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"}
+    of_container = {
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "imagePullPolicy": "Always",
+    }
+    containers = one(**dict.fromkeys(of_container, ""), ports=[{"containerPort": 80, "protocol": ""}])
+    created = (await api.post(PODS.format(namespace), pod("a", **dict.fromkeys(of_pod, ""), **containers))).ok()["spec"]
+    (container,) = created["containers"]
+    assert {name: created[name] for name in of_pod} == of_pod
+    assert {name: container[name] for name in of_container} == of_container
+    assert container["ports"] == [{"containerPort": 80, "protocol": "TCP"}]

@@ -1,6 +1,6 @@
 """Default values that kube-apiserver sets in built-in objects at creation."""
 
-from typing import Final
+from typing import Any, Final
 
 from mxnet_operator.api.pod_sources import VOLUME_TYPES
 from mxnet_operator.local.apiserver.json_values import Object, at
@@ -58,6 +58,12 @@ def initial_status(resource: Resource, obj: Object) -> Object | None:
     return None
 
 
+def _fill(obj: Object, field: str, value: Any) -> None:
+    """Set a field that is absent; to Go's types an empty text is."""
+    if obj.get(field, "") == "":
+        obj[field] = value
+
+
 def _pod(pod: Object) -> None:
     spec = pod.setdefault("spec", {})
     for field, value in (
@@ -68,16 +74,16 @@ def _pod(pod: Object) -> None:
         ("enableServiceLinks", True),
         ("securityContext", {}),
     ):
-        spec.setdefault(field, value)
+        _fill(spec, field, value)
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        container.setdefault("terminationMessagePath", "/dev/termination-log")
-        container.setdefault("terminationMessagePolicy", "File")
-        container.setdefault("imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
+        _fill(container, "terminationMessagePath", "/dev/termination-log")
+        _fill(container, "terminationMessagePolicy", "File")
+        _fill(container, "imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
         resources = container.setdefault("resources", {})
         if limits := resources.get("limits"):
             resources["requests"] = limits | (resources.get("requests") or {})
         for port in container.get("ports") or ():
-            port.setdefault("protocol", "TCP")
+            _fill(port, "protocol", "TCP")
             if spec.get("hostNetwork") and not port.get("hostPort") and "containerPort" in port:
                 port["hostPort"] = port["containerPort"]
     for volume in spec.get("volumes") or ():
@@ -92,11 +98,11 @@ def _is_latest(image: str) -> bool:
 
 def _service(service: Object) -> None:
     spec = service.setdefault("spec", {})
-    spec.setdefault("type", "ClusterIP")
-    spec.setdefault("clusterIP", "None")  # no proxy runs here: every Service is headless
-    spec.setdefault("sessionAffinity", "None")
+    _fill(spec, "type", "ClusterIP")
+    _fill(spec, "clusterIP", "None")  # no proxy runs here: every Service is headless
+    _fill(spec, "sessionAffinity", "None")
     for port in spec.get("ports") or ():
-        port.setdefault("protocol", "TCP")
+        _fill(port, "protocol", "TCP")
         if "port" in port:
             port.setdefault("targetPort", port["port"])
 
