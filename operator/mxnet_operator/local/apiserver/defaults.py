@@ -1,9 +1,9 @@
 """Default values that kube-apiserver sets in built-in objects at creation."""
 
-from typing import Any, Final
+from typing import Final
 
 from mxnet_operator.api.pod_sources import VOLUME_TYPES
-from mxnet_operator.local.apiserver.json_values import Object, at
+from mxnet_operator.local.apiserver.json_values import Object, at, fill
 from mxnet_operator.local.apiserver.keyed_objects import fill_in_secret
 from mxnet_operator.local.apiserver.priorities import fill_in_class
 from mxnet_operator.local.apiserver.resources import (
@@ -58,12 +58,6 @@ def initial_status(resource: Resource, obj: Object) -> Object | None:
     return None
 
 
-def _fill(obj: Object, field: str, value: Any) -> None:
-    """Set a field that is absent; to Go's types an empty text is."""
-    if obj.get(field, "") == "":
-        obj[field] = value
-
-
 def _pod(pod: Object) -> None:
     spec = pod.setdefault("spec", {})
     for field, value in (
@@ -74,16 +68,16 @@ def _pod(pod: Object) -> None:
         ("enableServiceLinks", True),
         ("securityContext", {}),
     ):
-        _fill(spec, field, value)
+        fill(spec, field, value)
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        _fill(container, "terminationMessagePath", "/dev/termination-log")
-        _fill(container, "terminationMessagePolicy", "File")
-        _fill(container, "imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
+        fill(container, "terminationMessagePath", "/dev/termination-log")
+        fill(container, "terminationMessagePolicy", "File")
+        fill(container, "imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
         resources = container.setdefault("resources", {})
         if limits := resources.get("limits"):
             resources["requests"] = limits | (resources.get("requests") or {})
         for port in container.get("ports") or ():
-            _fill(port, "protocol", "TCP")
+            fill(port, "protocol", "TCP")
             if spec.get("hostNetwork") and not port.get("hostPort") and "containerPort" in port:
                 port["hostPort"] = port["containerPort"]
     for volume in spec.get("volumes") or ():
@@ -98,11 +92,11 @@ def _is_latest(image: str) -> bool:
 
 def _service(service: Object) -> None:
     spec = service.setdefault("spec", {})
-    _fill(spec, "type", "ClusterIP")
-    _fill(spec, "clusterIP", "None")  # no proxy runs here: every Service is headless
-    _fill(spec, "sessionAffinity", "None")
+    fill(spec, "type", "ClusterIP")
+    fill(spec, "clusterIP", "None")  # no proxy runs here: every Service is headless
+    fill(spec, "sessionAffinity", "None")
     for port in spec.get("ports") or ():
-        _fill(port, "protocol", "TCP")
+        fill(port, "protocol", "TCP")
         if "port" in port:
             port.setdefault("targetPort", port["port"])
 

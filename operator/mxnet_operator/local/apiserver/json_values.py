@@ -1,4 +1,4 @@
-"""Operations on JSON values: copy, remove nulls, look up a path."""
+"""Operations on JSON values: copy, remove nulls, fill in a field, look up a path."""
 
 from typing import Any
 
@@ -21,6 +21,12 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [without_nulls(each) for each in value]
     return value
+
+
+def fill(obj: Object, field: str, value: Any) -> None:
+    """Set a field that is absent, in place; to Go's types an empty text is."""
+    if obj.get(field, "") == "":
+        obj[field] = value
 
 
 def at(value: Any, *path: str | int, default: Any = None) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mxnet_operator.api.structural import FieldError, invalid
-from mxnet_operator.local.apiserver.json_values import Object
+from mxnet_operator.local.apiserver.json_values import Object, fill
 from mxnet_operator.local.apiserver.resources import SECRETS, Resource
 from mxnet_operator.local.apiserver.statuses import forbidden_field, required
 
@@ -42,8 +42,7 @@ def fill_in_secret(secret: Object) -> None:
     if texts:
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
         secret["data"] = {**(secret.get("data") or {}), **encoded}
-    if not secret.get("type"):
-        secret["type"] = _OPAQUE
+    fill(secret, "type", _OPAQUE)
 
 
 def keyed_errors(obj: Object) -> Iterator[FieldError]:
