@@ -24,8 +24,6 @@ WRONG = {
     "backoff-limit": ("[]", "runPolicy.backoffLimit"),
 }
 """A wrong text for each parameter, and the path of the field that the message names."""
-
-
 ENTRIES = {"mxjob-train": "train", "mxjob-runner": "run"}
 
 
@@ -38,7 +36,7 @@ async def ended(request, argo):
         name = await argo.submit(by_template(template, **given))
         return name, await argo.finished(name)
 
-    asked = set(zip(asked_for(request, "template"), asked_for(request, "parameter"), strict=True))
+    asked = list(zip(asked_for(request, "template"), asked_for(request, "parameter"), strict=True))
     return dict(zip(asked, await asyncio.gather(*(end(*each) for each in asked)), strict=True))
 
 

@@ -5,6 +5,7 @@ Which sentence each test is for stands in the READMEs of examples/seeds.
 
 import json
 import tempfile
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,8 +132,9 @@ async def seen(installed):
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def outcomes(request, seen):
     """Those jobs of ROWS that the tests ask for when they are over, by name."""
-    names = {of: [name for name in asked_for(request, "name") if ROWS[name][0] is of] for of in CODES}
-    names = {of: asked for of, asked in names.items() if asked}
+    names = defaultdict(list)
+    for name in asked_for(request, "name"):
+        names[ROWS[name][0]].append(name)
     for of in names:
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             yaml.safe_dump_all(map(failing, names[of]), file)

@@ -62,10 +62,10 @@ def job(name, folder, workers, *, waits_for=0, **policy):
 def says(cluster, name, words):
     """Wait for these words in a condition of the job; looking with the program would keep a core busy."""
 
-    def conditions():
-        return cluster.get("mxjob", name).get("status", {}).get("conditions", ())
+    def holds(job):
+        return any(words in each["message"] for each in job.get("status", {}).get("conditions", ()))
 
-    eventually(lambda: any(words in each["message"] for each in conditions()))
+    cluster.wait_until("mxjob", name, holds)
 
 
 @pytest.fixture

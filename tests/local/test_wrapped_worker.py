@@ -46,8 +46,8 @@ def gang(tmp_path, mxnet_python):
             (container,) = build_pod(job, replica_type, index, 0, has_hook=True)["spec"]["containers"]
             # A process on this machine has neither the pod's mount nor its names.
             words = [word.replace(MOUNT_PATH, str(tmp_path)) for word in container["command"]]
-            variables = {each["name"]: each["value"] for each in container["env"]} | mark()
-            variables |= {
+            variables = {each["name"]: each["value"] for each in container["env"]} | {
+                **mark(),
                 "DMLC_PS_ROOT_URI": f"{subnet}.1.1",
                 "DMLC_NODE_HOST": f"{subnet}.1.{host}",
                 "DMLC_USE_KUBERNETES": "0",

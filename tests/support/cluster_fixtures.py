@@ -31,7 +31,7 @@ from mxnet_operator.local.state import ClusterState, running_state
 DIGITS_IMAGE = "mxjob/digits:1.0"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIGITS = EXAMPLES / "digits"
-MXJOB = [sys.executable, "-m", "mxnet_operator.cli.mxjob"]
+MXJOB = [sys.executable, "-m", forked_mxjob.PROGRAM]
 
 
 class LocalCluster(ClusterObjects):

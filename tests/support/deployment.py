@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 from control_plane import Server
 from kubectl import kubectl
@@ -21,6 +20,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from waiting import SECONDS
+
+from mxnet_operator.local.apiserver.json_values import clone
 
 OPERATOR = Path(__file__).parents[2] / "operator"
 MANIFESTS = OPERATOR / "manifests"
@@ -82,20 +83,19 @@ def locked(name: str) -> dict[str, Version]:
 
 def rendered(overlay: str | Path) -> list[dict[str, Any]]:
     """The objects of an overlay: one of ours by name, or any by its folder."""
-    objects: list[dict[str, Any]] = msgspec.json.decode(_ours(overlay) if isinstance(overlay, str) else _json(overlay))
+    objects: list[dict[str, Any]] = clone(_ours(overlay)) if isinstance(overlay, str) else _kustomized(overlay)
     return objects
 
 
 @cache
-def _ours(overlay: str) -> bytes:
-    return _json(MANIFESTS / "overlays" / overlay)
+def _ours(overlay: str) -> list[dict[str, Any]]:
+    return _kustomized(MANIFESTS / "overlays" / overlay)
 
 
-def _json(overlay: Path) -> bytes:
-    done = subprocess.run([kubectl(), "kustomize", str(overlay)], capture_output=True, text=True, check=False)
+def _kustomized(folder: Path) -> list[dict[str, Any]]:
+    done = subprocess.run([kubectl(), "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    objects = yaml.load_all(done.stdout, yaml.CSafeLoader)  # the CRDs take the loader in Python half a second
-    return msgspec.json.encode(list(objects))
+    return list(yaml.load_all(done.stdout, yaml.CSafeLoader))  # the CRDs take the loader in Python half a second
 
 
 def with_components(folder: Path, *components: str, overlay: str = "standalone", **fields: str) -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ class Kueue:
     def visible(self) -> Iterator[None]:
         """Its visibility API, which the API server serves in its place until the context ends. Blocks."""
         folder = source_of("kueue") / "config" / "components" / "visibility"
-        manifests = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted(folder.glob("apiservice_*.yaml"))]
+        manifests = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("apiservice_*.yaml"))]
         for manifest in manifests:
             behind = {"namespace": NAMESPACE, "name": _VISIBILITY_SERVICE, "port": self._visibility_port}
             manifest["spec"]["service"] = behind

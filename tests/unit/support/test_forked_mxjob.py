@@ -3,11 +3,11 @@
 import contextlib
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import forked_mxjob
 import pytest
+from cluster_fixtures import MXJOB
 from seed_manifests import SEEDS
 from waiting import SECONDS, eventually
 
@@ -25,8 +25,7 @@ def test_exit_code_and_texts_are_those_of_a_process_of_its_own(monkeypatch, argu
     monkeypatch.chdir(MANIFEST.parent)
     environment = {**os.environ, "KUBECONFIG": "of-this-test", "COLUMNS": "60"}
     given = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-    command = [sys.executable, "-m", forked_mxjob.PROGRAM, *arguments]
-    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **given)
+    alone = subprocess.run([*MXJOB, *arguments], env=environment, capture_output=True, text=True, check=False, **given)
     forked = forked_mxjob.run(arguments, environment, stdin, SECONDS)
     assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
 
