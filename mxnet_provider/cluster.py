@@ -36,7 +36,7 @@ class ClusterConnection:
         return asdict(self)
 
 
-class ReachesCluster:
+class ClusterAccessMixin:
     """An operator or sensor with the arguments of a connection to a cluster."""
 
     @property

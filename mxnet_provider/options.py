@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import CREATED, FAILED, RESTARTING, RUNNING, SUCCEEDED, SUSPENDED
-from mxnet_operator.job.checks import unknown_names
+from mxnet_operator.description.checks import unknown_names
 from mxnet_provider.job import kill
 
 DEFAULT_CONNECTION: Final = "kubernetes_default"

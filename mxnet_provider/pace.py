@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mxnet_operator.api.conditions import RUNNING, job_state
-from mxnet_operator.views.waiting import waiting_reasons
+from mxnet_operator.readers.waiting import waiting_reasons
 
 _JITTER: Final = 0.2
 _SOON: Final = 4.0

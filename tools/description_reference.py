@@ -11,8 +11,8 @@ from typing import Any, Final
 from typer.main import get_command
 
 from mxnet_operator.cli import mxjob
-from mxnet_operator.job import MXJobDescription, Role
-from mxnet_operator.job.pods import PodDescription
+from mxnet_operator.description import MXJobDescription, Role
+from mxnet_operator.description.pods import PodDescription
 
 TARGET: Final = Path(__file__).resolve().parent.parent / "docs" / "description-reference.md"
 HEAD: Final = """# A job's description: reference of fields

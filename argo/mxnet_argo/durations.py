@@ -2,7 +2,7 @@
 
 import math
 
-from mxnet_operator.views.durations import seconds_of
+from mxnet_operator.readers.durations import seconds_of
 
 
 def seconds(timeout: str | None) -> int | None:

@@ -12,8 +12,8 @@ from msgspec import structs
 from mxnet_argo.manifest import leaves
 from mxnet_argo.values import Value, word
 from mxnet_operator.api import names
-from mxnet_operator.job import DescriptionError, MXJobDescription, to_manifest
-from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
+from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 WORKFLOW_UID_LABEL: Final = "mxjob.kubeflow.org/workflow-uid"
 """On the job: by it the exit handler finds the jobs of its run, and no other's."""

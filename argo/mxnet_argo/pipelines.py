@@ -8,7 +8,7 @@ from hera.workflows.models import ContinueOn, ValueFrom
 from mxnet_argo.inputs import as_input, parameters
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
-from mxnet_operator.job.ranking import LONGEST_REASON, Direction, check_direction
+from mxnet_operator.description.ranking import LONGEST_REASON, Direction, check_direction
 
 _TRIAL, _TRIALS, _OUTCOME = "trial", "trials", "outcome"
 _METRIC, _DIRECTION = "metric", "direction"
@@ -129,7 +129,7 @@ def _given(parameter: str) -> str:
 def ranked() -> dict[str, str]:
     """Argo's expressions for the outputs of the trials: `best`, `results`, and `outcome`, 0 or why there is no best.
 
-    The rule is that of `mxnet_operator.job.ranking`, in the language of Argo's expressions.
+    The rule is that of `mxnet_operator.description.ranking`, in the language of Argo's expressions.
 
     Argo gathers each output of the trials that succeeded in a JSON list: of what the texts say where all of them are
     JSON objects or lists, else of the texts; where none succeeded the outputs are no map, and where there was no trial

@@ -82,7 +82,7 @@ class MXJobRunner(Container):
             *("--adopt", WORKFLOW_UID_LABEL),
             *(("--allow-unknown-fields",) if self.allow_unknown_fields else ()),
             *("--workflow", "{{workflow.name}}"),
-            *("--patience", _PATIENCE),
+            *("--retry-timeout", _PATIENCE),
             *("--output-dir", _OUTPUTS),
             *("--message-file", "/dev/termination-log"),
             *(self.options or ()),

@@ -20,9 +20,9 @@ from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
 from mxnet_operator.api.validation import FieldError, template_errors, unknown_fields, validate
-from mxnet_operator.job import to_manifest
-from mxnet_operator.job.older_formats import in_v1
-from mxnet_operator.job.plain import plain
+from mxnet_operator.description import to_manifest
+from mxnet_operator.description.older_formats import in_v1
+from mxnet_operator.description.plain import plain
 
 DEADLINE: Final = 24 * 3600
 """Seconds for which a job may be active, where nothing is said."""

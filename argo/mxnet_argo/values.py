@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hera.expr._node import Node
 
-from mxnet_operator.job import Placeholder
+from mxnet_operator.description import Placeholder
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _REFERENCE = re.compile(r"inputs\.parameters(?:\.([a-zA-Z_][a-zA-Z0-9_]*)|\['([^']+)'\])")

@@ -14,7 +14,7 @@ from mxnet_argo.values import Kind, Value, as_json, word
 from mxnet_operator.api import names
 from mxnet_operator.api.formats.flat_types import FLAT_FIELDS
 from mxnet_operator.api.metadata_rules import FIELDS
-from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 AS_JSON: Final = "kubectl create -n NAMESPACE --dry-run=client -o json -f FILE"
 """What makes JSON of a manifest that is written as YAML; kubectl writes the namespace into it."""

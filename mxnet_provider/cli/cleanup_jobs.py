@@ -113,7 +113,7 @@ def _carry_out(hook: "MXNetJobHook", job: Mapping[str, Any], fate: Fate) -> str:
     if fate.what == "leave":
         return fate.what
     ref = JobRef.of(job)
-    holds = holder.held_exactly_by(holder.standing_in(job))
+    holds = holder.held_exactly_by(holder.holder_of(job))
     try:
         ended = hook.end_job(ref, partial(kill.request, uid=ref.uid, action="delete", holds=holds))
     except Exception as e:

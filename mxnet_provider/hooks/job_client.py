@@ -12,7 +12,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_operator.views.pods import is_owned_by
+from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_connection import ApiConnection, open_connection
 from mxnet_provider.job import kill

@@ -15,7 +15,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
-from mxnet_operator.views.pods import is_owned_by
+from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_errors import is_transient, reason

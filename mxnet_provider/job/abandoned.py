@@ -26,7 +26,7 @@ def is_unfinished(job: Mapping[str, Any]) -> bool:
 
 def try_id_of(job: Mapping[str, Any]) -> str | None:
     """Airflow's id of the try that holds the job; None where none does."""
-    parts = holder.standing_in(job).split(":")
+    parts = holder.holder_of(job).split(":")
     return parts[1] if len(parts) > 1 and parts[0].isdecimal() else None
 
 

@@ -14,7 +14,7 @@ from mxnet_operator.api.conditions import (
     job_state,
     terminal_message,
 )
-from mxnet_operator.views.waiting import waiting_reasons
+from mxnet_operator.readers.waiting import waiting_reasons
 
 Status = Literal["succeeded", "failed", "deleted", "timeout", "startup_timeout", "error", "refused"]
 """`error`: the API server did not answer for too long; `refused`: it answered that this account may not read it."""

@@ -45,7 +45,7 @@ def token_of_run(of_try: str, run: str) -> str:
     return f"{of_try}:{run}"
 
 
-def standing_in(job: Mapping[str, Any]) -> str:
+def holder_of(job: Mapping[str, Any]) -> str:
     """Return the token that stands in the job; empty where there is none."""
     return str(((job.get("metadata") or {}).get("annotations") or {}).get(names.HOLDER_ANNOTATION) or "")
 
@@ -102,7 +102,7 @@ def claim(job: Mapping[str, Any], token: str, lease: Lease | None, now: datetime
     }
 
 
-class Tenure:
+class LeaseRenewer:
     """One process's hold on a job for as long as it waits: what it has to write into the job, and when.
 
     Args:
@@ -135,7 +135,7 @@ class Tenure:
 
     def due(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the patch to send now to the job as it was just read; None for none."""
-        standing = standing_in(job)
+        standing = holder_of(job)
         if self._gave_up or self.lost_to or not standing:
             return None
         if job_state(job) in TERMINAL or job["metadata"].get("deletionTimestamp"):

@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
-from mxnet_provider.job.holder import Holds, standing_in, title_of
+from mxnet_provider.job.holder import Holds, holder_of, title_of
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
@@ -53,8 +53,8 @@ def request(job: Mapping[str, Any] | None, uid: str, action: Action, holds: Hold
         return Leave()
     if action == "suspend" and is_suspended(job):
         return Leave()
-    if not holds(standing_in(job)):
-        return Leave(f"{title_of(standing_in(job))} waits for it now")
+    if not holds(holder_of(job)):
+        return Leave(f"{title_of(holder_of(job))} waits for it now")
     return _deletion(job) if action == "delete" else _suspension(job, suspend=True)
 
 
@@ -62,8 +62,8 @@ def removal(job: Mapping[str, Any] | None, uid: str, holds: Holds) -> Request:
     """Return what to ask of the API server so that a finished job goes."""
     if job is None or job["metadata"]["uid"] != uid or job["metadata"].get("deletionTimestamp"):
         return Leave()
-    if not holds(standing_in(job)):
-        return Leave(f"{title_of(standing_in(job))} waits for it now")
+    if not holds(holder_of(job)):
+        return Leave(f"{title_of(holder_of(job))} waits for it now")
     return _deletion(job)
 
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from urllib3.exceptions import ReadTimeoutError
 
-from mxnet_operator.views.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LogCursor, split_lines
 
 _PAUSE: Final = 1.0
 _ATTEMPTS: Final = 10

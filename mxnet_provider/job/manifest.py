@@ -8,7 +8,7 @@ from mxnet_operator.api import job_formats, names
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
 from mxnet_operator.api.validation import unknown_fields
-from mxnet_operator.job.plain import plain
+from mxnet_operator.description.plain import plain
 from mxnet_provider.exceptions import MXNetManifestError
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from airflow.providers.common.compat.sdk import Stats
 
 from mxnet_operator.api.storable import storable
-from mxnet_operator.views.training_log import parse_epoch_line
+from mxnet_operator.readers.training_log import parse_epoch_line
 
 _MOST_NAMES: Final = 50
 _MOST_EPOCHS: Final = 1000

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from mxnet_operator.api import names
-from mxnet_operator.views.pods import has_failed, label_of, outcome_of, terminated_of
+from mxnet_operator.readers.pods import has_failed, label_of, outcome_of, terminated_of
 
 Pod = Mapping[str, Any]
 

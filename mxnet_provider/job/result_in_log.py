@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from mxnet_operator.views.long_result import Reference, reference, text_of, with_result
-from mxnet_operator.views.pods import label_of
+from mxnet_operator.readers.long_result import Reference, reference, text_of, with_result
+from mxnet_operator.readers.pods import label_of
 from mxnet_provider.job import replicas
 
 UNREADABLE: Final = "The log of %s, which has the job's result, could not be read: %s"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api.conditions import SUCCEEDED, job_state, terminal_message
-from mxnet_operator.views.waiting import waiting_reasons
+from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.summary import counts
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from mxnet_operator.api.conditions import job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text
-from mxnet_operator.views.durations import seconds_between
-from mxnet_operator.views.long_result import reference
+from mxnet_operator.readers.durations import seconds_between
+from mxnet_operator.readers.long_result import reference
 from mxnet_provider.job import replicas
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mxnet_operator.job import DescriptionError, MXJobDescription, Role, to_manifest
-from mxnet_operator.job.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
-from mxnet_operator.job.plain import plain
-from mxnet_operator.job.pods import ROLES
+from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
+from mxnet_operator.description.checks import COUNTS, FIELDS, SECONDS, given_fields, problems
+from mxnet_operator.description.plain import plain
+from mxnet_operator.description.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile
@@ -22,11 +22,11 @@ _COUNTS_OF_A_ROLE: Final = frozenset({"replicas", "gpus"})
 _TEMPLATE_MARKS: Final = ("{{", "{%", "{#")
 
 
-class DescribesJob(ReadsManifestFile):
+class JobDescriptionMixin(ReadsManifestFile):
     """An operator that is given an MXJob: a `manifest`, or the fields of a description, or fields over a manifest.
 
-    The fields are those of `mxnet_operator.job.MXJobDescription`; what is set beside a manifest is merged over it as
-    `kubectl patch` would. Wherever a mapping in Kubernetes' words is taken, a model of `kubernetes.client` is, too.
+    The fields are those of `mxnet_operator.description.MXJobDescription`; what is set beside a manifest is merged over
+    it as `kubectl patch` would. A model of `kubernetes.client` is taken wherever a mapping in Kubernetes' words is.
     """
 
     template_fields: Sequence[str] = (
@@ -74,7 +74,7 @@ class DescribesJob(ReadsManifestFile):
         "labels",
         "annotations",
         "queue_name",
-        "nodes",
+        "placement",
     )
     template_ext: Sequence[str] = (".yaml", ".yml", ".json")
     template_fields_renderers: ClassVar[dict[str, str]] = {
@@ -132,7 +132,7 @@ class DescribesJob(ReadsManifestFile):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         queue_name: str | None = None,
-        nodes: str | None = None,
+        placement: str | None = None,
         allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -181,7 +181,7 @@ class DescribesJob(ReadsManifestFile):
         self.labels = labels
         self.annotations = annotations
         self.queue_name = queue_name
-        self.nodes = nodes
+        self.placement = placement
         self.allow_unknown_fields = allow_unknown_fields
         self._map_models()
         if found := problems(self._given_fields(), later=is_rendered_later):

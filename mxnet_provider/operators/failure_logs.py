@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from mxnet_operator.views.log_lines import LogCursor, split_lines
-from mxnet_operator.views.pods import has_failed, has_log, label_of
+from mxnet_operator.readers.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.pods import has_failed, has_log, label_of
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 

@@ -16,7 +16,7 @@ from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.callbacks import MXNetJobCallback, callbacks_of
-from mxnet_provider.cluster import ReachesCluster
+from mxnet_provider.cluster import ClusterAccessMixin
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobUnreachableError, failure
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event as events
@@ -28,7 +28,7 @@ from mxnet_provider.job.holder import Lease
 from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.conclusion import conclude
-from mxnet_provider.operators.described_job import DescribesJob
+from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.failure_logs import show_events, show_failed
 from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.task_job import TaskJob
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from mxnet_provider.job.job_ref import JobRef
 
 
-class MXNetJobOperator(ReachesCluster, DescribesJob):
+class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     """Run an MXJob to its end and return what it came to.
 
     The job is given as a `manifest`, or by `image` and the other fields of a description, which every door to MXJobs
@@ -93,7 +93,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         env_from: A list of EnvFromSources. (templated)
         secrets: Names of Secrets whose keys all become variables. (templated)
         config_maps: Names of ConfigMaps whose keys all become variables. (templated)
-        workers: How many train, or a `mxnet_operator.job.Role`, or a ReplicaSpec; 1 if not given. (templated)
+        workers: How many train, or a `mxnet_operator.description.Role`, or a ReplicaSpec; 1 if not given. (templated)
         servers: How many keep parameters, or a `Role`, or a ReplicaSpec. If not given, as many as there are workers, as
             MXNet's launcher has it; a single worker trains alone, without any. (templated)
         schedulers: 1 or 0, or a `Role`, or a ReplicaSpec; if not given, 1 where there are servers. (templated)
@@ -132,7 +132,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
         labels: Labels of the job; `pod_labels` are those of its pods. (templated)
         annotations: Annotations of the job. (templated)
         queue_name: A queue of Kueue's that starts the job when there is room; till then it is Suspended. (templated)
-        nodes: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes, no other job's). (templated)
+        placement: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes, no other job's). (templated)
         kubernetes_conn_id: Connection of type `kubernetes`. Where `kubernetes_default` does not exist, the
             in-cluster configuration or kubectl's own (`KUBECONFIG`, `~/.kube/config`) is used. (templated)
         in_cluster: Use the service account of the pod that Airflow runs in.
@@ -177,7 +177,7 @@ class MXNetJobOperator(ReachesCluster, DescribesJob):
     """
 
     template_fields: Sequence[str] = (
-        *DescribesJob.template_fields,
+        *JobDescriptionMixin.template_fields,
         "kubernetes_conn_id",
         "config_file",
         "cluster_context",

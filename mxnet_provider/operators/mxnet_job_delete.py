@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from mxnet_provider.cluster import ReachesCluster
+from mxnet_provider.cluster import ClusterAccessMixin
 from mxnet_provider.exceptions import MXNetJobDeletedError, MXNetJobError, MXNetPermissionError
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job.job_ref import JobRef, is_given
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class MXNetJobDeleteOperator(ReachesCluster, BaseOperator):
+class MXNetJobDeleteOperator(ClusterAccessMixin, BaseOperator):
     """Delete one MXJob, with its pods and Services; returns whether there was something to delete.
 
     A name alone could by now be another's: the uid says which job is meant. `MXNetJobOperator` pushes both as XComs,

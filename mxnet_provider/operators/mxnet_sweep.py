@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, TaskGroup, XComArg
 
 from mxnet_operator.api.storable import storable
-from mxnet_operator.job import ranking
-from mxnet_operator.job.checks import unknown_names
-from mxnet_operator.job.plain import plain
-from mxnet_operator.job.ranking import Direction
+from mxnet_operator.description import ranking
+from mxnet_operator.description.checks import unknown_names
+from mxnet_operator.description.plain import plain
+from mxnet_operator.description.ranking import Direction
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetSweepError
 from mxnet_provider.operators.described_job import is_rendered_later

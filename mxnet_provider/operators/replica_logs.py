@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
-from mxnet_operator.views.long_result import is_part
-from mxnet_operator.views.pods import has_log, is_log_complete, label_of
+from mxnet_operator.readers.long_result import is_part
+from mxnet_operator.readers.pods import has_log, is_log_complete, label_of
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice

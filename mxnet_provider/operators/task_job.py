@@ -42,7 +42,7 @@ _XCOMS: Final = ("job_name", "job_namespace", "job_uid")
 _URL_XCOM: Final = "job_url"
 
 
-class TryMemory:
+class XComStateStore:
     """Stand-in for Airflow's task state store (3.3) in the task's XComs: they outlive a deferral, and not the try.
 
     Args:
@@ -106,10 +106,10 @@ class TaskJob:
         self.lease = lease
         self._waits = waits
         self._holds = holder.held_by_try(self.token)
-        self._tenure: holder.Tenure | None = None
+        self._renewer: holder.LeaseRenewer | None = None
         store = context.get("task_state_store") if durable else None
         self._outlives_tries = store is not None
-        self._store: Any = TryMemory(self._ti) if store is None else store
+        self._store: Any = XComStateStore(self._ti) if store is None else store
         self._hook = hook
         self._log = log
         self._plural = plural
@@ -261,22 +261,22 @@ class TaskJob:
         What fails is tried again at the next poll: a lease is renewed three times within its duration.
         """
         self.note_page(job_page(job))
-        if self._tenure is None:
+        if self._renewer is None:
             return
-        lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
-        if self._tenure.lost_to and not lost_before:
-            self._log.warning(holder.LOST, self.ref.title, holder.title_of(self._tenure.lost_to))
+        lost_before, patch = self._renewer.lost_to, self._renewer.due(job)
+        if self._renewer.lost_to and not lost_before:
+            self._log.warning(holder.LOST, self.ref.title, holder.title_of(self._renewer.lost_to))
         if patch is None:
             return
         try:
             if self._hook.patch_job(self.ref, patch):
-                self._tenure.written()
+                self._renewer.written()
         except Exception as e:
             if api_errors.is_transient(e):
                 return
             if (answer := api_errors.refusal(e)) is None:
                 raise
-            self._tenure.give_up()
+            self._renewer.give_up()
             self._log.error(holder.NOT_RENEWED, self.ref.title, api_errors.message(answer))
 
     @contextlib.contextmanager
@@ -469,7 +469,7 @@ class TaskJob:
     def _take_over(self, job: Mapping[str, Any], *, resume: bool = False) -> dict[str, Any]:
         """Write this try's token into a job that an earlier one held, and undo our own suspension."""
         for _ in range(kill.ATTEMPTS):
-            standing = holder.standing_in(job)
+            standing = holder.holder_of(job)
             if holder.is_newer(standing, self.token):
                 raise MXNetJobError(
                     f"{self.ref.title} is left alone: {holder.title_of(standing)} waits for it now, and this is an "
@@ -477,7 +477,7 @@ class TaskJob:
                 )
             is_held = bool(standing) and job_state(job) not in TERMINAL
             if is_held:
-                self._tenure = holder.Tenure(self.token, self.token, self.lease, is_written=True)
+                self._renewer = holder.LeaseRenewer(self.token, self.token, self.lease, is_written=True)
             patch: dict[str, Any] = kill.resumption(job) if resume else {}
             if is_held and standing != self.token:
                 claim = holder.claim(job, self.token, self.lease, datetime.now(UTC))
@@ -502,7 +502,7 @@ class TaskJob:
 
     def _replace(self, job: Mapping[str, Any], ref: JobRef) -> None:
         """Clear starts anew: what the task had before is ended, unless it has finished or is to be kept."""
-        standing = holder.standing_in(job)
+        standing = holder.holder_of(job)
         if holder.is_newer(standing, self.token):
             raise MXNetJobError(f"{ref.title} is left alone: {holder.title_of(standing)} waits for it now.")
         action: kill.Action = "keep" if self._ends.on_kill_action == "keep" else "delete"
@@ -515,7 +515,7 @@ class TaskJob:
 
     def _remove_old(self, job: Mapping[str, Any], plural: str) -> None:
         """Do with the finished job of an earlier try what that died before, as far as nobody has taken it since."""
-        self._remove_finished(JobRef.of(job, plural), job_state(job), holder.held_exactly_by(holder.standing_in(job)))
+        self._remove_finished(JobRef.of(job, plural), job_state(job), holder.held_exactly_by(holder.holder_of(job)))
 
     def _remove_finished(self, ref: JobRef, state: str | None, holds: holder.Holds) -> None:
         if state in TERMINAL and self._ends.on_finish_action in ("delete", f"delete_{state.lower()}"):

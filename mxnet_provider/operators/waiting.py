@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from mxnet_operator.views.log_lines import split_lines
+from mxnet_operator.readers.log_lines import split_lines
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job.completion import Completion

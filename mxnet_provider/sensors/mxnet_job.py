@@ -15,7 +15,7 @@ from airflow.providers.common.compat.sdk import (
 
 from mxnet_operator.api.conditions import FAILED, SUCCEEDED
 from mxnet_provider import airflow_versions
-from mxnet_provider.cluster import ReachesCluster
+from mxnet_provider.cluster import ClusterAccessMixin
 from mxnet_provider.exceptions import (
     MXNetJobDeletedError,
     MXNetJobError,
@@ -37,7 +37,7 @@ _SILENT: Final = frozenset({"failed", "missing", "error"})
 """What `silent_fail` bears, as Airflow has it: all but errors with which Airflow fails a task for good."""
 
 
-class MXNetJobSensor(ReachesCluster, BaseSensorOperator):
+class MXNetJobSensor(ClusterAccessMixin, BaseSensorOperator):
     """Wait until an MXJob is in one of some states; by default until it has succeeded.
 
     The sensor doesn't own the job: killing or clearing it never touches the job. Its log says what the job waits

@@ -12,14 +12,14 @@ import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_operator.views.log_lines import LineSplitter
+from mxnet_operator.readers.log_lines import LineSplitter
 from mxnet_provider import airflow_versions
 from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import kill, replicas, result_in_log
 from mxnet_provider.job.completion import Completion, completion_of
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.holder import LOST, NOT_RENEWED, Lease, Tenure, title_of, token_of_run
+from mxnet_provider.job.holder import LOST, NOT_RENEWED, Lease, LeaseRenewer, title_of, token_of_run
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.polling import Polling
@@ -137,7 +137,7 @@ class MXNetJobTrigger(BaseTrigger):
         self.lease = lease
         self.reattached_at = reattached_at
         self._was_cancelled = False
-        self._tenure = self._begin_tenure()
+        self._renewer = self._begin_renewer()
         self._state_log = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -181,36 +181,36 @@ class MXNetJobTrigger(BaseTrigger):
             self.on_kill_action,
             self.propagation_policy,
             of_try=self.holder,
-            run=None if self._tenure is None else self._tenure.token,
+            run=None if self._renewer is None else self._renewer.token,
             tolerance=self.api_outage_tolerance,
             wait=_KILL_SECONDS,
         )
         await end_job(end, ti, self._hook, self.log)
 
-    def _begin_tenure(self) -> Tenure | None:
+    def _begin_renewer(self) -> LeaseRenewer | None:
         if self.holder is None:
             return None
         action = self.on_kill_action
         lease = None if self.lease is None or action == "keep" else Lease(self.lease, action)
         run = token_of_run(self.holder, secrets.token_hex(4))
-        return Tenure(run, self.holder, lease, is_written=False)
+        return LeaseRenewer(run, self.holder, lease, is_written=False)
 
     async def _keep(self, hook: "MXNetJobAsyncHook", job: Mapping[str, Any]) -> None:
         """Hold the job as it was just read, and renew its lease where it is time to."""
-        if self._tenure is None:
+        if self._renewer is None:
             return
-        lost_before, patch = self._tenure.lost_to, self._tenure.due(job)
-        if self._tenure.lost_to and not lost_before:
-            self.log.warning(LOST, self.ref.title, title_of(self._tenure.lost_to))
+        lost_before, patch = self._renewer.lost_to, self._renewer.due(job)
+        if self._renewer.lost_to and not lost_before:
+            self.log.warning(LOST, self.ref.title, title_of(self._renewer.lost_to))
         if patch is None:
             return
         try:
             if await hook.patch_job(self.ref, patch):
-                self._tenure.written()
+                self._renewer.written()
         except Exception as e:
             if refusal(e) is None or is_transient(e):
                 raise
-            self._tenure.give_up()
+            self._renewer.give_up()
             self.log.error(NOT_RENEWED, self.ref.title, message(e))  # noqa: TRY400 - the server's words say it
 
     async def _let_the_scheduler_see_the_deferral(self) -> None:

@@ -8,9 +8,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.api.conditions import CREATED, job_state
-from mxnet_operator.views.log_lines import LineSplitter, LogCursor
-from mxnet_operator.views.long_result import is_part
-from mxnet_operator.views.pods import has_log, label_of
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
+from mxnet_operator.readers.long_result import is_part
+from mxnet_operator.readers.pods import has_log, label_of
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mxnet_operator.api import names
 from mxnet_operator.api.storable import storable
-from mxnet_operator.views.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LogCursor, split_lines
 from mxnet_provider.job import event, replicas
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.metrics import Metrics

@@ -8,7 +8,7 @@ from argo_fronts import HoldsRequest
 from waiting import SECONDS
 
 from mxnet_argo import MXJobSpec
-from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),

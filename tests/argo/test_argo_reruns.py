@@ -7,7 +7,7 @@ from argo_fixtures import COMMAND, by_template, messages_of, node_of, outputs_of
 from hera.workflows import DAG, Parameter, Task, Workflow
 
 from mxnet_argo import MXJobRunner, MXJobSpec, MXJobStep, text
-from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 pytestmark = [
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),

@@ -30,7 +30,7 @@ from older_jobs import kind_of_format, older_job
 from waiting import SECONDS
 
 from mxnet_operator.api import names
-from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, config_map
+from mxnet_operator.builders.fail_fast import CONFIG_MAP, config_map
 from mxnet_operator.client.resources import resource_of
 
 pytestmark = pytest.mark.kubernetes

@@ -401,14 +401,14 @@ async def nodes_of(world, job, part):
 
 
 async def test_packed_workers_share_a_node_and_their_servers_do_not(world):
-    builder = make_mxjob("packed").scheduler().server(2).worker(6, resources=ONE_GPU).run_policy(nodes="Pack")
+    builder = make_mxjob("packed").scheduler().server(2).worker(6, resources=ONE_GPU).run_policy(placement="Pack")
     await world.submit(submitted(builder))
     assert len(set(await nodes_of(world, "packed", "-worker-"))) == 1
     assert len(set(await nodes_of(world, "packed", "-server-"))) == 2
 
 
 async def test_no_other_job_comes_onto_exclusive_nodes(world):
-    await world.submit(submitted(gang("first", 2, nodes="Exclusive")))
+    await world.submit(submitted(gang("first", 2, placement="Exclusive")))
     (first,) = set(await nodes_of(world, "first", "first-"))
     await world.submit(submitted(gang("second", 6)))
     assert set(await nodes_of(world, "second", "second-")) == {"node-1", "node-2"} - {first}

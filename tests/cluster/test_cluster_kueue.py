@@ -27,7 +27,7 @@ from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller import queue_places as queue_places_module
 from mxnet_operator.controller import queues as queues_module
 from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
-from mxnet_operator.job import MXJobDescription, to_manifest
+from mxnet_operator.description import MXJobDescription, to_manifest
 
 pytestmark = pytest.mark.kubernetes("kueue")
 

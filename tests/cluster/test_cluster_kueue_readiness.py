@@ -7,7 +7,7 @@ from controller_fixtures import JOBS, submitted
 from fake_nodes import fake_node, fake_nodes
 from kueue import API, kueue
 
-from mxnet_operator.job import MXJobDescription, to_manifest
+from mxnet_operator.description import MXJobDescription, to_manifest
 
 pytestmark = pytest.mark.kubernetes("kueue")
 

@@ -35,7 +35,7 @@ from waiting import SECONDS
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.kinds import ALL
-from mxnet_operator.child_objects.fail_fast import CONFIG_MAP
+from mxnet_operator.builders.fail_fast import CONFIG_MAP
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.gangs import coscheduling
 from mxnet_operator.plan.gang import unique_group_name

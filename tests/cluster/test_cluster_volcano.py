@@ -14,7 +14,7 @@ from kubernetes_programs import VOLCANO, programs_or_skip
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.validation import decode
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.gangs import backends_of
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.plan.gang import gang_of

@@ -16,7 +16,7 @@ from manifest_mutations import mutate, seeds
 from mxnet_operator.api import job_formats
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.validation import decode, without_nulls
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.plan import RejectedCreation
 
 pytestmark = pytest.mark.kubernetes

@@ -171,7 +171,7 @@ def test_a_server_that_is_away_for_longer_than_the_patience_is_worth_another_att
     manifest = write(job_of("adopt-away", "pass"))
 
     done = local_cluster.mxjob(
-        *("run", "-f", manifest, "--adopt", RUN, "--patience", "1s"),
+        *("run", "-f", manifest, "--adopt", RUN, "--retry-timeout", "1s"),
         *("--output-dir", str(tmp_path / "out"), "--kubeconfig", str(tmp_path / "kubeconfig")),
     )
 

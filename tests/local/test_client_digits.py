@@ -10,7 +10,7 @@ from cluster_fixtures import DIGITS_IMAGE
 from waiting import SECONDS
 
 from mxnet_operator.client import JobFailedError, JobNotFoundError, MXJobClient
-from mxnet_operator.job import MXJobDescription
+from mxnet_operator.description import MXJobDescription
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
 ARGS = ["--epochs", "3", "--kv-store", "dist_sync", "--result", "/dev/termination-log"]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mxnet_operator.api.validation import validate
-from mxnet_operator.views.training_log import parse_epoch_line
+from mxnet_operator.readers.training_log import parse_epoch_line
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
 EPOCHS = 2

@@ -12,7 +12,7 @@ import pytest
 from left_overs import mark
 from waiting import SECONDS
 
-from mxnet_operator.child_objects.fail_fast import HOOK
+from mxnet_operator.builders.fail_fast import HOOK
 from mxnet_operator.local.control_plane.programs import held_port
 
 NAMESPACE = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork"]

@@ -7,7 +7,7 @@ import pytest
 from cluster_fixtures import EXAMPLES
 from jobs import example_job
 
-from mxnet_operator.views.training_log import parse_epoch_line, parse_speed_line
+from mxnet_operator.readers.training_log import parse_epoch_line, parse_speed_line
 
 EXAMPLE = "image-classification"
 SHORT = ("--num-examples", "192", "--num-epochs", "2", "--disp-batches", "2")

@@ -50,7 +50,7 @@ def test_what_can_be_known_to_hang_says_so_and_ends(local_cluster, tmp_path):
         + WORDS
     )
     assert terminal_message(done) in shown
-    assert len(warnings(local_cluster, "alone", "SchedulerLeft")) == 1
+    assert len(warnings(local_cluster, "alone", "SchedulerStillRunning")) == 1
     eventually(lambda: local_cluster.processes_of("alone") == {})
 
     failed = terminal_message(local_cluster.wait_for("shells", "Failed"))

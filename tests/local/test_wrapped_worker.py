@@ -9,8 +9,8 @@ from left_overs import mark
 from waiting import SECONDS
 
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.child_objects import build_pod
-from mxnet_operator.child_objects.fail_fast import DATA, MOUNT_PATH
+from mxnet_operator.builders import build_pod
+from mxnet_operator.builders.fail_fast import DATA, MOUNT_PATH
 from mxnet_operator.local.claims import claim_subnet
 
 SCRIPT = """

@@ -34,7 +34,7 @@ from mxnet_operator.api.definitions import definitions
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.local.control_plane.programs import Program, Programs
-from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 ARGO = ("workflow-controller", "argoexec")
 NAMESPACE = "ml"

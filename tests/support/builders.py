@@ -10,7 +10,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.api.validation import decode
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.plan import Observed, PodView, ServiceView
 from mxnet_operator.plan.indexes import parse_indexes
 

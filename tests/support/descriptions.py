@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kubernetes import client as k8s
 
-from mxnet_operator.job import Role
+from mxnet_operator.description import Role
 
 COMMON: Final = {"image": "mxjob/digits:1.0", "command": ["python", "train.py"]}
 SECRET: Final = {"secretKeyRef": {"name": "s3", "key": "password"}}
@@ -139,7 +139,7 @@ MEANT: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         {"workers": 2, "priority_class_name": "high", "scheduler_name": "volcano", "runtime_class_name": "nvidia"},
         {**pod("priorityClassName", "high"), **pod("schedulerName", "volcano"), **pod("runtimeClassName", "nvidia")},
     ),
-    "few nodes": ({"workers": 2, "nodes": "Pack"}, {"spec.runPolicy.nodes": "Pack"}),
+    "few nodes": ({"workers": 2, "placement": "Pack"}, {"spec.runPolicy.placement": "Pack"}),
     "an init container": (
         {"workers": 2, "init_containers": [{"name": "fetch", "image": "busybox"}]},
         pod("initContainers", [{"name": "fetch", "image": "busybox"}]),
@@ -300,8 +300,8 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
         " ExitCode?",
     ),
     "a wish for nodes that there isn't": (
-        {"nodes": "pack"},
-        "nodes: must be one of Pack, Exclusive, is the string 'pack': did you mean Pack?",
+        {"placement": "pack"},
+        "placement: must be one of Pack, Exclusive, is the string 'pack': did you mean Pack?",
     ),
     "a misspelt field of a role": (
         {"servers": {"replica": 2}},

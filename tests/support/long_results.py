@@ -5,7 +5,7 @@ import hashlib
 import json
 from typing import Any
 
-from mxnet_operator.views.long_result import PART
+from mxnet_operator.readers.long_result import PART
 
 
 def long_result(result: Any, lines: list[bytes]) -> tuple[str, list[bytes]]:

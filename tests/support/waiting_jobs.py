@@ -4,7 +4,7 @@ from typing import Any
 
 from builders import make_mxjob
 
-from mxnet_operator.views.waiting import WAITING
+from mxnet_operator.readers.waiting import WAITING
 
 WORDS = "the very words of"
 

@@ -174,11 +174,11 @@ class RunPolicy(ApiStruct, frozen=True, kw_only=True):
             " where MXNet would hang. Defaults to true. Not in training-operator 1.8.1."
         ),
     ] = None
-    nodes: Annotated[
+    placement: Annotated[
         Literal["Pack", "Exclusive"] | None,
         Meta(
-            description="nodes adds affinities: Pack (Workers on few nodes, Servers on many) or Exclusive (few nodes,"
-            " no other job's). Not in training-operator 1.8.1."
+            description="placement adds affinities: Pack (Workers on few nodes, Servers on many) or Exclusive (few"
+            " nodes, no other job's). Not in 1.8.1."
         ),
     ] = None
 

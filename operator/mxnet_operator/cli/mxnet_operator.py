@@ -13,7 +13,7 @@ from mxnet_operator.cli.errors import Exit, extra_needed, leave, run_app
 from mxnet_operator.cli.output.terminal import write_line
 from mxnet_operator.cli.server.connection import ContextOption, Target
 from mxnet_operator.cli.version import show_version
-from mxnet_operator.views.durations import seconds_of
+from mxnet_operator.readers.durations import seconds_of
 
 _ENV: Final = "MXNET_OPERATOR_"
 _ELECTION: Final = "Leader election"

@@ -37,10 +37,10 @@ from mxnet_operator.client.jobs import (
 )
 from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.client.whole_result import with_whole_result
-from mxnet_operator.job import DescriptionError, MXJobDescription, to_manifest
-from mxnet_operator.job.plain import plain
+from mxnet_operator.description import DescriptionError, MXJobDescription, to_manifest
+from mxnet_operator.description.plain import plain
 from mxnet_operator.kube.resources import is_path_segment
-from mxnet_operator.views.training_log import TrainingLog
+from mxnet_operator.readers.training_log import TrainingLog
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

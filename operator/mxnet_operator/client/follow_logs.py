@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mxnet_operator.api import names
 from mxnet_operator.client.jobs import PODS, RETRY_SECONDS, DeletedError, RetryBudget, pod_name, pods_of, versions
-from mxnet_operator.views.log_lines import LineSplitter, LogCursor
-from mxnet_operator.views.long_result import is_part
-from mxnet_operator.views.pods import has_log, is_log_complete, why_not_started
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
+from mxnet_operator.readers.long_result import is_part
+from mxnet_operator.readers.pods import has_log, is_log_complete, why_not_started
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -7,8 +7,8 @@ import msgspec
 
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state, terminal_message
 from mxnet_operator.api.storable import json_or_text
-from mxnet_operator.views.durations import seconds_between
-from mxnet_operator.views.long_result import reference_in
+from mxnet_operator.readers.durations import seconds_between
+from mxnet_operator.readers.long_result import reference_in
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

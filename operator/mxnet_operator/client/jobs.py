@@ -15,7 +15,7 @@ from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
-from mxnet_operator.views.pods import is_owned_by
+from mxnet_operator.readers.pods import is_owned_by
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
 from mxnet_operator.client.jobs import PODS, RETRY_SECONDS, RetryBudget, main_replica, pod_name
-from mxnet_operator.views.log_lines import LineSplitter
-from mxnet_operator.views.long_result import reference_in, text_of, with_result
+from mxnet_operator.readers.log_lines import LineSplitter
+from mxnet_operator.readers.long_result import reference_in, text_of, with_result
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

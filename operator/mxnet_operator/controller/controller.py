@@ -15,6 +15,7 @@ from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.fair_semaphore import FairSemaphore, Place
 from mxnet_operator.controller.gangs.backend import GangBackend
 from mxnet_operator.controller.gangs.kinds import child_kinds as child_kinds_of
 from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
@@ -26,7 +27,6 @@ from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.controller.turns import Place, Turns
 from mxnet_operator.kube.answers import AnyList
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.discovery import is_served, until_gone
@@ -94,7 +94,7 @@ class Controller:
         self._precedence = None if after is None else Precedence(after, self.queue.add)
         self._places = QueuePlaces(client, self.queue.add)
         self._client, self._writer = client, client.fenced(self._may_write)
-        self._turns = Turns()
+        self._requests = FairSemaphore()
         self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
         self._gang_is_known = asyncio.Event()
         self._gang_error: KubeError | None = None
@@ -132,7 +132,7 @@ class Controller:
                 executor=Executor(
                     self._writer,
                     writes,
-                    self._turns,
+                    self._requests,
                     kind=kind,
                     fail_fast_hook=self._fail_fast_hook,
                     served=partial(_served, children),

@@ -8,14 +8,14 @@ from mxnet_operator.api import names
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects.environment import has_mx_config
-from mxnet_operator.child_objects.fail_fast import can_take_hook, wants_hook
+from mxnet_operator.builders.environment import has_mx_config
+from mxnet_operator.builders.fail_fast import can_take_hook, wants_hook
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.children import KINDS, ChildKind, Patch
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
+from mxnet_operator.controller.fair_semaphore import FairSemaphore
 from mxnet_operator.controller.projection import has_watched_label
-from mxnet_operator.controller.turns import Turns
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
@@ -35,8 +35,8 @@ from mxnet_operator.plan.actions import (
     SuspendJob,
     TouchChild,
 )
+from mxnet_operator.plan.ownership import Found, Holder, holder_of_name
 from mxnet_operator.plan.rejection import RejectedCreation
-from mxnet_operator.plan.taken_names import Found, Holder, holder_of_name
 
 _DROPPED: Final = "FieldDropped"
 _NO_HOOK: Final = "FailFastHookMissing"
@@ -83,13 +83,13 @@ class Executor:
         self,
         client: Client,
         writes: OwnWrites,
-        turns: Turns | None = None,
+        requests: FairSemaphore | None = None,
         *,
         kind: Kind = MXJOB,
         fail_fast_hook: bool = False,
         served: Callable[[], Sequence[ChildKind]] = lambda: KINDS,
     ) -> None:
-        """Create an executor; `writes` records the version of everything written, `turns` is shared by all executors.
+        """Create an executor; `writes` records the versions written, `requests` is shared by all executors.
 
         `served` gives the kinds of children that are served now; of kinds that share an action one is served at a time.
 
@@ -97,7 +97,7 @@ class Executor:
         """
         self._client = client
         self._writes = writes
-        self._turns = turns or Turns()
+        self._requests = requests or FairSemaphore()
         job = resource_of(kind)
         self._job_actions: dict[type, Resource] = {DeleteJob: job, SuspendJob: job}
         self._served = served
@@ -138,7 +138,7 @@ class Executor:
         if not any(wanting.values()):
             return False
         try:
-            async with self._turns.turn(job.metadata.key):
+            async with self._requests.turn(job.metadata.key):
                 problem = await provide_hook(self._client, job.metadata.namespace)
         except KubeError as error:
             outcome.error = error
@@ -150,7 +150,7 @@ class Executor:
     async def _create(
         self, job: MXJob, action: CreatePod | CreateChild, outcome: Outcome, *, has_hook: bool = False
     ) -> None:
-        async with self._turns.turn(job.metadata.key):
+        async with self._requests.turn(job.metadata.key):
             if outcome.error is not None:  # What rejected one pod (a quota, a bad template) will reject the next.
                 return
             kind = self._kind_of(action)
@@ -232,7 +232,7 @@ class Executor:
             outcome.reject(RejectedCreation(kind=manifest["kind"], name=name, message=message))
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
-        async with self._turns.turn(job.metadata.key):
+        async with self._requests.turn(job.metadata.key):
             await self._request(job, action, outcome)
 
     def _patch(self, job: MXJob, action: _Change) -> Patch:

@@ -20,7 +20,7 @@ from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
-from mxnet_operator.views.argo_workflow import WORKFLOW_LABEL
+from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 COMPLETED_LABEL: Final = "workflows.argoproj.io/completed"
 NODE_ANNOTATION: Final = "workflows.argoproj.io/node-id"

@@ -12,13 +12,13 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.status_size import shortened
-from mxnet_operator.child_objects.metadata import labels_of_pod
+from mxnet_operator.builders.metadata import labels_of_pod
 from mxnet_operator.client.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildView, PodView, QueueWorkload, ServiceView
-from mxnet_operator.views.durations import after
-from mxnet_operator.views.kueue import WorkloadSpec, WorkloadStatus
-from mxnet_operator.views.pods import (
+from mxnet_operator.readers.durations import after
+from mxnet_operator.readers.kueue import WorkloadSpec, WorkloadStatus
+from mxnet_operator.readers.pods import (
     STOP,
     Condition,
     PodStatus,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects.queue_workload import GROUP
+from mxnet_operator.builders.queue_workload import GROUP
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import ChildKind
 from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
@@ -26,7 +26,7 @@ from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PRIORITY_CLASSES, Resource
 from mxnet_operator.kube.supervision import keep_running
 from mxnet_operator.plan import Observed, QueueSystem, flavors_wanted, priority_wanted, queue_of
-from mxnet_operator.views.kueue import QueuePriority, ResourceFlavor, Toleration, pairs
+from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor, Toleration, pairs
 
 REMEMBERED: Final = 10.0
 """Seconds for which a flavor or class is taken for what it was, or for one that can't be read."""

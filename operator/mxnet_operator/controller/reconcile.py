@@ -18,6 +18,7 @@ from mxnet_operator.controller.decoding import JobRead, Reader
 from mxnet_operator.controller.events import EventRecorder
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
+from mxnet_operator.controller.fair_semaphore import IN_FLIGHT
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
@@ -28,7 +29,6 @@ from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.controller.turns import IN_FLIGHT
 from mxnet_operator.controller.uncached_children import unwatched_children
 from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, with_unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
@@ -53,7 +53,7 @@ from mxnet_operator.plan import (
     with_attempt_created,
 )
 from mxnet_operator.plan.actions import CreatePod, DeleteJob, SuspendJob
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 REQUEUE_AFTER: Final = timedelta(seconds=1)
 """Requeue delay while the caches lag behind our writes; their next event brings the job back earlier."""

@@ -17,7 +17,7 @@ from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import InvalidAnswerError
 from mxnet_operator.kube.resources import PODS
 from mxnet_operator.plan import PodView
-from mxnet_operator.views.pods import ENDED, Wire
+from mxnet_operator.readers.pods import ENDED, Wire
 
 IN_FLIGHT: Final = 32
 """Maximum pods of one job that are read at once."""

@@ -18,7 +18,7 @@ from mxnet_operator.kube.resources import WORKFLOWS
 from mxnet_operator.plan import goes_with_workflow
 from mxnet_operator.plan.actions import Event
 from mxnet_operator.plan.workflow import READ_INTERVAL
-from mxnet_operator.views.argo_workflow import has_ended, owner, why_over
+from mxnet_operator.readers.argo_workflow import has_ended, owner, why_over
 
 READ_INTERVAL_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
 

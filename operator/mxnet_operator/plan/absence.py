@@ -21,7 +21,7 @@ from mxnet_operator.plan.actions import (
 from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.joining import last_created
 from mxnet_operator.plan.ready import replicas_in
-from mxnet_operator.views.kueue import FINISHED
+from mxnet_operator.readers.kueue import FINISHED
 
 _JUST_ENDED: Final = timedelta(minutes=1)
 _STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})

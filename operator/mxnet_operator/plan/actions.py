@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.views.kueue import Placement, QueuePriority, WorkloadCondition
+from mxnet_operator.readers.kueue import Placement, QueuePriority, WorkloadCondition
 
 
 class _Named(msgspec.Struct, frozen=True, gc=False):

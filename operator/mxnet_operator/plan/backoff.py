@@ -7,7 +7,7 @@ from typing import Final
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.views.durations import after
+from mxnet_operator.readers.durations import after
 
 CLOCK_SKEW: Final = timedelta(minutes=1)
 """Largest clock skew between two controllers that is expected without a clock having been set."""

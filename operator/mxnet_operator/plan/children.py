@@ -12,7 +12,7 @@ import msgspec
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 if TYPE_CHECKING:
     from mxnet_operator.plan.observed import Observed

@@ -13,7 +13,7 @@ from mxnet_operator.plan.children import child_deletions, waits_for_pods
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.labels import unwatched_in
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 
 def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | DeleteChild, ...]:

@@ -18,7 +18,7 @@ from mxnet_operator.plan.shortage import shortage_in_words
 from mxnet_operator.plan.starting import CANNOT_START, reason_to_wait
 from mxnet_operator.plan.terminating_pods import where
 from mxnet_operator.plan.tuning import without_servers
-from mxnet_operator.views.durations import after
+from mxnet_operator.readers.durations import after
 
 _NAMED: Final = 5
 _WHOLE_SECOND: Final = 1

@@ -13,7 +13,7 @@ from mxnet_operator.api.exit_codes import OUT_OF_MEMORY
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Outcome, Replica
-from mxnet_operator.views.pods import cause_order
+from mxnet_operator.readers.pods import cause_order
 
 _MAX_LINES = 20
 _NEVER = datetime.max.replace(tzinfo=UTC)

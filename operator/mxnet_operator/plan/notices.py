@@ -72,4 +72,4 @@ def _not_acted_on(job: MXJob, policy: Policy) -> Iterator[Event]:
         why = "the local cluster has one queue, and goes by what the pods themselves request"
     if fields := sorted(set(asked) - acted_on):
         message = f"Without effect in spec.runPolicy.schedulingPolicy: {', '.join(fields)}, since {why}"
-        yield Event("Warning", "FieldNotActedOn", message)
+        yield Event("Warning", "UnsupportedField", message)

@@ -9,8 +9,8 @@ from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.queue_place import QueuePlace
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.services import SERVICES
-from mxnet_operator.views.kueue import QueuePriority, ResourceFlavor
-from mxnet_operator.views.pods import Phase
+from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor
+from mxnet_operator.readers.pods import Phase
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -33,7 +33,7 @@ from mxnet_operator.plan.queue_place import QueuePlace
 from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
 from mxnet_operator.plan.ready import replicas_in
 from mxnet_operator.plan.waits import time_until_said_again
-from mxnet_operator.views.kueue import (
+from mxnet_operator.readers.kueue import (
     EVICTED,
     FINISHED,
     QUOTA_RESERVED,
@@ -43,7 +43,7 @@ from mxnet_operator.views.kueue import (
     Toleration,
     pairs,
 )
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 ASK_AGAIN: Final = timedelta(seconds=15)
 """How often a priority class or flavor is asked for that can't be read: nothing watches them."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from mxnet_operator.views.waiting import before_in_queue
+from mxnet_operator.readers.waiting import before_in_queue
 
 EXACT_BELOW: Final = 20
 """Number from which it is rounded down to its first digit.

@@ -10,7 +10,7 @@ import msgspec
 
 from mxnet_operator.plan.actions import SetQueueConditions
 from mxnet_operator.plan.children import ChildView
-from mxnet_operator.views.kueue import (
+from mxnet_operator.readers.kueue import (
     ADMITTED,
     EVICTED,
     FINISHED,

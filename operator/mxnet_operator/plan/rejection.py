@@ -16,7 +16,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaStatus
 from mxnet_operator.plan.actions import Event, Plan
 from mxnet_operator.plan.ready import ready, replicas_in
-from mxnet_operator.views.durations import short
+from mxnet_operator.readers.durations import short
 
 _FINAL_CODES: Final = frozenset({400, 413, 422})
 _BY_ADMISSION: Final = re.compile(r'admission webhook "|policy \S+ (with binding \S+ )?denied request', re.IGNORECASE)

@@ -14,7 +14,7 @@ from mxnet_operator.plan.disruption import EVICTED
 from mxnet_operator.plan.indexes import parse_indexes
 from mxnet_operator.plan.joining import all_have_existed, last_created
 from mxnet_operator.plan.observed import Observed, PodView
-from mxnet_operator.views.pods import outcome_from
+from mxnet_operator.readers.pods import outcome_from
 
 
 class Outcome(Enum):

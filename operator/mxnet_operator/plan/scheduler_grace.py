@@ -37,7 +37,7 @@ def has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime)
 def with_scheduler_left(
     current: tuple[Condition, ...], job: MXJob, replicas: tuple[Replica, ...], now: datetime
 ) -> tuple[Condition, ...]:
-    """Return the conditions with SchedulerLeft: True while the Scheduler outlives the Workers, False once it ends."""
+    """Return the conditions with SchedulerStillRunning: True while the Scheduler outlives the Workers."""
     left = scheduler_left(job, replicas)
     if not left:
         return conditions.set_false(

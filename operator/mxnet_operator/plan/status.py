@@ -27,7 +27,7 @@ from mxnet_operator.plan.restart import Teardown
 from mxnet_operator.plan.result import result_of
 from mxnet_operator.plan.scheduler_grace import stopped_words
 from mxnet_operator.plan.troubles import with_troubles
-from mxnet_operator.views.durations import short
+from mxnet_operator.readers.durations import short
 
 RECORD_DELAY = timedelta(seconds=5)
 _READY = ("Running", "Succeeded")

@@ -16,7 +16,7 @@ from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import DeletePod, Event
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.views.durations import after
+from mxnet_operator.readers.durations import after
 
 _NAMED: Final = 5
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.views.durations import after
+from mxnet_operator.readers.durations import after
 
 
 def time_to_live(job: MXJob, now: datetime) -> timedelta | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition
 from mxnet_operator.plan.replicas import Replica, labels
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 
 def with_unknown_ends(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from mxnet_operator.views.pods import Outcome
+from mxnet_operator.readers.pods import Outcome
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):

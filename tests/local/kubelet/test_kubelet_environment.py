@@ -6,8 +6,8 @@ from kubelet_fixtures import IMAGE, make_pod, state, statuses, terminated
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
-from mxnet_operator.child_objects import build_pod
-from mxnet_operator.child_objects.environment import has_mx_config
+from mxnet_operator.builders import build_pod
+from mxnet_operator.builders.environment import has_mx_config
 from mxnet_operator.kube.resources import CONFIGMAPS, SECRETS, SERVICES
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt

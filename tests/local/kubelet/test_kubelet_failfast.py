@@ -7,7 +7,7 @@ import pytest
 from kubelet_fixtures import make_pod, running_node, terminated
 from waiting import SECONDS
 
-from mxnet_operator.child_objects.fail_fast import HOOK
+from mxnet_operator.builders.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.images import BASE_IMAGE
 

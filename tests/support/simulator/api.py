@@ -8,7 +8,7 @@ import msgspec
 from simulator.clock import Clock
 
 from mxnet_operator.api.crd import custom_resource_definition
-from mxnet_operator.child_objects.queue_workload import GROUP, V1BETA2
+from mxnet_operator.builders.queue_workload import GROUP, V1BETA2
 from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.controller.gangs import child_kinds, coscheduling

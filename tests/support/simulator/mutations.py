@@ -291,7 +291,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take a stranger's pod for ours",
-        "plan/taken_names.py",
+        "plan/ownership.py",
         "is_ours = found.owner_uid == job.metadata.uid",
         "is_ours = True",
     ),

@@ -13,9 +13,9 @@ PACKAGE = Path(__file__).parents[3] / "operator/mxnet_operator"
 NAMED = re.compile(r"\bnames\.(SCHEDULER|SERVER|WORKER|TUNER|TUNER_TRACKER|TUNER_SERVER)\b")
 WITH_REASON = {
     "api/rules.py": "a Server needs a Scheduler: ps-lite",
-    "child_objects/environment.py": "DMLC_PS_ROOT_*, DMLC_NUM_SERVER, DMLC_NUM_WORKER and DMLC_WORKER_ID are ps-lite's",
-    "job/manifest.py": "a description speaks of Workers unless it says otherwise, and dist_* needs a Scheduler",
-    "job/pods.py": "schedulers, servers and workers are words of a description",
+    "builders/environment.py": "DMLC_PS_ROOT_*, DMLC_NUM_SERVER, DMLC_NUM_WORKER and DMLC_WORKER_ID are ps-lite's",
+    "description/manifest.py": "a description speaks of Workers unless it says otherwise, and dist_* needs a Scheduler",
+    "description/pods.py": "schedulers, servers and workers are words of a description",
     "local/job_pages/page.py": "the curves of training come from Workers",
     "plan/scheduler_grace.py": "the policy is about the Scheduler that ps-lite does not end",
     "plan/success.py": "successPolicy Scheduler and AllWorkers name them",

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mxnet_operator.api.storable import LONGEST_JSON, LONGEST_TEXT, json_or_text, storable
-from mxnet_operator.views.long_result import LONGEST
+from mxnet_operator.readers.long_result import LONGEST
 
 
 def result_of(length: int) -> str:

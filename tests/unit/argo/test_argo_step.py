@@ -49,8 +49,8 @@ from mxnet_argo.template_job import TemplateJob
 from mxnet_argo.values import Value
 from mxnet_operator.api.job_formats import to_v1
 from mxnet_operator.api.manifest_text import load
-from mxnet_operator.job import Role
-from mxnet_operator.job.checks import FIELDS
+from mxnet_operator.description import Role
+from mxnet_operator.description.checks import FIELDS
 
 COMMAND = ["python", "train.py"]
 MANIFEST = {
@@ -479,7 +479,7 @@ FILLED_IN_LATER: list[dict[str, Any]] = [
     {"clean_pod_policy": text("p")},
     {"restart_scope": text("p")},
     {"success_policy": text("p")},
-    {"nodes": text("p")},
+    {"placement": text("p")},
     {"run_policy": {"ttlSecondsAfterFinished": integer("p")}},
     {"ttl_seconds_after_finished": integer("p")},
     {"backoff_limit": integer("p")},

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mxnet_argo.pipelines import ranked
-from mxnet_operator.job import ranking
+from mxnet_operator.description import ranking
 
 pytestmark = pytest.mark.kubernetes("argo-evaluate")
 

@@ -12,8 +12,8 @@ from descriptions import MEANT
 from mxnet_argo import mxjob_ref
 from mxnet_argo.catalog import train
 from mxnet_argo.template_job import TemplateJob
-from mxnet_operator.job import MXJobDescription, Role, to_manifest
-from mxnet_operator.job.plain import plain
+from mxnet_operator.description import MXJobDescription, Role, to_manifest
+from mxnet_operator.description.plain import plain
 
 COMMON = {"image": "a:1", "command": '["python", "train.py"]'}
 INPUTS = {"container_resources": "resources"} | {

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mxnet_operator.cli.running.argo_workflow import time_is_over
-from mxnet_operator.views.argo_workflow import why_over
+from mxnet_operator.readers.argo_workflow import why_over
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 OWNER = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "n", "uid": "w"}

@@ -8,7 +8,7 @@ from rich.console import Console
 from mxnet_operator.cli.errors import CommandError
 from mxnet_operator.cli.output.progress import PlainProgress, elapsed_text, replicas_text, training_text
 from mxnet_operator.cli.output.times import duration
-from mxnet_operator.views.training_log import TrainingLog
+from mxnet_operator.readers.training_log import TrainingLog
 
 JOB = {
     "metadata": {"name": "digits"},

@@ -26,7 +26,7 @@ OPTIONS = {
     "two workers that train alone": ["--workers", "2", "--servers", "0"],
     "one server": ["--workers", "4", "--servers", "1"],
     "GPUs of workers": ["--workers", "2", "--gpus-per-worker", "4"],
-    "few nodes": ["--workers", "2", "--nodes", "Pack"],
+    "few nodes": ["--workers", "2", "--placement", "Pack"],
     "a registry": ["--workers", "2", "--image-pull-secret", "registry"],
 }
 """Of the table of descriptions, those that options can say."""
@@ -117,7 +117,7 @@ def test_options_beside_a_manifest_are_merged_over_it(run, tmp_path):
         (["--volume", "data", *COMMAND], "--volume: 'data' is not CLAIM:/PATH or CLAIM:/PATH:ro"),
         (["--volume", "data:/d:rw", *COMMAND], "--volume: 'data:/d:rw' is not CLAIM:/PATH"),
         (["--workers", "-1", *COMMAND], "workers: must be a whole number from 0 on"),
-        (["--nodes", "Spread", *COMMAND], "nodes: must be one of Pack, Exclusive, is the string 'Spread'"),
+        (["--placement", "Spread", *COMMAND], "placement: must be one of Pack, Exclusive, is the string 'Spread'"),
         (["--name", "No Good", *COMMAND], "metadata.name"),
         (["--name", "caf\udce9", *COMMAND], r"name: isn't UTF-8: 'caf\udce9'"),
         (["--env", "A=\udce9", *COMMAND], r"env.A: isn't UTF-8: '\udce9'"),

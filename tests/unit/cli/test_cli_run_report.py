@@ -3,7 +3,7 @@
 import json
 
 from mxnet_operator.cli.running.run_report import finished_run
-from mxnet_operator.views.training_log import TrainingLog
+from mxnet_operator.readers.training_log import TrainingLog
 
 JOB = {
     "metadata": {"name": "digits", "namespace": "default", "uid": "of-the-job"},

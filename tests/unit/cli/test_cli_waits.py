@@ -11,7 +11,7 @@ from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.output.progress import LiveProgress, PlainProgress
 from mxnet_operator.cli.verbs.get import table
 from mxnet_operator.local.job_pages.page import JobView, html
-from mxnet_operator.views.waiting import WAITING
+from mxnet_operator.readers.waiting import WAITING
 
 
 def told(console_of: type[Any], job: dict[str, Any], times: int = 1, **options: Any) -> str:

@@ -11,7 +11,7 @@ from odd_answers import ODD, OddProxy
 from waiting import MOMENT
 
 from mxnet_operator.client import AsyncMXJobClient, JobExistsError, MXJobClient, async_client, follow_logs, jobs
-from mxnet_operator.job import MXJobDescription
+from mxnet_operator.description import MXJobDescription
 from mxnet_operator.kube import transport
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 

@@ -8,7 +8,7 @@ from descriptions import MEANT
 from manifest_mutations import fresh_mutants, seeds
 
 from mxnet_operator.client import AsyncMXJobClient, InvalidJobError
-from mxnet_operator.job import MXJobDescription
+from mxnet_operator.description import MXJobDescription
 
 COUNT = 800
 

@@ -24,7 +24,7 @@ from mxnet_operator.client import (
     ResultLostError,
 )
 from mxnet_operator.client.follow_logs import LogFollower
-from mxnet_operator.job import MXJobDescription
+from mxnet_operator.description import MXJobDescription
 from mxnet_operator.kube.errors import ApiError, CredentialsError
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/mxjobs"

@@ -11,7 +11,7 @@ from builders import make_mxjob
 from controller_fixtures import JOBS, gang, submitted, world
 from waiting import MOMENT, until
 
-from mxnet_operator.child_objects.metadata import job_labels, owner_reference
+from mxnet_operator.builders.metadata import job_labels, owner_reference
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.children import KINDS, ChildKind
 from mxnet_operator.controller.health import Health

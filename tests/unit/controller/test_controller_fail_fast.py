@@ -4,7 +4,7 @@ import pytest
 from builders import make_mxjob
 from controller_fixtures import submitted, world
 
-from mxnet_operator.child_objects.fail_fast import CONFIG_MAP, DATA, MOUNT_PATH
+from mxnet_operator.builders.fail_fast import CONFIG_MAP, DATA, MOUNT_PATH
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.kube.errors import ApiError
 

@@ -12,15 +12,15 @@ from waiting import MOMENT, until
 
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.controller import Controller
-from mxnet_operator.controller.turns import IN_FLIGHT, Turns
+from mxnet_operator.controller.fair_semaphore import IN_FLIGHT, FairSemaphore
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 
 LARGE, SMALL = 150, 2
 
 
-class Counted(Turns):
-    """Turns that count, for each that a job waited for, those that others got meanwhile."""
+class Counted(FairSemaphore):
+    """FairSemaphore that count, for each that a job waited for, those that others got meanwhile."""
 
     def __init__(self):
         super().__init__()
@@ -55,10 +55,10 @@ def workers(name, count):
 @pytest.mark.parametrize("large", [1, 12])
 async def test_a_small_job_gets_its_pods_while_large_ones_that_came_first_wait_for_theirs(tmp_path, monkeypatch, large):
     """Twelve large ones are more than there are workers (8)."""
-    monkeypatch.setattr(controller_module, "Turns", Counted)
+    monkeypatch.setattr(controller_module, "FairSemaphore", Counted)
     async with world(tmp_path, start=False) as w, Gated(load_credentials(str(w.kubeconfig))) as client:
         controller = Controller(client)
-        turns = controller._turns
+        turns = controller._requests
         running = asyncio.create_task(controller.run())
         try:
             for number in range(large):
@@ -78,7 +78,7 @@ async def test_a_small_job_gets_its_pods_while_large_ones_that_came_first_wait_f
 
 
 async def test_a_job_alone_may_have_every_place():
-    turns, inside, go = Turns(4), 0, asyncio.Event()
+    turns, inside, go = FairSemaphore(4), 0, asyncio.Event()
 
     async def request():
         nonlocal inside
@@ -100,7 +100,7 @@ async def test_places_go_round_and_none_is_lost(seed, cancels):
     """Whatever requests come, end and are cancelled: while one key waits, each other one gets at most one place."""
     draw = random.Random(seed)
     limit = draw.randint(1, 5)
-    turns, inside, waiting, since = Turns(limit), set(), Counter(), {}
+    turns, inside, waiting, since = FairSemaphore(limit), set(), Counter(), {}
 
     async def request(key, go):
         if not waiting[key]:

@@ -13,7 +13,7 @@ from waiting import MOMENT, until
 
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller.gangs import NAMES, backends_of, child_kinds, coscheduling
 from mxnet_operator.controller.gangs.backend import GangBackend, group_metadata

@@ -26,7 +26,7 @@ from mxnet_operator.controller.queue_places import INTERVAL, QueuePlaces
 from mxnet_operator.kube.client import Client
 from mxnet_operator.plan import Observed, QueuePlace, QueueSystem, QueueWorkload, plan, queue_place
 from mxnet_operator.plan.queue import workload_name
-from mxnet_operator.views.kueue import QueuePriority, WorkloadCondition
+from mxnet_operator.readers.kueue import QueuePriority, WorkloadCondition
 
 GROUP = "/apis/visibility.kueue.x-k8s.io"
 QUOTA = (WorkloadCondition("QuotaReserved", "True"),)

@@ -15,8 +15,8 @@ from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.definitions import definitions, legacy_definitions
 from mxnet_operator.api.formats.mxnetjob import KIND as MXNETJOB
 from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB
-from mxnet_operator.child_objects.fail_fast import CONFIG_MAP
-from mxnet_operator.child_objects.pods import build_pod
+from mxnet_operator.builders.fail_fast import CONFIG_MAP
+from mxnet_operator.builders.pods import build_pod
 from mxnet_operator.controller.gangs import backends_of
 
 ROOT = Path(__file__).parents[3]

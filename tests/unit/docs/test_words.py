@@ -38,7 +38,7 @@ ALLOWED: dict[tuple[str, str], str] = {
 """Findings that are right where they are, by file and phrase, each with the reason."""
 NO_NOUN = re.compile(r"\s*(?:How|What|Why|Which|When|Where|Who|Whose|Those|There|As|Of)\b")
 """First words of a docstring that is neither a noun phrase nor an imperative, and so no tooltip by itself."""
-HOOK = "operator/mxnet_operator/child_objects/fail_fast/hook/sitecustomize.py"
+HOOK = "operator/mxnet_operator/builders/fail_fast/hook/sitecustomize.py"
 """The bytes of the hook name its ConfigMap in every namespace: it is not changed for a word."""
 
 
@@ -153,7 +153,7 @@ def test_functions_are_described_in_the_imperative():
         ("Run on.\n\nThe same of a text.", ["the same", "the same of"]),
         ("A job that is looked at again", ["looked at"]),
         ("pods that are going", ["pods that are going"]),
-        ("Reconcile the job; `--patience` is an option, [refused](what-is-refused.md) a link.", ["refused"]),
+        ("Reconcile the job; `--retry-timeout` is an option, [refused](what-is-refused.md) a link.", ["refused"]),
         ('kubectl says "refused".', []),
         ("```\nError: refused\n```\nThe API server rejects it.", []),
     ],

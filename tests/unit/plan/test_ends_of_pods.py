@@ -8,7 +8,7 @@ import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe
 
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.child_objects.metadata import owner_reference, replica_labels
+from mxnet_operator.builders.metadata import owner_reference, replica_labels
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Observed, plan
 

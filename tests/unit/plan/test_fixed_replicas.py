@@ -8,7 +8,7 @@ from builders import NOW, make_mxjob, make_pod
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob, ReplicaSpec, SchedulingPolicy
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.plan import Observed, Plan, PodView, Policy, plan
 from mxnet_operator.plan.actions import CreatePod, DeletePod
 from mxnet_operator.plan.fixed_replicas import as_started
@@ -144,7 +144,7 @@ class TestWhileItRuns:
         job = with_spec(after(job, plan(job, Observed(pods_of(job, 2)), NOW)), Worker=2)
         condition = ignored(after(job, plan(job, Observed(pods_of(job, 2)), NOW)))
         assert condition is not None
-        assert (condition.status, condition.reason) == ("False", "AsStarted")
+        assert (condition.status, condition.reason) == ("False", "SpecInSync")
 
     def test_the_pods_are_built_for_what_was_started(self) -> None:
         job = with_spec(running(), Worker=3, Server=1)

@@ -138,7 +138,7 @@ class TestObjects:
         job = make_mxjob().worker(2).run_policy(schedulingPolicy={"minAvailable": 2, "queue": "a"}).obj()
         answer = plan(job, Observed(), NOW)
         assert not [action for action in answer.actions if isinstance(action, CreatePodGroup)]
-        (event,) = (event for event in answer.events if event.reason == "FieldNotActedOn")
+        (event,) = (event for event in answer.events if event.reason == "UnsupportedField")
         assert "minAvailable, queue" in event.message
 
     def test_a_group_of_other_numbers_is_replaced_while_the_gang_waits(self) -> None:

@@ -8,7 +8,7 @@ from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import Plan, Policy, plan
 from mxnet_operator.plan.actions import CreatePod, DeletePod, SetGangMember
@@ -98,13 +98,13 @@ class TestOnTheLocalCluster:
 
     def test_its_user_hears_of_fields_that_nothing_acts_on_and_of_no_other(self) -> None:
         every = {"minAvailable": 3, "priorityClass": "high", "queue": "a", "minResources": {"cpu": "1"}}
-        (event,) = (each for each in self.look(job("Job", every)).events if each.reason == "FieldNotActedOn")
+        (event,) = (each for each in self.look(job("Job", every)).events if each.reason == "UnsupportedField")
         assert event.message == (
             "Without effect in spec.runPolicy.schedulingPolicy: minResources, queue, since the local cluster has one"
             " queue, and goes by what the pods themselves request"
         )
         acted_on = {"minAvailable": 3, "priorityClass": "high", "scheduleTimeoutSeconds": 9}
-        assert not [each for each in self.look(job("Job", acted_on)).events if each.reason == "FieldNotActedOn"]
+        assert not [each for each in self.look(job("Job", acted_on)).events if each.reason == "UnsupportedField"]
 
     def waits(self, asked: MXJob, index: int, priority: str) -> PodBuilder:
         said = gang_member(asked, 0)

@@ -6,7 +6,7 @@ from builders import NOW, make_mxjob, make_pod, observe
 
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.child_objects import build_pod
+from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.plan import PodView, plan
 from mxnet_operator.plan.actions import DeletePod, RestoreLabels

@@ -56,7 +56,7 @@ def test_a_pod_of_which_its_node_has_said_nothing_for_a_minute_names_the_node() 
     assert before.requeue_after == SECOND
     told = condition(plan(job, observe(job, *pods), NOW + 60 * SECOND), "PodsStarted")
     assert told is not None
-    assert (told.status, told.reason) == ("False", "NodeSilent")
+    assert (told.status, told.reason) == ("False", "KubeletNotReporting")
     assert told.message == "worker-0 can't start: node gpu-1 has not reported on it. Does it exist, and is it ready?"
 
 

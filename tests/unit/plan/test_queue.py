@@ -34,7 +34,7 @@ from mxnet_operator.plan.actions import (
     SetQueueConditions,
 )
 from mxnet_operator.plan.queue import asks_for, workload_name
-from mxnet_operator.views.kueue import (
+from mxnet_operator.readers.kueue import (
     AdmissionCheck,
     Assignment,
     PodSetUpdate,

@@ -34,7 +34,7 @@ def look(job: MXJob, seconds: float, at: datetime | None = NOW) -> Plan:
 
 def left(answer: Plan) -> Condition | None:
     status = answer.status
-    return None if status is None else next((c for c in status.conditions if c.type == "SchedulerLeft"), None)
+    return None if status is None else next((c for c in status.conditions if c.type == "SchedulerStillRunning"), None)
 
 
 def after(job: MXJob, answer: Plan) -> MXJob:
@@ -57,7 +57,7 @@ def test_then_the_job_says_what_it_waits_for_and_for_how_long() -> None:
     assert condition.message == (
         f"All Workers exited with code 0 and scheduler-0 goes on: {WORDS} The job succeeds 60 s after the last Worker."
     )
-    assert [(event.type, event.reason) for event in answer.events] == [("Warning", "SchedulerLeft")]
+    assert [(event.type, event.reason) for event in answer.events] == [("Warning", "SchedulerStillRunning")]
     assert answer.requeue_after == 55 * SECOND
 
 
@@ -81,7 +81,7 @@ def test_a_minute_after_the_last_worker_the_job_has_succeeded_and_what_is_left_i
 def test_a_controller_that_comes_later_says_both_at_once() -> None:
     answer = look(gang().obj(), 3600)
     assert [(event.type, event.reason) for event in answer.events] == [
-        ("Warning", "SchedulerLeft"),
+        ("Warning", "SchedulerStillRunning"),
         ("Normal", "MXJobSucceeded"),
     ]
 

@@ -81,7 +81,7 @@ def test_the_kubelets_error_is_told_in_place_of_its_silence() -> None:
     job = msgspec.structs.replace(job, status=look(job, seconds=60))
     silent = started(job.status)
     assert silent is not None
-    assert silent.reason == "NodeSilent"
+    assert silent.reason == "KubeletNotReporting"
     condition = started(look(job, seconds=61, **NO_IMAGE))
     assert condition is not None
     assert (condition.reason, condition.message) == (
@@ -90,7 +90,7 @@ def test_the_kubelets_error_is_told_in_place_of_its_silence() -> None:
     )
 
 
-@pytest.mark.parametrize(("trouble", "reason"), [({}, "NodeSilent"), (NO_IMAGE, "ErrImagePull")])
+@pytest.mark.parametrize(("trouble", "reason"), [({}, "KubeletNotReporting"), (NO_IMAGE, "ErrImagePull")])
 def test_of_pods_that_fall_into_it_one_after_the_other_it_is_told_every_few_seconds(
     trouble: dict[str, Any], reason: str
 ) -> None:

@@ -9,13 +9,13 @@ from builders import NOW, JobBuilder, make_mxjob
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects import build_pod, build_queue_workload, build_service
+from mxnet_operator.builders import build_pod, build_queue_workload, build_service
 from mxnet_operator.plan import Observed, QueueSystem, plan
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.gang import gang_of
 from mxnet_operator.plan.queue import asks_for, priority_wanted
 from mxnet_operator.plan.services import wanted_services
-from mxnet_operator.views.kueue import QueuePriority
+from mxnet_operator.readers.kueue import QueuePriority
 
 ASKED: tuple[dict[str, int], ...] = (
     {"Scheduler": 1, "Server": 1, "Worker": 4},

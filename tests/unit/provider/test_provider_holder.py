@@ -18,7 +18,7 @@ from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.job import holder, kill
-from mxnet_provider.job.holder import Lease, Tenure
+from mxnet_provider.job.holder import Lease, LeaseRenewer
 from mxnet_provider.job.task_state import ABSENT, UNANSWERED
 from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
@@ -149,16 +149,18 @@ class Process:
 
     def __init__(self, token: str, of_try: str = TRY_1, lease: Lease | None = LEASE, *, is_written: bool = False):
         self.seconds = 0.0
-        self.tenure = Tenure(token, of_try, lease, is_written=is_written, clock=lambda: self.seconds, now=lambda: NOW)
+        self.renewer = LeaseRenewer(
+            token, of_try, lease, is_written=is_written, clock=lambda: self.seconds, now=lambda: NOW
+        )
 
     def looks(self, found, *, stored=True):
         """The annotations that it writes at a look; None for nothing."""
-        patch = self.tenure.due(found)
+        patch = self.renewer.due(found)
         if patch is None:
             return None
         assert patch["metadata"]["resourceVersion"] == "7"
         if stored:
-            self.tenure.written()
+            self.renewer.written()
         return patch["metadata"]["annotations"]
 
 
@@ -190,7 +192,7 @@ def test_a_trigger_takes_the_job_at_its_first_look_from_the_worker_or_another_ru
 def test_a_trigger_never_takes_it_from_another_try(standing):
     trigger = Process(RUN_A)
     assert trigger.looks(job(standing)) is None
-    assert trigger.tenure.lost_to == standing
+    assert trigger.renewer.lost_to == standing
 
 
 @pytest.mark.parametrize("standing", [RUN_B, TRY_2, TRY_1])
@@ -200,7 +202,7 @@ def test_who_has_lost_the_job_writes_nothing_ever_again(standing):
     trigger.seconds = 3600
     assert trigger.looks(job(standing)) is None
     assert trigger.looks(job(RUN_A)) is None
-    assert trigger.tenure.lost_to == standing
+    assert trigger.renewer.lost_to == standing
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ def test_a_job_without_a_lease_is_held_all_the_same_and_one_that_had_one_loses_i
 
 def test_who_has_no_right_to_write_stops_trying():
     trigger = Process(RUN_A)
-    trigger.tenure.give_up()
+    trigger.renewer.give_up()
     assert trigger.looks(job()) is None
 
 
@@ -240,9 +242,7 @@ def test_every_order_in_which_two_triggerers_and_a_retry_take_the_job_leaves_one
             written = running[name].looks(it)
             if written is not None:
                 it = job(written[names.HOLDER_ANNOTATION])
-        may = [
-            name for name, token in processes.items() if holder.held_exactly_by(TRY_1, token)(holder.standing_in(it))
-        ]
+        may = [name for name, token in processes.items() if holder.held_exactly_by(TRY_1, token)(holder.holder_of(it))]
         assert len(may) == 1, order
         it = job(TRY_2)
         assert all(isinstance(_asked(it, token), kill.Leave) for token in (TRY_1, RUN_A, RUN_B))

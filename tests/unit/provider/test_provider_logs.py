@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from mxnet_operator.views.log_lines import LogCursor, split_lines
+from mxnet_operator.readers.log_lines import LogCursor, split_lines
 from mxnet_provider.job import logs
 from mxnet_provider.job.logs import LogFollower
 

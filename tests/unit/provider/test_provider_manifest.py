@@ -9,7 +9,7 @@ from unreadable_manifests import REFUSED
 
 from mxnet_operator.api import names
 from mxnet_operator.api.validation import unknown_fields, validate
-from mxnet_operator.job import MXJobDescription, to_manifest
+from mxnet_operator.description import MXJobDescription, to_manifest
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_operator.job import Role
-from mxnet_operator.job.checks import given_fields
-from mxnet_operator.views.pods import label_of
+from mxnet_operator.description import Role
+from mxnet_operator.description.checks import given_fields
+from mxnet_operator.readers.pods import label_of
 from mxnet_provider.callbacks import MXNetJobCallback
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator

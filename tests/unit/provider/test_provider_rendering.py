@@ -7,7 +7,7 @@ import pytest
 from airflow.sdk import DAG
 from kubernetes import client
 
-from mxnet_operator.job import Role
+from mxnet_operator.description import Role
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 NATIVE = pytest.mark.parametrize("native", [False, True], ids=["text", "native"])

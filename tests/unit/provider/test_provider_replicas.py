@@ -3,7 +3,7 @@
 import pytest
 
 from mxnet_operator.api import names
-from mxnet_operator.views.pods import has_failed, has_log, is_log_complete
+from mxnet_operator.readers.pods import has_failed, has_log, is_log_complete
 from mxnet_provider.job import replicas
 
 

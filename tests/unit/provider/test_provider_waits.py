@@ -14,7 +14,7 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 from waiting_jobs import WORDS, waiting_job
 
-from mxnet_operator.views.waiting import WAITING
+from mxnet_operator.readers.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.job_ref import JobRef
@@ -63,7 +63,7 @@ def test_a_start_that_takes_too_long_has_the_reason(condition_type: str) -> None
 
 
 def test_what_a_job_says_of_its_success_is_logged() -> None:
-    job = waiting_job("SchedulerLeft")
+    job = waiting_job("SchedulerStillRunning")
     job["status"]["conditions"].append({"type": "Succeeded", "status": "True", "message": "MXJob digits is done. Why?"})
     log = Log()
     StateLog(REF).report(job, log)  # type: ignore[arg-type]

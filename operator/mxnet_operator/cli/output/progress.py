@@ -14,8 +14,8 @@ from mxnet_operator.api.conditions import job_state
 from mxnet_operator.api.printable import printable_lines
 from mxnet_operator.cli.output.replica_lines import replica_lines
 from mxnet_operator.cli.output.terminal import message_console, stdout_is_terminal, write_log
-from mxnet_operator.views.training_log import BatchSpeed, TrainingLog
-from mxnet_operator.views.waiting import waiting_reasons
+from mxnet_operator.readers.training_log import BatchSpeed, TrainingLog
+from mxnet_operator.readers.waiting import waiting_reasons
 
 _MOST_REPLICA_LINES = 8
 """Most replicas that get a line each; more are counted by type, to leave the terminal to the log."""

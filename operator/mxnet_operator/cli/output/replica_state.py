@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet_operator.api import names
 from mxnet_operator.cli.output.times import moment
-from mxnet_operator.views.pods import (
+from mxnet_operator.readers.pods import (
     Outcome,
     cause_order,
     ended_without_container,

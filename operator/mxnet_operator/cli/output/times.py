@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.views.durations import EXAMPLES, seconds_of, short
+from mxnet_operator.readers.durations import EXAMPLES, seconds_of, short
 
 
 def duration(text: str) -> float:

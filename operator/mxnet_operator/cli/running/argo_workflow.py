@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mxnet_operator.cli.output.times import moment
 from mxnet_operator.kube.resources import PODS, WORKFLOWS
-from mxnet_operator.views.argo_workflow import why_over
+from mxnet_operator.readers.argo_workflow import why_over
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -29,7 +29,7 @@ from mxnet_operator.client.jobs import (
     pod_selector,
 )
 from mxnet_operator.client.whole_result import with_whole_result
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -13,11 +13,11 @@ from mxnet_operator.api.storable import json_or_text, storable
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.cli.running.run_outputs import ReportError
 from mxnet_operator.client.jobs import main_replica, pods_of
+from mxnet_operator.readers.durations import seconds_between
+from mxnet_operator.readers.long_result import reference
+from mxnet_operator.readers.pods import main_state, outcome_of, status_of, terminated_of
+from mxnet_operator.readers.training_log import TrainingLog
 from mxnet_operator.report import MissingMatplotlibError, Run, html, require_matplotlib
-from mxnet_operator.views.durations import seconds_between
-from mxnet_operator.views.long_result import reference
-from mxnet_operator.views.pods import main_state, outcome_of, status_of, terminated_of
-from mxnet_operator.views.training_log import TrainingLog
 
 
 def check_report(path: Path) -> None:

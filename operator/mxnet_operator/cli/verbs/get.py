@@ -23,7 +23,7 @@ from mxnet_operator.cli.server.connection import Target, complete_job_name, conn
 from mxnet_operator.cli.server.job_kinds import Job, find_job, stored_jobs, type_name
 from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job
 from mxnet_operator.client.resources import resource_of
-from mxnet_operator.views.waiting import waiting_reasons
+from mxnet_operator.readers.waiting import waiting_reasons
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

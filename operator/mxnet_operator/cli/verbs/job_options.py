@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mxnet_operator.cli.errors import CommandError, Exit
-from mxnet_operator.job import DescriptionError, MXJobDescription
+from mxnet_operator.description import DescriptionError, MXJobDescription
 
 _LABEL_LENGTH: Final = 63
 _LABEL: Final = re.compile(rf"(?=.{{1,{_LABEL_LENGTH}}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -65,10 +65,10 @@ ServiceAccountOption = Annotated[
     str | None, _option("--service-account-name", metavar="NAME", help="ServiceAccount of the pods.")
 ]
 QueueOption = Annotated[str | None, _option("--queue-name", metavar="NAME", help="LocalQueue of Kueue for the job.")]
-NodesOption = Annotated[
+PlacementOption = Annotated[
     str | None,
     _option(
-        "--nodes",
+        "--placement",
         metavar="Pack|Exclusive",
         help="Workers on few nodes and Servers on many, or few nodes that no other job is on.",
     ),
@@ -95,7 +95,7 @@ class JobOptions:
     image_pull_secrets: list[str] | None
     service_account_name: str | None
     queue_name: str | None
-    nodes: str | None
+    placement: str | None
     backoff_limit: int | None
 
     def description(self) -> MXJobDescription | None:

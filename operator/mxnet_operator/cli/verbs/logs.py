@@ -15,7 +15,7 @@ from mxnet_operator.cli.server.connection import JobNameArgument, Target, connec
 from mxnet_operator.cli.server.job_kinds import get_job
 from mxnet_operator.client.follow_logs import LogFollower, log_lines
 from mxnet_operator.client.jobs import PODS, DeletedError, job_versions, main_replica, pod_name, pods_of, replicas
-from mxnet_operator.views.pods import has_log, why_not_started
+from mxnet_operator.readers.pods import has_log, why_not_started
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client

@@ -33,7 +33,7 @@ from mxnet_operator.cli.verbs.job_options import (
     JobOptions,
     NameOption,
     NodeSelectorOption,
-    NodesOption,
+    PlacementOption,
     PullSecretOption,
     QueueOption,
     SecretOption,
@@ -44,7 +44,7 @@ from mxnet_operator.cli.verbs.job_options import (
 )
 from mxnet_operator.cli.verbs.validate import AllowUnknownOption, mistakes
 from mxnet_operator.client.jobs import in_v1_words, replicas
-from mxnet_operator.job import DescriptionError, to_manifest
+from mxnet_operator.description import DescriptionError, to_manifest
 from mxnet_operator.kube.resources import is_path_segment
 
 EXAMPLES = """
@@ -95,7 +95,7 @@ def run(
     image_pull_secrets: PullSecretOption = None,
     service_account_name: ServiceAccountOption = None,
     queue_name: QueueOption = None,
-    nodes: NodesOption = None,
+    placement: PlacementOption = None,
     backoff_limit: BackoffLimitOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the manifest on stdout and create nothing.")
@@ -190,7 +190,7 @@ def run(
         image_pull_secrets=image_pull_secrets,
         service_account_name=service_account_name,
         queue_name=queue_name,
-        nodes=nodes,
+        placement=placement,
         backoff_limit=backoff_limit,
     )
     if dry_run:

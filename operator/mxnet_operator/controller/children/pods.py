@@ -4,14 +4,14 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects import build_pod
-from mxnet_operator.child_objects.metadata import pod_labels
+from mxnet_operator.builders import build_pod
+from mxnet_operator.builders.metadata import pod_labels
 from mxnet_operator.controller.children.kind import ChildKind, Patch
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.kube import resources
 from mxnet_operator.plan.actions import CreatePod, DeletePod, RestoreLabels, SetGangMember, StopPod
 from mxnet_operator.plan.gang_member import gang_member
-from mxnet_operator.views.pods import STOP
+from mxnet_operator.readers.pods import STOP
 
 
 def _manifest(job: MXJob, action: CreatePod, has_hook: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects.queue_workload import (
+from mxnet_operator.builders.queue_workload import (
     GROUP,
     V1BETA1,
     V1BETA2,

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects import build_service
+from mxnet_operator.builders import build_service
 from mxnet_operator.controller.children.kind import ChildKind
 from mxnet_operator.controller.projection import project_service
 from mxnet_operator.kube import resources

@@ -7,7 +7,7 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.child_objects.metadata import job_labels, owner_reference
+from mxnet_operator.builders.metadata import job_labels, owner_reference
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildRule
 from mxnet_operator.plan.gang import PODGROUPS, Gang, fingerprint

@@ -35,7 +35,7 @@ from mxnet_operator.local.apiserver.statuses import (
 )
 from mxnet_operator.local.apiserver.storage import Storage, name_of
 from mxnet_operator.local.apiserver.volume_claims import protect
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 _LABEL_LENGTH = 63
 _SUFFIX_LENGTH = 5

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state, terminal_message
+from mxnet_operator.readers.pods import label_of, main_state, status_of, terminated_of, waiting_of
+from mxnet_operator.readers.training_log import parse_epoch_line
+from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_operator.report.document import document
-from mxnet_operator.views.pods import label_of, main_state, status_of, terminated_of, waiting_of
-from mxnet_operator.views.training_log import parse_epoch_line
-from mxnet_operator.views.waiting import waiting_reasons
 
 _REFRESH_SECONDS: Final = 3
 LAST_LINES: Final = 300

@@ -17,7 +17,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS, Resource
 from mxnet_operator.local.job_pages.page import LAST_LINES, JobView, html, replica_view
-from mxnet_operator.views.pods import is_owned_by
+from mxnet_operator.readers.pods import is_owned_by
 
 _JOBS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL)
 _PATH: Final = "/jobs/{namespace}/{name}/{uid}"

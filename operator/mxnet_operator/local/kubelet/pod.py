@@ -18,7 +18,7 @@ from mxnet_operator.local.kubelet.stopping import Stop, Stopped
 from mxnet_operator.local.kubelet.volume_claims import claimed_folders
 from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, references
 from mxnet_operator.local.timestamps import now
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 _LOG = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mxnet_operator.api.quantities import container_requests
-from mxnet_operator.child_objects.fail_fast import HOOK
+from mxnet_operator.builders.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
 from mxnet_operator.local.images import ReadyImage, Start
 from mxnet_operator.local.kubelet import environment
@@ -126,7 +126,7 @@ async def prepare(
     if any("\0" in each for each in (*argv, *own, *own.values())):
         raise ConfigError("a command, argument or variable contains a NUL character")
     forced = _forced(host, pod, container, own)
-    if own.get("DMLC_WORKER_ID") == "0":  # as child_objects.fail_fast tells it where the pod brings the hook
+    if own.get("DMLC_WORKER_ID") == "0":  # as builders.fail_fast tells it where the pod brings the hook
         forced["MXJOB_RESULT_FILE"] = str(message_file)
     return Prepared(argv, {**_base(pod, place, image), **own, **forced}, work)
 

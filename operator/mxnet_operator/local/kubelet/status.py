@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mxnet_operator.local.timestamps import now
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 State = dict[str, Any]
 

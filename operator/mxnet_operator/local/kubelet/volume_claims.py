@@ -21,7 +21,7 @@ from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
 from mxnet_operator.local.changes import Changes
 from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.kubelet.volumes import MountError, claims_needed
-from mxnet_operator.views.pods import ENDED
+from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from mxnet_operator.api.quantities import Resources, add, amount_text, pod_requests
 from mxnet_operator.local.scheduling.gangs import Gang
-from mxnet_operator.views.waiting import before_in_queue
+from mxnet_operator.readers.waiting import before_in_queue
 
 Object = dict[str, Any]
 

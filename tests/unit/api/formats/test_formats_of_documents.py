@@ -12,7 +12,7 @@ from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJobStatus, ReplicaStatus
 from mxnet_operator.api.validation import decode, validate
-from mxnet_operator.child_objects.pods import build_pod
+from mxnet_operator.builders.pods import build_pod
 from mxnet_operator.plan import Observed, plan
 
 UID = "7f3a01c2-0000-4000-8000-000000000000"

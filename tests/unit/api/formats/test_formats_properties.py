@@ -17,7 +17,7 @@ from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.formats import FORMATS
 from mxnet_operator.api.validation import decode, unknown_fields, validate
-from mxnet_operator.child_objects.pods import build_pod
+from mxnet_operator.builders.pods import build_pod
 from mxnet_operator.plan import Observed, plan
 
 thorough = settings(max_examples=25, print_blob=True, suppress_health_check=[HealthCheck.too_slow])

@@ -1,0 +1,121 @@
+"""Pod of one replica: the user's template, with what makes it part of its job."""
+
+from typing import Any
+
+import msgspec
+
+from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.builders.environment import environment
+from mxnet_operator.builders.fail_fast import can_take_hook, wants_hook, with_hook
+from mxnet_operator.builders.metadata import owner_reference, pod_labels
+from mxnet_operator.builders.placement import with_nodes
+from mxnet_operator.readers.kueue import Placement
+
+
+def build_pod(
+    job: MXJob,
+    replica_type: str,
+    index: int,
+    attempt: int,
+    *,
+    gang: str = "",
+    has_hook: bool = False,
+    placement: Placement | None = None,
+    priority_class: str = "",
+) -> dict[str, Any]:
+    """Return the manifest of a pod of a job with defaults.
+
+    Whatever the template says reaches the pod untouched (GPU limits, volumes, fields that we don't know), but for its
+    name, hostname and subdomain, our labels and variables, and restartPolicy, which is Never: the controller restarts.
+    `gang` is what `names.GANG_MEMBER_ANNOTATION` says of the pod. `has_hook` says that the fail-fast hook's ConfigMap
+    is there; a template without a command goes without the hook. `placement` is what the job's queue adds: its node
+    labels win over the template's, since the job's quota is for those nodes. `priority_class` is for a template
+    without one.
+    """
+    template = job.spec.mx_replica_specs[replica_type].template
+    metadata = template.get("metadata") or {}
+    name = names.replica_name(job.metadata.name, replica_type, index)
+    variables = environment(job, replica_type, index)
+    labels = pod_labels(job, replica_type, index, attempt)
+    identity = {names.REPLICA_ANNOTATION: f"{replica_type}/{index}/{attempt}"}
+    if gang:
+        identity[names.GANG_MEMBER_ANNOTATION] = gang
+    spec = with_nodes(template["spec"], job, replica_type)
+    if priority_class and not spec.get("priorityClassName"):
+        spec = {**spec, "priorityClassName": priority_class}
+        identity[names.GANG_PRIORITY_ANNOTATION] = priority_class
+    if has_hook and wants_hook(job, replica_type) and can_take_hook(spec):
+        spec = with_hook(spec, reports_result=TYPES[replica_type].reports_result and index == 0)
+    if spec.get("initContainers"):
+        spec = {**spec, "initContainers": [_with_last_lines(container) for container in spec["initContainers"]]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": job.metadata.namespace,
+            "labels": {**(metadata.get("labels") or {}), **labels},
+            "annotations": {**(metadata.get("annotations") or {}), **identity},
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": {
+            **spec,
+            "containers": [_container(container, variables) for container in spec["containers"]],
+            "restartPolicy": "Never",
+            "hostname": name,
+            "subdomain": names.subdomain(job.metadata.name),
+        },
+    }
+    return pod if placement is None else _placed(pod, placement)
+
+
+def _placed(pod: dict[str, Any], placement: Placement) -> dict[str, Any]:
+    """Return the pod with the labels, node selector, tolerations and scheduling gates of its queue."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    tolerations = list(spec.get("tolerations") or ())
+    tolerations += [each for each in map(msgspec.to_builtins, placement.tolerations) if each not in tolerations]
+    gates = [*(spec.get("schedulingGates") or ()), *({"name": each} for each in placement.scheduling_gates)]
+    return {
+        **pod,
+        "metadata": {
+            **metadata,
+            "labels": {**dict(placement.labels), **metadata["labels"]},
+            "annotations": {**dict(placement.annotations), **metadata["annotations"]},
+        },
+        "spec": {
+            **spec,
+            "nodeSelector": {**(spec.get("nodeSelector") or {}), **dict(placement.node_selector)},
+            **({"tolerations": tolerations} if tolerations else {}),
+            **({"schedulingGates": gates} if gates else {}),
+        },
+    }
+
+
+def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
+    """Return the container with our variables in place of the user's of the same names."""
+    kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
+    ours = [{"name": name, "value": value} for name, value in variables.items()]
+    built = {**with_gpus(container), "env": [*kept, *ours]}
+    return _with_last_lines(built) if container["name"] == names.CONTAINER else built
+
+
+def _with_last_lines(container: dict[str, Any]) -> dict[str, Any]:
+    """Return the container with its log's last lines as the message of a failed exit, which a job shows to its user."""
+    return {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
+
+
+def with_gpus(container: dict[str, Any]) -> dict[str, Any]:
+    """Return the container with today's name of the GPU resource in its limits and requests."""
+    if "resources" not in container:
+        return container
+    resources = {kind: _with_gpu(amounts) for kind, amounts in (container["resources"] or {}).items()}
+    return {**container, "resources": resources}
+
+
+def _with_gpu(amounts: Any) -> Any:
+    """Return the limits or requests of a container with today's name of the GPU resource."""
+    if not isinstance(amounts, dict) or names.OLD_GPU not in amounts:
+        return amounts
+    return {names.GPU if name == names.OLD_GPU else name: amount for name, amount in amounts.items()}

@@ -1,0 +1,332 @@
+"""Checks of a description: every mistake with its path, the value, and what is expected."""
+
+import difflib
+import json
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any, Final
+
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.description.placeholder import Placeholder
+from mxnet_operator.description.plain import plain
+from mxnet_operator.description.pods import ROLES, Role
+
+Later = Callable[[Any], bool]
+"""Predicate of values that are filled in later, so that they can't be checked yet."""
+Check = Callable[[str, Any, Later], Iterator[FieldError]]
+
+SECONDS: Final = frozenset({"ttl_seconds_after_finished", "active_deadline_seconds", "progress_deadline_seconds"})
+COUNTS: Final = frozenset({*ROLES, "gpus_per_worker", "backoff_limit"})
+_DEEPEST: Final = 100
+"""Levels of a value, as the reader of manifests has it."""
+_IN_ITEMS: Final = "can't be filled in whole: give its items values"
+_TAKEN_APART: Final = {
+    **dict.fromkeys(("secrets", "config_maps", "labels", "annotations", "run_policy"), _IN_ITEMS),
+    "gpu_resource": "can't be filled in later, since it is a key of the limits: write the name",
+}
+"""Fields whose items become others of the manifest, so that a framework can't fill in all of one."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+REPLICA_SPEC: Final = frozenset({"restartPolicy", "template"})
+"""Fields of a ReplicaSpec that a Role doesn't have."""
+
+
+class DescriptionError(ValueError):
+    """Invalid description of a job; `problems` has every mistake, with its path."""
+
+    def __init__(self, problems: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(each.message for each in problems))
+        self.problems = tuple(problems)
+
+
+def is_placeholder(value: Any) -> bool:
+    """Whether a framework fills the value in later."""
+    return isinstance(value, Placeholder)
+
+
+def problems(given: Mapping[str, Any], *, later: Later = is_placeholder) -> list[FieldError]:
+    """List every mistake in fields of a description (as `plain` returns them), in the order of the fields.
+
+    None stands for a field that isn't given. `later` tells which values can't be checked yet.
+    """
+    return list(_fields(given, _CHECKS, "", later))
+
+
+def unknown_names(given: Iterable[str], known: Iterable[str], what: str) -> Iterator[FieldError]:
+    """Yield a mistake for each unknown name, with the name that was probably meant."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1) or difflib.get_close_matches(
+                str(name).lower(), [each.lower() for each in known], n=1
+            )
+            meant = next((each for each in known if near and each.lower() == near[0].lower()), None)
+            instead = f"did you mean {meant}?" if meant else f"it is one of {', '.join(known)}"
+            yield _error(what, f"there is no {name!r}: {instead}")
+
+
+def role_of(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split a role, a `Role` or a mapping, into the fields of `Role` and the fields that only a ReplicaSpec has."""
+    if isinstance(value, Role):
+        return plain(given_fields(value)), {}
+    own = {name: each for name, each in value.items() if name not in REPLICA_SPEC}
+    return own, {name: each for name, each in value.items() if name in REPLICA_SPEC}
+
+
+def given_fields(description: Any) -> dict[str, Any]:
+    """Return the fields of a description that are set, by name."""
+    said = ((each.name, getattr(description, each.name)) for each in fields(description) if each.init)
+    return {name: value for name, value in said if value is not None}
+
+
+def _fields(given: Mapping[str, Any], checks: Mapping[str, Check], path: str, later: Later) -> Iterator[FieldError]:
+    for name, check in checks.items():
+        value = given.get(name)
+        if isinstance(value, Placeholder) and name in _TAKEN_APART:
+            yield _error(f"{path}{name}", _TAKEN_APART[name])
+        elif value is not None and not later(value):
+            found = list(check(f"{path}{name}", value, later))
+            yield from found or (() if name in SECONDS else _json(f"{path}{name}", value, later))
+    if isinstance(given.get("env_from"), Placeholder) and (given.get("secrets") or given.get("config_maps")):
+        yield _error(f"{path}env_from", f"beside secrets and config_maps it {_IN_ITEMS}")
+
+
+def _json(path: str, value: Any, later: Later, depth: int = 0) -> Iterator[FieldError]:
+    """Yield a mistake for everything that JSON can't say; a role's fields have been looked through already."""
+    if depth > _DEEPEST:
+        yield _error(path, f"nested deeper than {_DEEPEST} levels")
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            if not isinstance(key, str) and not (path.endswith("env") and later(key)):
+                yield _error(path, f"its keys must be strings, one is {_named(key)}{_as_text(key)}")
+            else:
+                yield from _json(f"{path}.{key}", each, later, depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from _json(f"{path}[{index}]", each, later, depth + 1)
+    elif isinstance(value, str):
+        if _SURROGATE.search(value):
+            yield _error(path, "has half of a character (a lone surrogate)")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield _error(path, f"must be a number that JSON can say, is {value}")
+    elif not (value is None or isinstance(value, int | float | Role) or later(value)):
+        yield _error(path, f"must be what JSON can say, is {value!r}, {_named(value)}")
+
+
+def _text(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if later(value):
+        return
+    if not isinstance(value, str):
+        yield _error(path, f"must be a string, is {_named(value)}{_as_text(value)}")
+    elif _SURROGATE.search(value):  # Python has them for bytes of a command line or file that are no UTF-8
+        yield _error(path, f"isn't UTF-8: {value!r}")
+
+
+def _texts(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if isinstance(value, str):
+        yield _error(path, f"must be a list of strings, is the string {value!r}: write {_as_list(value)}")
+    elif not isinstance(value, Sequence):
+        yield _error(path, f"must be a list of strings, is {_named(value)}")
+    else:
+        for index, each in enumerate(value):
+            yield from _text(f"{path}[{index}]", each, later)
+
+
+def _text_map(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if not isinstance(value, Mapping):
+        yield _error(path, f"must map strings to strings, is {_named(value)}")
+        return
+    for key, each in value.items():
+        yield from _key(path, key)
+        yield from _text(f"{path}.{key}", each, later)
+
+
+def _key(path: str, key: Any) -> Iterator[FieldError]:
+    if isinstance(key, str) and _SURROGATE.search(key):
+        yield _error(path, f"a name isn't UTF-8: {key!r}")
+
+
+def _env(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _key(path, name)
+            if not isinstance(each, Mapping):
+                yield from _text(f"{path}.{name}", each, later)
+        return
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        yield _error(path, f"must map names to values, or be a list of EnvVars, is {_named(value)}")
+        return
+    for index, each in enumerate(value):
+        if later(each):
+            continue
+        if not isinstance(each, Mapping):
+            yield _error(f"{path}[{index}]", f"must be an EnvVar (name, value), is {_named(each)}")
+        elif "valueFrom" not in each:
+            yield from _text(f"{path}[{index}].value", each.get("value", ""), later)
+
+
+def _object(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if not later(value) and not isinstance(value, Mapping):
+        yield _error(path, f"must be a mapping, is {_named(value)}")
+
+
+def _objects(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
+        hint = "" if isinstance(value, str) or not isinstance(value, Mapping) else ": put it in [ ]"
+        yield _error(path, f"must be a list of mappings, is {_named(value)}{hint}")
+        return
+    for index, each in enumerate(value):
+        yield from _object(f"{path}[{index}]", each, later)
+
+
+def _objects_by(key: str) -> Check:
+    """Check a list of mappings that Kubernetes tells apart by this key: merging would make one of two."""
+
+    def check(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+        found = list(_objects(path, value, later))
+        yield from found
+        first: dict[str, int] = {}
+        for index, each in enumerate(() if found or later(value) else value):
+            name = each.get(key) if isinstance(each, Mapping) else None
+            if isinstance(name, str) and not later(name) and first.setdefault(name, index) != index:
+                yield _error(f"{path}[{index}].{key}", f"is {name!r}, as is that of {path}[{first[name]}]")
+
+    return check
+
+
+def _references(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
+        yield from _texts(path, value, later)
+        return
+    for index, each in enumerate(value):
+        if not isinstance(each, Mapping):
+            yield from _text(f"{path}[{index}]", each, later)
+
+
+def _count(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if later(value) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return
+    yield _error(path, f"must be a whole number from 0 on, is {_named(value)}")
+
+
+def _seconds(path: str, value: Any, _: Later) -> Iterator[FieldError]:
+    if isinstance(value, timedelta):
+        if value < timedelta():
+            yield _error(path, f"must not be negative, is {value}")
+    elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        yield _error(path, f"must be a whole number of seconds, or a timedelta, is {_named(value)}")
+
+
+def _role(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+    if not isinstance(value, Mapping | Role):
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return
+        yield _error(path, f"must be a whole number from 0 on, a Role or a ReplicaSpec, is {_named(value)}")
+        return
+    own, _ = role_of(value)
+    yield from unknown_names(own, [*_ROLE_CHECKS, *sorted(REPLICA_SPEC)], path)
+    yield from _fields(own, _ROLE_CHECKS, f"{path}.", later)
+
+
+def _one_of(*choices: str) -> Check:
+    def check(path: str, value: Any, later: Later) -> Iterator[FieldError]:
+        if not later(value) and value not in choices:
+            near = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.5)
+            hint = f": did you mean {near[0]}?" if near else ""
+            yield _error(path, f"must be one of {', '.join(choices)}, is {_named(value)}{hint}")
+
+    return check
+
+
+def _error(path: str, detail: str) -> FieldError:
+    path, detail = (each.encode("utf-8", "backslashreplace").decode() for each in (path, detail))
+    return FieldError(path, "FieldValueInvalid", detail)
+
+
+def _named(value: Any) -> str:
+    """Format a value with its JSON type."""
+    if value is None:
+        return "None"
+    for kind, name in ((bool, "boolean"), (int | float, "number"), (str, "string"), (Mapping, "mapping")):
+        if isinstance(value, kind):
+            shown = "" if kind is Mapping else f" {value!r}"
+            return f"the {name}{shown}"
+    return f"a list: {value!r}" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+
+
+def _as_text(value: Any) -> str:
+    """Format a hint on how to write a value as a string."""
+    if value is None:
+        return ': leave it out, or write ""'
+    if isinstance(value, bool):
+        return f': write "{str(value).lower()}" or "{int(value)}"'
+    return f": write {json.dumps(str(value))}" if isinstance(value, int | float) else ""
+
+
+def _as_list(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = [text]
+    return json.dumps(words, ensure_ascii=False)
+
+
+_RESTART_POLICY: Final = _one_of("Never", "OnFailure", "Always", "ExitCode")
+_POD_CHECKS: Final[dict[str, Check]] = {
+    "image": _text,
+    "command": _texts,
+    "args": _texts,
+    "env": _env,
+    "env_from": _objects,
+    "secrets": _texts,
+    "config_maps": _texts,
+    "gpu_resource": _text,
+    "volumes": _objects_by("name"),
+    "volume_mounts": _objects_by("mountPath"),
+    "image_pull_policy": _one_of("Always", "IfNotPresent", "Never"),
+    "image_pull_secrets": _references,
+    "init_containers": _objects_by("name"),
+    "node_selector": _text_map,
+    "affinity": _object,
+    "tolerations": _objects,
+    "service_account_name": _text,
+    "security_context": _object,
+    "container_security_context": _object,
+    "priority_class_name": _text,
+    "scheduler_name": _text,
+    "runtime_class_name": _text,
+    "pod_labels": _text_map,
+    "pod_annotations": _text_map,
+    "container_resources": _object,
+}
+_ROLE_CHECKS: Final[dict[str, Check]] = {
+    **_POD_CHECKS,
+    "replicas": _count,
+    "restart_policy": _RESTART_POLICY,
+    "gpus": _count,
+}
+_CHECKS: Final[dict[str, Check]] = {
+    **_POD_CHECKS,
+    "name": _text,
+    "namespace": _text,
+    "labels": _text_map,
+    "annotations": _text_map,
+    **dict.fromkeys(ROLES, _role),
+    "gpus_per_worker": _count,
+    "restart_policy": _RESTART_POLICY,
+    "queue_name": _text,
+    "placement": _one_of("Pack", "Exclusive"),
+    "clean_pod_policy": _one_of("None", "Running", "All"),
+    **dict.fromkeys(sorted(SECONDS), _seconds),
+    "backoff_limit": _count,
+    "restart_scope": _one_of("Job", "Replica"),
+    "success_policy": _one_of("Scheduler", "AllWorkers"),
+    "run_policy": _object,
+}
+FIELDS: Final = tuple(_CHECKS)
+"""Names of all fields of a description."""
+
+__all__ = ["FIELDS", "DescriptionError", "given_fields", "is_placeholder", "problems", "role_of", "unknown_names"]

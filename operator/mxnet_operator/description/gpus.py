@@ -1,0 +1,155 @@
+"""GPUs of a role: how many, by the name of which resource, and their one limit in its container `mxnet`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mxnet_operator.api import names
+from mxnet_operator.api.strategic_merge import strategic_merge
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.description.checks import DescriptionError
+from mxnet_operator.description.placeholder import Placeholder
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class GPUs:
+    """Number of GPUs of each replica of a role.
+
+    Args:
+        field: Path of the field of the description that has the number.
+        resource: Name of their resource.
+        count: How many; 0 takes away what a manifest asks for.
+    """
+
+    field: str
+    resource: str
+    count: Any
+
+
+def common_gpus(given: Object, own: Object) -> GPUs | None:
+    """Return the GPUs that a description gives each Worker; None where it doesn't, or their role has a number.
+
+    Args:
+        given: Fields of the description.
+        own: Fields of the role, which may name the resource.
+
+    Raises:
+        DescriptionError: the description's resources can't have them.
+    """
+    if given.get("gpus_per_worker") is None or own.get("gpus") is not None:
+        return None
+    gpus = GPUs("gpus_per_worker", _resource(given, own), given["gpus_per_worker"])
+    _check(gpus, given.get("container_resources"), "container_resources")
+    if isinstance(own.get("container_resources"), Placeholder):
+        raise _later(gpus)
+    return gpus
+
+
+def role_gpus(given: Object, own: Object, role: str) -> GPUs | None:
+    """Return the GPUs that a role has a number of itself.
+
+    Raises:
+        DescriptionError: the role's resources can't have them.
+    """
+    if own.get("gpus") is None:
+        return None
+    gpus = GPUs(f"{role}.gpus", _resource(given, own), own["gpus"])
+    _check(gpus, own.get("container_resources"), f"{role}.container_resources")
+    return gpus
+
+
+def with_gpus(replica_spec: Object, gpus: GPUs | None) -> Object:
+    """Return a ReplicaSpec whose container has this limit of GPUs, and no other request of them.
+
+    Raises:
+        DescriptionError: its resources are filled in later.
+    """
+    if gpus is None:
+        return replica_spec
+    resources = _resources_of(replica_spec)
+    if isinstance(resources, Placeholder):
+        raise _later(gpus)
+    if not isinstance(resources, Mapping | None):
+        return replica_spec  # validation says what is wrong
+    amounts = _amounts(resources or {}, gpus)
+    if amounts is None:
+        return replica_spec
+    taken = {field: {gpus.resource: None} for field, each in amounts.items() if gpus.resource in each}
+    patch = taken if gpus.count == 0 else {**taken, "limits": {gpus.resource: gpus.count}}
+    container = {"name": names.CONTAINER, "resources": patch}
+    return strategic_merge(replica_spec, {"template": {"spec": {"containers": [container]}}}) if patch else replica_spec
+
+
+def check_request(replica_spec: Object, gpus: GPUs | None, own: Object, role: str) -> None:
+    """Reject a role whose own words request another number of GPUs than their limit: Kubernetes takes no such pod.
+
+    Args:
+        replica_spec: ReplicaSpec with the role's own words merged over the job's.
+        gpus: GPUs that the description gives each Worker, which a limit of the role's own replaces.
+        own: Fields of the role.
+        role: Field of the description that has the role.
+
+    Raises:
+        DescriptionError: the two differ, or one of them is filled in later.
+    """
+    resources = _resources_of(replica_spec)
+    if gpus is None or not isinstance(resources, dict):
+        return
+    amounts = _amounts(resources, gpus)
+    if amounts is None:
+        return
+    limit, request = amounts["limits"].get(gpus.resource, gpus.count), amounts["requests"].get(gpus.resource)
+    if request is None or str(request) == str(limit):
+        return
+    described = own.get("container_resources") or {}
+    in_template = f"template.spec.containers[{names.CONTAINER}].resources"
+    path = f"{role}.{'container_resources' if gpus.resource in (described.get('requests') or ()) else in_template}"
+    if limit == gpus.count:
+        raise _contradiction(gpus, f"{path}.requests", request)
+    detail = f"is {request!r}, but the limit is {limit!r}: give one of them"
+    raise DescriptionError([FieldError(f"{path}.requests[{gpus.resource}]", "FieldValueInvalid", detail)])
+
+
+def _amounts(resources: Mapping[str, Any], gpus: GPUs) -> dict[str, Mapping[str, Any]] | None:
+    """Return a container's limits and requests; None where one is malformed, of which validation says what is wrong."""
+    amounts = {field: resources.get(field) or {} for field in ("limits", "requests")}
+    if any(isinstance(each, Placeholder) for each in amounts.values()):
+        raise _later(gpus)
+    return amounts if all(isinstance(each, Mapping) for each in amounts.values()) else None
+
+
+def _resource(given: Object, own: Object) -> str:
+    return own.get("gpu_resource") or given.get("gpu_resource") or names.GPU
+
+
+def _check(gpus: GPUs, asked: Any, path: str) -> None:
+    """Reject another number of GPUs among the resources that stand beside the number."""
+    for field in ("limits", "requests"):
+        amounts = asked.get(field) if isinstance(asked, Mapping) else None
+        amount = amounts.get(gpus.resource) if isinstance(amounts, Mapping) else None
+        if amount is not None and amount not in (gpus.count, str(gpus.count)):
+            raise _contradiction(gpus, f"{path}.{field}", amount)
+
+
+def _contradiction(gpus: GPUs, path: str, amount: Any) -> DescriptionError:
+    detail = f"is {gpus.count}, but {path}[{gpus.resource}] is {amount!r}: give one of them"
+    return DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+
+
+def _later(gpus: GPUs) -> DescriptionError:
+    detail = "the container's resources are filled in later, so the GPUs must be among their limits: leave this out"
+    return DescriptionError([FieldError(gpus.field, "FieldValueInvalid", detail)])
+
+
+def _resources_of(replica_spec: Object) -> Any:
+    found: Any = replica_spec
+    for key in ("template", "spec", "containers"):
+        found = found.get(key) if isinstance(found, dict) else None
+    containers = found if isinstance(found, list) else ()
+    own = (each for each in containers if isinstance(each, dict) and each.get("name") == names.CONTAINER)
+    return next(own, {}).get("resources")
+
+
+__all__ = ["GPUs", "check_request", "common_gpus", "role_gpus", "with_gpus"]

@@ -1,0 +1,315 @@
+"""Manifest of an MXJob from a description, alone or merged over another manifest.
+
+The one rule of merging: what a description says is a strategic merge patch of the manifest, as `kubectl patch` applies
+one to a Deployment, in which variables, volumes and mounts are whole. Mappings are merged key by key, containers by
+name; a variable or volume replaces the one of its name, a mount that of its path; any other value, `command` and `args`
+among them, replaces the manifest's. What is said of pods goes into the template of every replica type, what is said of
+containers into the container `mxnet`, resources and GPUs into the Workers' (a tuning's TunerServers') alone. A role's
+own words come last. The number of GPUs, a role's or else the job's, becomes one limit (`description.gpus`).
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from mxnet_operator.api import names
+from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
+from mxnet_operator.api.structural import FieldError
+from mxnet_operator.description.checks import SECONDS, DescriptionError, given_fields, role_of
+from mxnet_operator.description.description import MXJobDescription
+from mxnet_operator.description.gpus import check_request, common_gpus, role_gpus, with_gpus
+from mxnet_operator.description.older_formats import in_v1
+from mxnet_operator.description.placeholder import Placeholder
+from mxnet_operator.description.plain import plain
+from mxnet_operator.description.pods import ROLES, Role
+
+Object = dict[str, Any]
+
+DEFAULT_RESTART_POLICY: Final = "ExitCode"
+_CONTAINER: Final = {
+    "image": "image",
+    "command": "command",
+    "args": "args",
+    "volume_mounts": "volumeMounts",
+    "image_pull_policy": "imagePullPolicy",
+    "container_security_context": "securityContext",
+}
+_POD: Final = {
+    "volumes": "volumes",
+    "init_containers": "initContainers",
+    "node_selector": "nodeSelector",
+    "affinity": "affinity",
+    "tolerations": "tolerations",
+    "service_account_name": "serviceAccountName",
+    "security_context": "securityContext",
+    "priority_class_name": "priorityClassName",
+    "scheduler_name": "schedulerName",
+    "runtime_class_name": "runtimeClassName",
+}
+_METADATA: Final = {"pod_labels": "labels", "pod_annotations": "annotations"}
+_RUN_POLICY: Final = {
+    "placement": "placement",
+    "clean_pod_policy": "cleanPodPolicy",
+    "ttl_seconds_after_finished": "ttlSecondsAfterFinished",
+    "active_deadline_seconds": "activeDeadlineSeconds",
+    "progress_deadline_seconds": "progressDeadlineSeconds",
+    "backoff_limit": "backoffLimit",
+    "restart_scope": "restartScope",
+}
+_OF_METADATA: Final = {"name", "namespace", "labels", "annotations", "queue_name"}
+_WHOLE: Final = ("env", "volumes", "volumeMounts")
+"""Lists of things that a description says whole: a source of one kind beside one of another would be no pod's."""
+_WITH_RESOURCES: Final = (names.WORKER, names.TUNER_SERVER)
+_FIELDS: Final = {**{replica_type: field for field, replica_type in ROLES.items()}, names.TUNER_SERVER: "servers"}
+"""Field of a description that has the role, by replica type."""
+
+
+def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | None = None) -> Object:
+    """Build the MXJob of a description, merged over `manifest` if there is one; arguments are not changed.
+
+    A manifest of an older format becomes the v1 job that it means, if the description says more than its metadata.
+    The API server's own rules are not checked: `mxnet_operator.api.validation` does that.
+
+    Raises:
+        DescriptionError: with every mistake that was found in the description, or in a manifest of an older format.
+    """
+    given: Object = plain(given_fields(description))
+    if manifest is None and given.get("image") is None and not _images_everywhere(given):
+        raise DescriptionError(
+            [FieldError("image", "FieldValueRequired", "Required value: give an image, or a manifest")]
+        )
+    try:
+        job = _built(given) if manifest is None else _merged(given, _base(given, plain(manifest)))
+    except MergeKeyError as error:
+        raise DescriptionError([FieldError("", "FieldValueInvalid", str(error))]) from error
+    return _with_job_fields(job, given)
+
+
+def _base(given: Object, manifest: Object) -> Object:
+    """Return what a description is merged over: v1, where it says more than the metadata."""
+    return manifest if given.keys() <= _OF_METADATA else in_v1(manifest)
+
+
+def _built(given: Object) -> Object:
+    workers = given.get("workers", 1)
+    servers = _default_servers(workers) if given.get("servers") is None else given["servers"]
+    schedulers = _default_schedulers(servers) if given.get("schedulers") is None else given["schedulers"]
+    specs = {}
+    for replica_type, role in zip(ROLES.values(), (schedulers, servers, workers), strict=True):
+        own, _ = _split(role)
+        if _count(role) != 0:
+            spec = {
+                "replicas": own.get("replicas", 1),
+                "restartPolicy": DEFAULT_RESTART_POLICY,
+                "template": {"spec": {"containers": [{"name": names.CONTAINER}]}},
+            }
+            specs[replica_type] = _with_role(_with_common(spec, given, replica_type), given, replica_type)
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "metadata": {},
+        "spec": {"jobMode": "MXTrain", "mxReplicaSpecs": specs},
+    }
+
+
+def _merged(given: Object, manifest: Object) -> Object:
+    job = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {}, **manifest}
+    spec = job.get("spec")
+    if not isinstance(spec, dict) or not isinstance(spec.get("mxReplicaSpecs"), dict):
+        return job  # validation says what is missing
+    specs: Object = dict(spec["mxReplicaSpecs"])
+    written = {names.canonical_type(str(key)): key for key in specs}
+    for key, replica_spec in specs.items():
+        if isinstance(replica_spec, dict):
+            specs[key] = _with_common(replica_spec, given, names.canonical_type(str(key)))
+    roles = {field: given[field] for field in ROLES if given.get(field) is not None}
+    if spec.get("jobMode") == "MXTune":
+        return {**job, "spec": {**spec, "mxReplicaSpecs": _tuning_roles(specs, written, given, roles)}}
+    if _count(roles.get("servers", 0)) != 0 and "schedulers" not in roles and names.SCHEDULER not in written:
+        roles["schedulers"] = _default_schedulers(roles["servers"])
+    for field in (each for each in ROLES if each in roles):
+        key = written.get(ROLES[field], ROLES[field])
+        if key not in specs and _count(roles[field]) == 0:
+            continue
+        merged = specs.get(key) or _like_a_worker(specs, written)
+        specs[key] = _with_role(merged, {**given, **roles}, ROLES[field])
+    return {**job, "spec": {**spec, "mxReplicaSpecs": specs}}
+
+
+def _tuning_roles(specs: Object, written: Mapping[str | None, str], given: Object, roles: Object) -> Object:
+    """Set the replicas of a tuning job: `servers` are its TunerServers; other roles are rejected."""
+    for field in roles:
+        if field != "servers":
+            detail = "the manifest is a tuning (jobMode MXTune), which has none"
+            raise DescriptionError([FieldError(field, "FieldValueInvalid", detail)])
+    key = written.get(names.TUNER_SERVER)
+    return specs if key is None or not roles else {**specs, key: _with_role(specs[key], given, names.TUNER_SERVER)}
+
+
+def _with_job_fields(job: Object, given: Object) -> Object:
+    metadata = dict(job["metadata"]) if isinstance(job.get("metadata"), dict) else {}
+    for field in ("name", "namespace"):
+        if given.get(field):
+            metadata[field] = given[field]
+            if field == "name":
+                metadata.pop("generateName", None)
+    patch: Object = {field: given[field] for field in ("labels", "annotations") if given.get(field)}
+    policy = {**plain(given.get("run_policy") or {})}
+    for field, name in _RUN_POLICY.items():
+        if given.get(field) is not None:
+            policy[name] = _in_seconds(given[field]) if field in SECONDS else given[field]
+    if given.get("queue_name"):
+        patch["labels"] = {**patch.get("labels", {}), names.QUEUE_LABEL: given["queue_name"]}
+    spec = job.get("spec")
+    if isinstance(spec, dict):
+        said: Object = {"runPolicy": policy} if policy else {}
+        if given.get("success_policy") is not None:
+            said["successPolicy"] = given["success_policy"]
+        spec = strategic_merge(spec, said)
+    return {**job, "metadata": strategic_merge(metadata, patch), "spec": spec}
+
+
+def _with_common(spec: Object, given: Object, replica_type: str | None) -> Object:
+    """Merge what a description says of all replicas over the ReplicaSpec of a type."""
+    has_resources = replica_type in _WITH_RESOURCES
+    patched = _patched(spec, _template(given, resources=has_resources), given.get("restart_policy"))
+    if replica_type is None or not has_resources:
+        return patched
+    own, _ = _split(given.get(_FIELDS[replica_type]))
+    return with_gpus(patched, common_gpus(given, own))
+
+
+def _template(given: Object, *, resources: bool) -> Object:
+    """Build a patch of the pod template; `resources` tells whether this replica type gets resources."""
+    container = {name: given[field] for field, name in _CONTAINER.items() if given.get(field) is not None}
+    env = given.get("env")
+    if env is not None:
+        container["env"] = _env(env)
+    env_from = [
+        *({"secretRef": {"name": name}} for name in given.get("secrets") or ()),
+        *({"configMapRef": {"name": name}} for name in given.get("config_maps") or ()),
+    ]
+    if given.get("env_from") is not None:
+        env_from = [*env_from, *given["env_from"]] if env_from else given["env_from"]
+    if env_from:
+        container["envFrom"] = env_from
+    if resources and given.get("container_resources"):
+        container["resources"] = given["container_resources"]
+    spec = {name: given[field] for field, name in _POD.items() if given.get(field) is not None}
+    if given.get("image_pull_secrets") is not None:
+        secrets = given["image_pull_secrets"]
+        as_listed = isinstance(secrets, Placeholder)
+        spec["imagePullSecrets"] = secrets if as_listed else [_reference(each) for each in secrets]
+    if container:
+        spec["containers"] = [{"name": names.CONTAINER, **container}]
+    metadata = {name: given[field] for field, name in _METADATA.items() if given.get(field) is not None}
+    return {key: value for key, value in (("metadata", metadata), ("spec", spec)) if value}
+
+
+def _with_role(spec: Any, given: Object, replica_type: str) -> Any:
+    """Merge the fields of a description's role over its ReplicaSpec; one that is malformed is left to validation."""
+    if not isinstance(spec, dict):
+        return spec
+    field = _FIELDS[replica_type]
+    own, replica_spec = _split(given.get(field))
+    if _is_complete(replica_spec.get("template")):
+        spec = {key: value for key, value in spec.items() if key != "template"}
+    result = _patched(spec, _template(own, resources=True), own.get("restart_policy"))
+    if "replicas" in own:
+        result["replicas"] = own["replicas"]
+    merged = with_gpus(strategic_merge(result, replica_spec, whole=_WHOLE), role_gpus(given, own, field))
+    if replica_type in _WITH_RESOURCES:
+        check_request(merged, common_gpus(given, own), own, field)
+    return merged
+
+
+def _patched(replica_spec: Object, template: Object, restart_policy: Any) -> Object:
+    policy = {} if restart_policy is None else {"restartPolicy": restart_policy}
+    patch = {**policy, **({"template": template} if template else {})}
+    return strategic_merge(replica_spec, patch, whole=_WHOLE)
+
+
+def _split(role: Any) -> tuple[Object, Object]:
+    """Split a role into its own fields and the fields of a ReplicaSpec; a number stands for its replicas."""
+    if role is None:
+        return {}, {}
+    if not isinstance(role, Mapping | Role):
+        return {"replicas": role}, {}
+    own, replica_spec = role_of(role)
+    return ({name: each for name, each in plain(own).items() if each is not None}), replica_spec
+
+
+def _count(role: Any) -> Any:
+    return _split(role)[0].get("replicas", 1)
+
+
+def _default_servers(workers: Any) -> Any:
+    count = _count(workers)
+    if isinstance(count, Placeholder):
+        return count.none_if_one()
+    return count if count > 1 else 0
+
+
+def _default_schedulers(servers: Any) -> Any:
+    count = _count(servers)
+    if isinstance(count, Placeholder):
+        return count.one_if_any()
+    return min(count, 1)
+
+
+def _is_complete(template: Any) -> bool:
+    """Whether a template names the image of its container `mxnet`: then it replaces the common template."""
+    spec = template.get("spec") if isinstance(template, Mapping) else None
+    containers = spec.get("containers") if isinstance(spec, Mapping) else None
+    return isinstance(containers, list) and any(
+        isinstance(each, Mapping) and each.get("name") == names.CONTAINER and each.get("image") for each in containers
+    )
+
+
+def _images_everywhere(given: Object) -> bool:
+    """Whether every role names an image of its own."""
+    roles = [role for field in ROLES if (role := given.get(field)) is not None and _count(role) != 0]
+    return "workers" in given and all(
+        _split(role)[0].get("image") is not None or _is_complete(_split(role)[1].get("template")) for role in roles
+    )
+
+
+def _like_a_worker(specs: Object, written: Mapping[str | None, str]) -> Object:
+    """Build the ReplicaSpec of a role that a manifest lacks: the Workers', without their resources."""
+    worker = specs.get(written.get(names.WORKER, ""))
+    if not isinstance(worker, dict):
+        return {}
+    spec = {key: value for key, value in worker.items() if key != "replicas"}
+    template = spec.get("template")
+    pod = template.get("spec") if isinstance(template, dict) else None
+    if not isinstance(pod, dict) or not isinstance(pod.get("containers"), list):
+        return spec
+    lean = [
+        {key: value for key, value in each.items() if key != "resources"} if isinstance(each, dict) else each
+        for each in pod["containers"]
+    ]
+    return {**spec, "template": {**template, "spec": {**pod, "containers": lean}}}  # type: ignore[dict-item]
+
+
+def _env(env: Any) -> Any:
+    if not isinstance(env, Mapping):
+        return env
+    return [_variable(name, value) for name, value in env.items()]
+
+
+def _variable(name: str, value: Any) -> Object:
+    if not isinstance(value, Mapping):
+        return {"name": name, "value": value}
+    return {"name": name, "valueFrom": value.get("valueFrom", value)}
+
+
+def _reference(secret: Any) -> Any:
+    return secret if isinstance(secret, Mapping) else {"name": secret}
+
+
+def _in_seconds(value: Any) -> Any:
+    return math.ceil(value.total_seconds()) if isinstance(value, timedelta) else value
+
+
+__all__ = ["DEFAULT_RESTART_POLICY", "to_manifest"]

@@ -1,0 +1,75 @@
+"""The same description through every door: the same manifest, or the same refusal."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import airflow_home  # noqa: F401 - before anything imports Airflow
+import pytest
+import yaml
+from descriptions import COMMON, MEANT, REFUSED, at
+
+from mxnet_argo import MXJobSpec, MXJobStep
+from mxnet_operator.api.validation import template_errors, unknown_fields, validate
+from mxnet_operator.client import AsyncMXJobClient
+from mxnet_operator.description import MXJobDescription, to_manifest
+
+Door = Callable[..., dict[str, Any]]
+
+
+def described(**fields: Any) -> dict[str, Any]:
+    return to_manifest(MXJobDescription(**fields))
+
+
+def operator(**fields: Any) -> dict[str, Any]:
+    from mxnet_provider.operators.mxnet_job import MXNetJobOperator
+
+    return MXNetJobOperator(task_id="train", **fields).given_manifest()
+
+
+def step(**fields: Any) -> dict[str, Any]:
+    text = MXJobStep(name="train", spec=MXJobSpec(**fields), delete_with_workflow=False)._build_manifest()
+    manifest: dict[str, Any] = yaml.safe_load(text.replace("{{=", "'{{=").replace("}}", "}}'"))
+    # What every step adds to every job.
+    if "activeDeadlineSeconds" not in str(fields) and "active_deadline_seconds" not in fields:
+        del manifest["spec"]["runPolicy"]["activeDeadlineSeconds"]
+    return manifest
+
+
+def client(**fields: Any) -> dict[str, Any]:
+    return AsyncMXJobClient().manifest(MXJobDescription(**fields))
+
+
+DOORS: dict[str, Door] = {"description": described, "operator": operator, "step": step, "client": client}
+
+
+@pytest.mark.parametrize("case", MEANT)
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_makes_the_same_job(door: str, case: str) -> None:
+    fields, meant = MEANT[case]
+    manifest = DOORS[door](**{**COMMON, **fields})
+    assert {path: at(manifest, path) for path in meant} == meant
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_in_the_same_words(door: str, case: str) -> None:
+    fields, words = REFUSED[case]
+    with pytest.raises(Exception, match=re.escape(words)):
+        DOORS[door](**{**COMMON, **fields})
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_every_job_of_the_table_is_one_that_the_server_takes(case: str) -> None:
+    manifest = described(name="train", **{**COMMON, **MEANT[case][0]})
+    assert [*validate(manifest), *template_errors(manifest), *unknown_fields(manifest)] == []
+
+
+def test_a_description_costs_no_framework() -> None:
+    code = (
+        "import sys, mxnet_operator.description; print({'airflow', 'hera', 'kubernetes', 'aiohttp'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
