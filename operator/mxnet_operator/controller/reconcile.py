@@ -23,7 +23,6 @@ from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.pollers import Pollers
-from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import JobRecord
 from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import QueueReader
@@ -81,14 +80,13 @@ class Reconciler:
         queues: Callable[[], QueueSystem] = QueueSystem,
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
-        precedence: Precedence | None = None,
         places: QueuePlaces | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses`, `precedence` and `places` are shared by all reconcilers.
+        `queues` reads the state of Kueue; `statuses` and `places` are shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -103,7 +101,7 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._precedence, self._places = precedence, places
+        self._places = places
         # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
         self._ending: dict[str, str] = {}
         self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
@@ -194,8 +192,6 @@ class Reconciler:
 
     def _forget_waiting(self, key: str) -> None:
         """Drop what is known of a job among others that wait."""
-        if self._precedence is not None:
-            self._precedence.forget(key_of(self._resource, key))
         if self._places is not None:
             self._places.forget(key_of(self._resource, key))
 
@@ -215,9 +211,6 @@ class Reconciler:
         place = self._places.place_of(waiter, job, observed) if self._places is not None else None
         if place is not None:
             observed = msgspec.structs.replace(observed, queue_place=place)
-        if self._precedence is not None:
-            held_back_by = self._precedence.held_back_by(waiter, job, observed)
-            observed = msgspec.structs.replace(observed, held_back_by=held_back_by)
         decided = await self._plan(job, observed)
         are_listed = decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided))
         if are_listed:

@@ -12,16 +12,8 @@ from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
-from mxnet_operator.plan.observed import HeldBack, NodeView, Observed, PodView
+from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import Policy
-from mxnet_operator.plan.precedence import (
-    Claimant,
-    amount_in_words,
-    claimant,
-    comes_before,
-    next_by_age,
-    precedence_lasts,
-)
 from mxnet_operator.plan.queue import flavors_wanted, place_wanted, priority_wanted, queue_of
 from mxnet_operator.plan.queue_place import QueuePlace, queue_place
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
@@ -33,8 +25,6 @@ from mxnet_operator.plan.workflow import goes_with_workflow
 __all__ = [
     "ChildRule",
     "ChildView",
-    "Claimant",
-    "HeldBack",
     "NodeView",
     "Observed",
     "Plan",
@@ -45,9 +35,6 @@ __all__ = [
     "QueueWorkload",
     "RejectedCreation",
     "ServiceView",
-    "amount_in_words",
-    "claimant",
-    "comes_before",
     "creation_rejected",
     "flavors_wanted",
     "goes_with_workflow",
@@ -55,11 +42,9 @@ __all__ = [
     "kept_lease",
     "may_have_unwatched_children",
     "may_have_unwatched_pods",
-    "next_by_age",
     "nodes_in_doubt",
     "place_wanted",
     "plan",
-    "precedence_lasts",
     "priority_wanted",
     "queue_of",
     "queue_place",

@@ -491,29 +491,4 @@ MUTATIONS = (
         "admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)",
         "pods_are_admitted(job, observed)",
     ),
-    # Precedence
-    Mutation(
-        "let younger jobs pass a gang that comes first",
-        "plan/precedence.py",
-        "and first.created_at < other.created_at",
-        "and first.created_at > other.created_at",
-    ),
-    Mutation(
-        "have a gang that is never placed come first for ever",
-        "controller/precedence.py",
-        "if self._first and now >= self._ends_at:",
-        "if False:",
-    ),
-    Mutation(
-        "don't call the jobs that a gang held back",
-        "controller/precedence.py",
-        "                self._requeue(held)\n",
-        "                pass\n",
-    ),
-    Mutation(
-        "hold back a job that has pods",
-        "plan/precedence.py",
-        "return not observed.pods and not has_group and conditions.state_of(job.status.conditions) in _STARTS",
-        "return True",
-    ),
 )
