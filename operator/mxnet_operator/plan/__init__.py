@@ -14,8 +14,7 @@ from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import Policy
-from mxnet_operator.plan.queue import flavors_wanted, place_wanted, priority_wanted, queue_of
-from mxnet_operator.plan.queue_place import QueuePlace, queue_place
+from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
 from mxnet_operator.plan.services import ServiceView
@@ -30,7 +29,6 @@ __all__ = [
     "Plan",
     "PodView",
     "Policy",
-    "QueuePlace",
     "QueueSystem",
     "QueueWorkload",
     "RejectedCreation",
@@ -43,11 +41,9 @@ __all__ = [
     "may_have_unwatched_children",
     "may_have_unwatched_pods",
     "nodes_in_doubt",
-    "place_wanted",
     "plan",
     "priority_wanted",
     "queue_of",
-    "queue_place",
     "reconcile_failed",
     "reconciled",
     "reject",

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 import msgspec
 
 from mxnet_operator.plan.children import ChildRule, ChildView
-from mxnet_operator.plan.queue_place import QueuePlace
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.services import SERVICES
 from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor
@@ -150,8 +149,6 @@ class Observed(msgspec.Struct, frozen=True):
     """Whether the server serves Kueue's queues."""
     workload: QueueWorkload | None = None
     """Workload that stands for the job in its queue."""
-    queue_place: QueuePlace | None = None
-    """Place of the Workload of `place_wanted`, as last read from Kueue; None where it is unknown."""
     flavors: tuple[ResourceFlavor, ...] = ()
     """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
     queue_priority: QueuePriority | None = None
