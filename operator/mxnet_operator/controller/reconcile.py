@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -22,14 +22,13 @@ from mxnet_operator.controller.fair_semaphore import IN_FLIGHT
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
-from mxnet_operator.controller.pollers import Pollers
 from mxnet_operator.controller.projection import JobRecord
-from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
 from mxnet_operator.controller.uncached_children import unwatched_children
 from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, with_unwatched_pods
-from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.integrations.child_kinds import KindsState
+from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
@@ -38,7 +37,6 @@ from mxnet_operator.plan import (
     Observed,
     Plan,
     Policy,
-    QueueSystem,
     creation_rejected,
     has_just_ended,
     may_have_unwatched_children,
@@ -76,7 +74,8 @@ class Reconciler:
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
-        queues: Callable[[], QueueSystem] = QueueSystem,
+        integrations: Sequence[Integration] = (),
+        states: Sequence[Callable[[], KindsState]] = (),
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -84,7 +83,8 @@ class Reconciler:
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers.
+        `states` returns, for each of `integrations`, whether the server serves its kinds; `statuses` is shared by all
+        reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -103,12 +103,27 @@ class Reconciler:
         self._ending: dict[str, str] = {}
         self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
         self._has_unwatched: set[str] = set()  # Jobs of which the last look found a pod by its name alone.
-        self._workflows = Workflows(client, self._recorder, clock)
-        self._pollers = Pollers(client, self._recorder, self._workflows, clock)
+        self._policies = tuple(each.policy for each in integrations)
+        readers = (self._reader_of(each, state, clock) for each, state in zip(integrations, states, strict=True))
+        self._readers = tuple(reader for reader in readers if reader is not None)
         self._leases = leases or Leases()
         self._statuses = statuses or StatusWriter()
-        self._queues = QueueReader(client, children, queues, clock)
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now=now, clock=clock)
+
+    def _reader_of(
+        self, integration: Integration, state: Callable[[], KindsState], clock: Callable[[], float]
+    ) -> JobReader | None:
+        own = {kind.resource for choice in integration.choices for kind in choice}
+        return integration.reader(
+            Surroundings(
+                client=self._client,
+                record=self._recorder.record,
+                children=self._children.children,
+                served=lambda: tuple(kind for kind in self._children.served if kind.resource in own),
+                state=state,
+                clock=clock,
+            )
+        )
 
     def begin(self) -> None:
         """Begin a term of leadership: measurements of an earlier one no longer count."""
@@ -131,7 +146,8 @@ class Reconciler:
             self._has_unwatched.discard(key)
             self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
-            self._workflows.forget(key)
+            for reader in self._readers:
+                reader.forget(key)
             self._leases.forget(key)
             self._errors.forget(key)
             return None
@@ -175,15 +191,14 @@ class Reconciler:
             )
             await self._conclude(read, decided)
             return decided.requeue_after
-        over = await self._workflows.why_over(key, read.job, raw)
-        decided = await self._decide(read.job, over, self._leases.left(key, read.job))
+        decided = await self._decide(read.job, raw, self._leases.left(key, read.job))
         is_clean_up = key in self._ending
         again = await self._carry_out(read, read.job, decided, on_long)
         if is_clean_up and key not in self._has_unwatched:  # Of such a pod's end no event will come.
             self._ended[key] = self._ending.pop(key)
-        at_pollers = await self._pollers.check(read.job)
+        later = [again, *[await reader.after(read.job) for reader in self._readers]]
         await self._errors.clear(key, raw)
-        return min((each for each in (again, at_pollers) if each is not None), default=None)
+        return min((each for each in later if each is not None), default=None)
 
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
@@ -192,11 +207,10 @@ class Reconciler:
             return True
         return bool(read.status.conditions) and await has_running_pods(self._client, read.metadata)
 
-    async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
-        observed = msgspec.structs.replace(
-            self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
-        )
-        observed = await self._queues.observed(job, observed)
+    async def _decide(self, job: MXJob, raw: bytes, lease_left: timedelta | None) -> Plan:
+        observed = msgspec.structs.replace(self._children.observed(job.metadata.uid), lease_left=lease_left)
+        for reader in self._readers:
+            observed = await reader.observe(job, raw, observed)
         decided = await self._plan(job, observed)
         are_listed = decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided))
         if are_listed:
@@ -236,7 +250,7 @@ class Reconciler:
         now = self._now()
         if doubtful := nodes_in_doubt(job, observed, now, self._policy):
             observed = msgspec.structs.replace(observed, nodes=await node_views(self._client, doubtful))
-        return plan(job, observed, now, self._policy)
+        return plan(job, observed, now, self._policy, self._policies)
 
     async def _carry_out(
         self, read: JobRead, job: MXJob, decided: Plan, on_long: Callable[[], None]

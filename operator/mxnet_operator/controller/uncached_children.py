@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.children.kind import ChildKind
-from mxnet_operator.controller.projection import has_watched_label
+from mxnet_operator.integrations.child_kinds import ChildKind
 from mxnet_operator.kube.client import Client
 from mxnet_operator.plan import ChildView
+from mxnet_operator.readers.metadata import has_watched_label
 
 
 async def unwatched_children(

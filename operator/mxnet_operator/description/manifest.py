@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.queue_labels import QUEUE_LABEL
 from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import SECONDS, DescriptionError, given_fields, role_of
@@ -160,7 +161,7 @@ def _with_job_fields(job: Object, given: Object) -> Object:
         if given.get(field) is not None:
             policy[name] = _in_seconds(given[field]) if field in SECONDS else given[field]
     if given.get("queue_name"):
-        patch["labels"] = {**patch.get("labels", {}), names.QUEUE_LABEL: given["queue_name"]}
+        patch["labels"] = {**patch.get("labels", {}), QUEUE_LABEL: given["queue_name"]}
     spec = job.get("spec")
     if isinstance(spec, dict):
         said: Object = {"runPolicy": policy} if policy else {}

@@ -14,12 +14,9 @@ from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import Policy
-from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
-from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
 from mxnet_operator.plan.services import ServiceView
 from mxnet_operator.plan.terminating_pods import nodes_in_doubt
-from mxnet_operator.plan.workflow import goes_with_workflow
 
 __all__ = [
     "ChildRule",
@@ -29,21 +26,15 @@ __all__ = [
     "Plan",
     "PodView",
     "Policy",
-    "QueueSystem",
-    "QueueWorkload",
     "RejectedCreation",
     "ServiceView",
     "creation_rejected",
-    "flavors_wanted",
-    "goes_with_workflow",
     "has_just_ended",
     "kept_lease",
     "may_have_unwatched_children",
     "may_have_unwatched_pods",
     "nodes_in_doubt",
     "plan",
-    "priority_wanted",
-    "queue_of",
     "reconcile_failed",
     "reconciled",
     "reject",

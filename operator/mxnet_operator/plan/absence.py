@@ -11,17 +11,15 @@ from typing import Final
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import (
-    ChangeQueueWorkload,
+    ChangeChild,
     CreateChild,
     CreatePod,
-    DeleteQueueWorkload,
+    DeleteChild,
     Plan,
-    SetQueueConditions,
 )
 from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.joining import last_created
 from mxnet_operator.plan.ready import replicas_in
-from mxnet_operator.readers.kueue import FINISHED
 
 _JUST_ENDED: Final = timedelta(minutes=1)
 _STATES: Final = frozenset({conditions.FAILED, conditions.SUCCEEDED, conditions.SUSPENDED})
@@ -31,16 +29,10 @@ def relies_on_absence(job: MXJob, decided: Plan) -> bool:
     """Return whether a plan would be wrong if the job had pods that weren't observed."""
     if any(isinstance(action, CreatePod) and action.attempt > 0 for action in decided.actions):
         return True
-    if any(isinstance(action, SetQueueConditions) and _ends_admission(action) for action in decided.actions):
-        return True
-    if any(isinstance(action, DeleteQueueWorkload) for action in decided.actions):
+    if any(isinstance(action, ChangeChild | DeleteChild) and action.needs_fresh_pods for action in decided.actions):
         return True
     status = decided.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
-
-
-def _ends_admission(action: SetQueueConditions) -> bool:
-    return action.gives_quota_back or any((each.type, each.status) == (FINISHED, "True") for each in action.conditions)
 
 
 def may_have_unwatched_pods(job: MXJob) -> bool:
@@ -68,7 +60,7 @@ def relies_on_record(decided: Plan) -> bool:
     since, and an edit have been taken back.
     """
     job = decided.job
-    if any(isinstance(action, DeleteQueueWorkload | ChangeQueueWorkload) for action in decided.actions):
+    if any(isinstance(action, ChangeChild | DeleteChild) and action.needs_newest_job for action in decided.actions):
         return True
     if job is None or not any(isinstance(action, CreatePod) for action in decided.actions):
         return False

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.readers.kueue import Placement, QueuePriority, WorkloadCondition
 
 
 class _Named(msgspec.Struct, frozen=True, gc=False):
@@ -25,8 +25,26 @@ class DeleteChild(msgspec.Struct, frozen=True, gc=False):
 
     propagation: ClassVar[Literal["Background", "Foreground"]] = "Background"
     """Foreground has the server store the object once more before it goes: who watches it sees a change."""
+    needs_newest_job: ClassVar[bool] = False
+    """Whether the action would be wrong if the cached job were out of date."""
+    needs_fresh_pods: ClassVar[bool] = False
+    """Whether the action would be wrong if the job had pods that weren't observed."""
     name: str
     uid: str
+
+
+class ChangeChild(msgspec.Struct, frozen=True, gc=False):
+    """Change a child other than a pod as its kind says, if it still has this uid; each change has a subclass."""
+
+    needs_newest_job: ClassVar[bool] = False
+    """As that of DeleteChild."""
+    name: str
+    uid: str
+
+    @property
+    def needs_fresh_pods(self) -> bool:
+        """As that of DeleteChild."""
+        return False
 
 
 class ReleaseChild(msgspec.Struct, frozen=True, gc=False):
@@ -58,10 +76,8 @@ class CreatePod(msgspec.Struct, frozen=True, gc=False):
     attempt: int
     is_last: bool = False
     """Whether it is created only once the creation of every other pod in the plan is confirmed."""
-    placement: Placement | None = None
-    """Node labels, tolerations and annotations that the job's queue adds to the pod."""
-    priority_class: str = ""
-    """PriorityClass of the pod where its template names none."""
+    additions: tuple[PodAdditions, ...] = ()
+    """What integrations add to the pod, such as the node labels of a queue's quota."""
 
 
 class StopPod(msgspec.Struct, frozen=True, gc=False):
@@ -81,12 +97,13 @@ class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
     attempt: int
 
 
-class SetGangMember(msgspec.Struct, frozen=True, gc=False):
-    """Set a pod's annotation about its gang to `gang_member`, by which the local cluster's scheduler goes."""
+class AnnotatePod(msgspec.Struct, frozen=True, gc=False):
+    """Set an annotation of a pod, if it still has this uid."""
 
     name: str
     uid: str
-    gang_member: str
+    annotation: str
+    value: str
 
 
 class DeletePod(msgspec.Struct, frozen=True, gc=False):
@@ -99,37 +116,6 @@ class DeletePod(msgspec.Struct, frozen=True, gc=False):
 
 class DeleteService(DeleteChild, frozen=True, gc=False):
     """Delete a Service, if it still has this uid."""
-
-
-class CreateQueueWorkload(CreateChild, frozen=True, gc=False):
-    """Create the Kueue Workload by which a job waits in its queue; `asks_for` is a digest of its requests."""
-
-    asks_for: str
-    priority: QueuePriority
-
-
-class ChangeQueueWorkload(msgspec.Struct, frozen=True, gc=False):
-    """Update the requests of a Workload without quota to those of the job as it is now."""
-
-    name: str
-    uid: str
-    resource_version: str
-    asks_for: str
-    priority: QueuePriority
-
-
-class SetQueueConditions(msgspec.Struct, frozen=True, gc=False):
-    """Replace all conditions of a Workload; with `gives_quota_back`, end its admission."""
-
-    name: str
-    uid: str
-    resource_version: str
-    conditions: tuple[WorkloadCondition, ...]
-    gives_quota_back: bool = False
-
-
-class DeleteQueueWorkload(DeleteChild, frozen=True, gc=False):
-    """Delete a Workload, and with it its quota, if it still has this uid."""
 
 
 class DeleteJob(msgspec.Struct, frozen=True, gc=False):
@@ -151,14 +137,13 @@ class SuspendJob(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-ChangeQueue = ChangeQueueWorkload | SetQueueConditions
 Action = (
     CreateChild
     | CreatePod
     | StopPod
     | RestoreLabels
-    | SetGangMember
-    | ChangeQueue
+    | AnnotatePod
+    | ChangeChild
     | DeletePod
     | DeleteChild
     | ReleaseChild

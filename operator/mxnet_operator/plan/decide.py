@@ -8,7 +8,7 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
+from mxnet_operator.plan.actions import Action, CreatePod, DeleteJob, DeletePod, Event, Plan, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.begun import is_begun
@@ -18,29 +18,14 @@ from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.fixed_replicas import as_started, with_ignored_change
-from mxnet_operator.plan.gang import has_gangs, observed_gang, scheduled_gang
-from mxnet_operator.plan.gang_member import outdated_members
-from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignored_priority, with_priority_class
-from mxnet_operator.plan.gang_retry import time_until_touched, touched_groups
-from mxnet_operator.plan.give_back import give_back, time_until_given_back
 from mxnet_operator.plan.ignored_changes import ignored_events
+from mxnet_operator.plan.integration import Admission, JobState, Policies, Standing, first, fold
 from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.page import recording_page, with_page
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.queue import (
-    Standing,
-    admission_events,
-    admission_of,
-    finish,
-    placed,
-    queue_of,
-    report_ready,
-    time_until_said,
-    with_admission,
-)
 from mxnet_operator.plan.replicas import replicas_of
 from mxnet_operator.plan.restart import Teardown, end_of_attempt
 from mxnet_operator.plan.status import (
@@ -57,7 +42,6 @@ from mxnet_operator.plan.topology import missing_pods
 from mxnet_operator.plan.troubles import time_until_trouble, trouble_events
 from mxnet_operator.plan.ttl import time_to_live
 from mxnet_operator.plan.waits import soonest
-from mxnet_operator.plan.workflow import READ_INTERVAL, deleted, goes_with_workflow
 
 _AT_ONCE = timedelta(0)
 
@@ -73,7 +57,7 @@ class _Read(msgspec.Struct, frozen=True):
     """Job with defaults and the replicas it was started with: what runs."""
 
 
-def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT) -> Plan:
+def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, integrations: Policies = ()) -> Plan:
     """Return what a valid job needs next, given its observed children; `now` is UTC.
 
     Pure: the same arguments give the same answer, and carrying an answer out twice does no harm.
@@ -82,31 +66,34 @@ def plan(job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT
     specified = with_defaults(located)
     read = _Read(located, specified, as_started(specified))
     observed, now = observed.owned_by(job.metadata.uid), now.replace(microsecond=0)
-    decided = recording_page(job, located, _decide(read, observed, now, policy))
+    decided = recording_page(job, located, _decide(read, observed, now, policy, integrations))
     left = _has_pods_left(read.effective, observed, decided, now)
     return msgspec.structs.replace(decided, job=read.effective, pods_left=left)
 
 
-def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
+def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy, integrations: Policies) -> Plan:
     job = read.asked
     if job.metadata.deletion_timestamp is not None:
         return Plan()
     if conditions.is_terminal(job.status):
-        return _finished(read.effective, observed, now)
-    if observed.workflow_over:
-        return deleted(job, observed.workflow_over)
+        return _finished(read.effective, observed, now, integrations)
+    over = first(integrations, lambda each: each.over(job, observed))
+    if over is not None and over.actions:
+        return over
     lease, left = kept_lease(job), observed.lease_left
     if lease is not None and left is not None and left <= _AT_ONCE:
         return expired(job, lease)
-    decided = _unfinished(read, observed, now, policy)
-    workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
+    decided = _unfinished(read, observed, now, policy, integrations)
     requeue_after = soonest(
-        decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
+        decided.requeue_after,
+        over.requeue_after if over is not None else None,
+        left if lease is not None else None,
+        unwatched_in(observed.pods),
     )
     return msgspec.structs.replace(decided, requeue_after=requeue_after)
 
 
-def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
+def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, integrations: Policies) -> Plan:
     job = read.effective
     terminating = pods_of_earlier_attempts(job, observed)
     present = observed.without(terminating)
@@ -116,35 +103,30 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         return _with_status("Warning", failed_status(job, replicas, ended, now), job.status, restored(present.pods))
     if has_succeeded(job, replicas, now):
         return _with_status("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
-    admission = admission_of(job, observed)
+    state = JobState(asked=read.asked, job=job, observed=observed, now=now, replicas=replicas, present=present)
+    suspended = Admission(standing=Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS)
+    admission = first(integrations, lambda each: each.admission(state)) or suspended
+    state = msgspec.structs.replace(state, admission=admission)
     if admission.standing is Standing.UNKNOWN:
         return Plan(requeue_after=admission.requeue_after)
     if admission.standing is Standing.WAITS:
-        waits = suspend(job, observed, now, policy, admission)
-        noticed = (
-            notices(read.asked, has_gangs=has_gangs(observed), policy=policy)
-            if queue_of(job) and not is_begun(job.status)
-            else ()
-        )
-        return msgspec.structs.replace(waits, events=(*noticed, *waits.events))
+        waits = suspend(state, policy, integrations)
+        return msgspec.structs.replace(waits, events=(*_notices(state, integrations), *waits.events))
     if isinstance(ended, Teardown):
         return _with_status("Warning", restarting_status(job, observed, ended, now), job.status)
-    gang = observed_gang(job, observed)
-    complete_in = time_until_given_back(job, gang, replicas, now, policy)
-    if complete_in == _AT_ONCE:
-        return _restarted(job, observed, give_back(job, replicas, policy), now)
-    if (other_pods := replaced_for_priority(job, replicas, policy)) is not None:
-        return _restarted(job, observed, other_pods, now)
+    if (teardown := first(integrations, lambda each: each.teardown(state))) is not None:
+        return _restarted(job, observed, teardown, now)
     deadline = next_deadline(job, replicas, terminating)
     if deadline is not None and deadline.at <= now:
         return _with_status(
             "Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods)
         )
-    scheduled = scheduled_gang(job, observed, policy)
-    status = running_status(job, replicas, now, scheduled)
+    unplaced = first(integrations, lambda each: each.unplaced(state))
+    status = running_status(job, replicas, now, unplaced)
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
-    reported = with_ignored_change(read.specified, with_admission(left.conditions, admission, now), now)
-    reported = with_ignored_priority(reported, job, replicas, now, policy)
+    reported = with_ignored_change(read.specified, left.conditions, now)
+    effects = fold(integrations, reported, lambda each, so_far: each.running(state, so_far))
+    reported = effects.conditions
     status = msgspec.structs.replace(status, conditions=reported)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job, now, policy)
@@ -157,23 +139,16 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             *left.deletions,
             *outdated_children(job, observed),
             *missing_children(job, observed),
-            *touched_groups(job, present, now),
-            *admission.actions,
-            *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
-            *outdated_members(job, present.pods, policy),
-            *(
-                with_priority_class(job, placed(admission, missing_pods(job, replicas, terminating)), policy)
-                if gets_pods
-                else ()
-            ),
+            *effects.actions,
+            *(_creations(state, missing_pods(job, replicas, terminating), integrations) if gets_pods else ()),
         ),
         status=status if record_in == _AT_ONCE else None,
         events=(
-            *(() if is_begun(job.status) else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
+            *_notices(state, integrations),
             *left.events,
             *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),
-            *admission_events(job.status.conditions, reported),
+            *effects.events,
             *ignored_events(left.conditions, reported),
         ),
         requeue_after=soonest(
@@ -181,14 +156,25 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             begin - now if begin is not None and waiting else None,
             deadline.at - now if deadline is not None else None,
             left.requeue_after,
-            complete_in,
             admission.requeue_after,
-            time_until_said(reported, admission, now),
+            effects.requeue_after,
             time_until_replaced(observed),
-            time_until_touched(job, present, now),
-            time_until_trouble(reported, job, replicas, now, scheduled),
+            time_until_trouble(reported, job, replicas, now, unplaced),
         ),
     )
+
+
+def _creations(state: JobState, pods: tuple[CreatePod, ...], integrations: Policies) -> tuple[CreatePod, ...]:
+    for each in integrations:
+        pods = each.creations(state, pods)
+    return pods
+
+
+def _notices(state: JobState, integrations: Policies) -> tuple[Event, ...]:
+    """Return the Warnings about the manifest of a job that was not begun yet."""
+    if is_begun(state.job.status):
+        return ()
+    return (*notices(state.asked), *(event for each in integrations for event in each.notices(state)))
 
 
 def _restarted(job: MXJob, observed: Observed, teardown: Teardown, now: datetime) -> Plan:
@@ -197,11 +183,12 @@ def _restarted(job: MXJob, observed: Observed, teardown: Teardown, now: datetime
     return msgspec.structs.replace(restart, gives_back=True)
 
 
-def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
+def _finished(job: MXJob, observed: Observed, now: datetime, integrations: Policies = ()) -> Plan:
     left = time_to_live(job, now)
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
-    actions = (*clean_up(job, observed), *finish(job, observed, now))
+    of_integrations = (action for each in integrations for action in each.finished(job, observed, now))
+    actions = (*clean_up(job, observed), *of_integrations)
     requeue_after = soonest(left, time_until_cleaned_up(observed))
     return Plan(actions=actions, status=_with_state(job.status), requeue_after=requeue_after)
 

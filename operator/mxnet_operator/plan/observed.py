@@ -1,15 +1,15 @@
 """Observed children of a job: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime, timedelta
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
 from mxnet_operator.plan.children import ChildRule, ChildView
-from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.services import SERVICES
-from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor
 from mxnet_operator.readers.pods import Phase
+
+F = TypeVar("F")
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -141,18 +141,10 @@ class Observed(msgspec.Struct, frozen=True):
     """Children other than pods."""
     nodes: tuple[NodeView, ...] = ()
     """Nodes of `nodes_in_doubt`, read from the server for this reconciliation."""
-    workflow_over: str = ""
-    """Reason why the Argo Workflow of a job that `goes_with_workflow` is over; empty where none is."""
     lease_left: timedelta | None = None
     """Time left of the lease of a job that `has_lease`, on the controller's own clock; None without one."""
-    queues: QueueSystem = QueueSystem()
-    """Whether the server serves Kueue's queues."""
-    workload: QueueWorkload | None = None
-    """Workload that stands for the job in its queue."""
-    flavors: tuple[ResourceFlavor, ...] = ()
-    """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
-    queue_priority: QueuePriority | None = None
-    """WorkloadPriorityClass of `priority_wanted`, read from the server for this reconciliation."""
+    facts: tuple[object, ...] = ()
+    """Observations of integrations, one struct each."""
     rules: tuple[ChildRule, ...] = (SERVICES,)
     """Rules of the kinds of children that the server serves."""
 
@@ -162,8 +154,16 @@ class Observed(msgspec.Struct, frozen=True):
             self,
             pods=tuple(pod for pod in self.pods if pod.owner_uid == uid),
             children=tuple(child for child in self.children if child.owner_uid == uid),
-            workload=self.workload if self.workload is not None and self.workload.owner_uid == uid else None,
         )
+
+    def fact(self, fact_type: type[F]) -> F | None:
+        """Return the observation of this type; None where its integration observed nothing."""
+        return next((each for each in self.facts if isinstance(each, fact_type)), None)
+
+    def with_fact(self, fact: object) -> "Observed":
+        """Return the observation with an integration's."""
+        others = tuple(each for each in self.facts if type(each) is not type(fact))
+        return msgspec.structs.replace(self, facts=(*others, fact))
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """Return the observation without these pods."""

@@ -7,9 +7,10 @@ wait, other numbers are missing or words come where there were none, and not mor
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.gang import GangState
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, labels
 from mxnet_operator.plan.shortage import OF_A_GANG, WOULD_FIT, shortage
@@ -18,19 +19,28 @@ from mxnet_operator.plan.waits import left_of, time_until_said_again
 IGNORED_AFTER: Final = timedelta(minutes=1)
 
 
+class Unplaced(msgspec.Struct, frozen=True):
+    """Why a whole job gets no node, where its pods don't say so."""
+
+    reason: str
+    beginning: str
+    """Part of the message that counts: with another, the condition changes."""
+    words: str = ""
+
+
 def with_placement(
     current: tuple[Condition, ...],
     job: MXJob,
     replicas: tuple[Replica, ...],
     now: datetime,
-    gang: GangState | None = None,
+    unplaced: Unplaced | None = None,
 ) -> tuple[Condition, ...]:
     """Return the conditions with PodsScheduled: False while pods of a job with defaults have no node, then True again.
 
-    A pod of which no scheduler says anything for a minute names one that doesn't run. `gang` is the job's, where a gang
-    scheduler is served.
+    A pod of which no scheduler says anything for a minute names one that doesn't run. `unplaced` is what an integration
+    knows besides.
     """
-    old, found = _said(current), _found(job, replicas, now, gang)
+    old, found = _said(current), _found(job, replicas, now, unplaced)
     if found is None:
         if old is None or old.status == "True" or any(replica.pod is None for replica in replicas):
             return current
@@ -50,12 +60,12 @@ def time_until_unplaced(
     job: MXJob,
     replicas: tuple[Replica, ...],
     now: datetime,
-    gang: GangState | None = None,
+    unplaced: Unplaced | None = None,
 ) -> timedelta | None:
     """Return when to requeue the job to check on the scheduler or refresh the counts; None where nothing is due."""
     new = (replica.pod for replica in replicas if replica.pod is not None and _is_ignored(replica.pod))
     unseen = (left_of(IGNORED_AFTER, pod.created_at, now) for pod in new)
-    old, found = _said(current), _found(job, replicas, now, gang)
+    old, found = _said(current), _found(job, replicas, now, unplaced)
     is_old = old is not None and found is not None and not _says(old, *found[1:])
     again = time_until_said_again(old, now) if old is not None and is_old else None
     return min(filter(None, (*unseen, again)), default=None)
@@ -71,30 +81,12 @@ def _says(said: Condition, beginning: str, words: str) -> bool:
 
 
 def _found(
-    job: MXJob, replicas: tuple[Replica, ...], now: datetime, gang: GangState | None
+    job: MXJob, replicas: tuple[Replica, ...], now: datetime, unplaced: Unplaced | None
 ) -> tuple[str, str, str] | None:
     """Return what to report: reason, the part that counts, and the rest; None where no pod waits for a node."""
-    return _of_gang(gang, replicas) or _of_pods(job, replicas, now)
-
-
-def _of_gang(state: GangState | None, replicas: tuple[Replica, ...]) -> tuple[str, str, str] | None:
-    """Return what keeps a whole gang from being scheduled: reason, the part that counts, and the rest."""
-    if state is None:
-        return None
-    if state.gang.minimum > state.gang.members:
-        return (
-            conditions.REASON_MIN_AVAILABLE,
-            f"0 of {state.gang.members} placed: spec.runPolicy.schedulingPolicy.minAvailable is {state.gang.minimum},"
-            f" and the job has {state.gang.members} pods: set it to {state.gang.members} or less",
-            "",
-        )
-    if state.group is not None and not state.group.ready and all(replica.pod is None for replica in replicas):
-        return (
-            conditions.REASON_GROUP_PENDING,
-            f"0 of {state.gang.members} placed: pod group {state.group.name} waits for its queue",
-            f": {state.group.says}" if state.group.says else "",
-        )
-    return None
+    if unplaced is not None:
+        return unplaced.reason, unplaced.beginning, unplaced.words
+    return _of_pods(job, replicas, now)
 
 
 def _of_pods(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:

@@ -17,10 +17,10 @@ from mxnet_operator.plan.begun import begins
 from mxnet_operator.plan.deadlines import start_time
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.fixed_replicas import with_started_replicas
-from mxnet_operator.plan.gang import GangState
 from mxnet_operator.plan.indexes import format_indexes
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.placement import Unplaced
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.replicas import Outcome, Replica
 from mxnet_operator.plan.restart import Teardown
@@ -34,13 +34,13 @@ _READY = ("Running", "Succeeded")
 
 
 def running_status(
-    job: MXJob, replicas: tuple[Replica, ...], now: datetime, gang: GangState | None = None
+    job: MXJob, replicas: tuple[Replica, ...], now: datetime, unplaced: Unplaced | None = None
 ) -> MXJobStatus:
     """Return the status of an unfinished job: Created, and Running once every replica has started."""
     name = job.metadata.name
     status = job.status
     current = _resumed(conditions.created(status.conditions, name, now), job, now)
-    current = with_troubles(current, job, replicas, now, gang)
+    current = with_troubles(current, job, replicas, now, unplaced)
     if not any(replica.outcome is Outcome.MISSING for replica in replicas):
         current = conditions.set_false(
             current, conditions.REPLICA_FAILURE, conditions.REASON_CREATED, "Every pod has been created.", now

@@ -3,8 +3,6 @@
 It says Suspended only once its pods are gone, since then its quota is free (Kueue relies on that).
 """
 
-from datetime import datetime
-
 import msgspec
 
 from mxnet_operator.api import conditions, names
@@ -14,32 +12,21 @@ from mxnet_operator.plan.attempt import given_up, pods_of_earlier_attempts, rest
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.ignored_changes import all_followed
+from mxnet_operator.plan.integration import JobState, Policies, fold
 from mxnet_operator.plan.joining import all_have_existed
-from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.queue import (
-    QueueAdmission,
-    admission_events,
-    admission_of,
-    queue_of,
-    return_quota,
-    time_until_said,
-    with_admission,
-)
 from mxnet_operator.plan.ready import ready, replicas_in
 from mxnet_operator.plan.terminating_pods import await_termination
 from mxnet_operator.plan.waits import soonest
 
 
-def suspend(
-    job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, admission: QueueAdmission | None = None
-) -> Plan:
+def suspend(state: JobState, policy: Policy = DEFAULT, integrations: Policies = ()) -> Plan:
     """Return what an unfinished job needs whose `suspend` is true or that waits in a queue.
 
     First the attempt is raised, so that no later reconciliation takes the deleted pods for lost ones; then they are
     deleted. Only once they have gone the job's quota goes back to its queue.
     """
-    admission = admission or admission_of(job, observed)
+    job, observed, now = state.job, state.observed, state.now
     name, status = job.metadata.name, job.status
     reason = conditions.reason(conditions.SUSPENDED)
     terminating = {pod.uid for pod in pods_of_earlier_attempts(job, observed)}
@@ -48,11 +35,12 @@ def suspend(
         current = conditions.set_false(
             status.conditions, conditions.RUNNING, reason, f"{name} is being suspended.", now
         )
-        current = with_admission(current, admission, now)
+        effects = fold(integrations, current, lambda each, so_far: each.waiting(state, so_far, has_pods=True))
         raised = given_up(job)
+        new_state = conditions.state_of(effects.conditions)
         return Plan(
-            status=msgspec.structs.replace(raised, conditions=current, state=conditions.state_of(current)),
-            events=admission_events(status.conditions, current),
+            status=msgspec.structs.replace(raised, conditions=effects.conditions, state=new_state),
+            events=effects.events,
         )
     pods = (delete_pod(pod) for pod in observed.pods if not pod.deleting)
     deletions: tuple[Action, ...] = (*pods, *child_deletions(observed))
@@ -65,15 +53,14 @@ def suspend(
             events=left.events,
             requeue_after=left.requeue_after,
         )
-    actions = (*deletions, *(admission.actions or return_quota(observed, now)))
-    message = f"{names.KIND} {name} is suspended."
-    if admission.reason:
-        message = f"{names.KIND} {name} waits in queue {queue_of(job)}."
-    current = with_admission(conditions.created(status.conditions, name, now), admission, now)
+    message = f"{names.KIND} {name} {state.admission.waits or 'is suspended'}."
+    current = conditions.created(status.conditions, name, now)
+    effects = fold(integrations, current, lambda each, so_far: each.waiting(state, so_far, has_pods=False))
+    actions, current = (*deletions, *effects.actions), effects.conditions
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
     current = all_followed(current, now)
-    again = soonest(admission.requeue_after, time_until_said(current, admission, now))
+    again = soonest(state.admission.requeue_after, effects.requeue_after)
     is_told = bool(status.state) and status.start_time is None and not status.started_replicas
     if current == job.status.conditions and is_told and status.first_attempt == status.restarts:
         return Plan(actions=actions, requeue_after=again)
@@ -89,8 +76,7 @@ def suspend(
         started_scope="",
         start_time=None,
     )
-    events = admission_events(job.status.conditions, current)
-    return Plan(actions=actions, status=suspended, events=events, requeue_after=again)
+    return Plan(actions=actions, status=suspended, events=effects.events, requeue_after=again)
 
 
 def _has_run(job: MXJob) -> bool:

@@ -7,7 +7,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan import early_exit, placement, scheduler_grace
 from mxnet_operator.plan.actions import Event
-from mxnet_operator.plan.gang import GangState
+from mxnet_operator.plan.placement import Unplaced
 from mxnet_operator.plan.replicas import Replica
 from mxnet_operator.plan.starting import time_until_told, with_starting
 from mxnet_operator.plan.unknown_ends import with_unknown_ends
@@ -25,10 +25,10 @@ def with_troubles(
     job: MXJob,
     replicas: tuple[Replica, ...],
     now: datetime,
-    gang: GangState | None = None,
+    unplaced: Unplaced | None = None,
 ) -> tuple[Condition, ...]:
     """Return the conditions, updated from the present pods of a job with defaults."""
-    current = with_starting(placement.with_placement(current, job, replicas, now, gang), replicas, now)
+    current = with_starting(placement.with_placement(current, job, replicas, now, unplaced), replicas, now)
     current = early_exit.with_servers_exited(current, replicas, now)
     current = scheduler_grace.with_scheduler_left(current, job, replicas, now)
     return with_unknown_ends(current, replicas, now)
@@ -48,11 +48,11 @@ def time_until_trouble(
     job: MXJob,
     replicas: tuple[Replica, ...],
     now: datetime,
-    gang: GangState | None = None,
+    unplaced: Unplaced | None = None,
 ) -> timedelta | None:
     """Return when to requeue the job though nothing changes; None where time alone changes nothing."""
     waits = (
-        placement.time_until_unplaced(current, job, replicas, now, gang),
+        placement.time_until_unplaced(current, job, replicas, now, unplaced),
         time_until_told(current, replicas, now),
         early_exit.time_until_said(replicas, now),
         scheduler_grace.time_until_next(job, replicas, now),

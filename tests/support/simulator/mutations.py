@@ -211,7 +211,7 @@ MUTATIONS = (
     ),
     Mutation(
         "keep the pod group of a finished job",
-        "plan/gang.py",
+        "integrations/gangs/gang.py",
         "ReleasePodGroup, goes_at_the_end=True)",
         "ReleasePodGroup)",
     ),
@@ -223,14 +223,14 @@ MUTATIONS = (
     ),
     Mutation(
         "touch the pod group of a waiting gang at every reconciliation",
-        "plan/gang_retry.py",
+        "integrations/gangs/retry.py",
         " if not _left(group, observed, now)",
         "",
         test="tests/unit/plan/test_gang_retry.py::TestTouch::test_the_group_of_a_gang_that_waits_is_changed_after_half_a_minute",
     ),
     Mutation(
         "touch the pod group of a gang that has nodes",
-        "plan/gang_retry.py",
+        "integrations/gangs/retry.py",
         "if not touches or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):",
         "if not touches or not pods:",
     ),
@@ -243,7 +243,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take the pod group from the pods of a suspended job",
-        "plan/gang.py",
+        "integrations/gangs/gang.py",
         "outlives_pods=True, ",
         "",
         test="tests/unit/plan/test_gang_retry.py::TestEnd::test_the_group_of_a_suspended_job_goes_after_its_pods",
@@ -395,13 +395,13 @@ MUTATIONS = (
     # A queue of Kueue's
     Mutation(
         "run a job on quota that waits for admission checks",
-        "plan/queue_workload.py",
+        "integrations/kueue/workload.py",
         "return self.is_true(ADMITTED) and not self.is_evicted",
         "return self.has_quota and not self.is_evicted",
     ),
     Mutation(
         "let a job run on that is evicted",
-        "plan/queue_workload.py",
+        "integrations/kueue/workload.py",
         "return self.is_true(ADMITTED) and not self.is_evicted and not self.is_true(FINISHED) and not self.deleting",
         "return self.is_true(ADMITTED) and not self.is_true(FINISHED) and not self.deleting",
     ),
@@ -421,7 +421,7 @@ MUTATIONS = (
     ),
     Mutation(
         "have an evicted job wait for its recovery when it is admitted again",
-        "plan/queue_workload.py",
+        "integrations/kueue/workload.py",
         "if workload.condition(PODS_READY) is not None:",
         "if workload.is_true(PODS_READY):",
     ),
@@ -433,7 +433,7 @@ MUTATIONS = (
     ),
     Mutation(
         "tell Kueue again and again whether pods are ready",
-        "plan/queue_workload.py",
+        "integrations/kueue/workload.py",
         'if old is not None and (old.status == "True") == ready:',
         "if False:",
     ),
@@ -445,19 +445,19 @@ MUTATIONS = (
     ),
     Mutation(
         "give back the quota of a job that is over while its pods run",
-        "plan/queue.py",
+        "integrations/kueue/policy.py",
         "if workload is None or workload.deleting or runs or workload.is_true(FINISHED):",
         "if workload is None or workload.deleting or workload.is_true(FINISHED):",
     ),
     Mutation(
         "have an evicted job queue at the end",
-        "plan/queue.py",
+        "integrations/kueue/policy.py",
         "    return (quota_returned(workload, now),)\n",
         "    return _deleted(workload)\n",
     ),
     Mutation(
         "leave a job in its queue that its user suspends",
-        "plan/queue.py",
+        "integrations/kueue/policy.py",
         "return QueueAdmission(standing, actions=_deleted(workload))",
         "return QueueAdmission(standing, actions=() if queue else _deleted(workload))",
     ),
@@ -469,19 +469,19 @@ MUTATIONS = (
     ),
     Mutation(
         "keep a job out of its queue that Kueue gave up and a person made active",
-        "plan/queue_workload.py",
+        "integrations/kueue/workload.py",
         "if why.startswith(_DEACTIVATED):",
         "if False:",
     ),
     Mutation(
         "write over what Kueue has said meanwhile",
-        "plan/queue_workload.py",
+        "integrations/kueue/workload.py",
         "workload.name, workload.uid, workload.resource_version, tuple(found.values()), gives_quota_back",
         'workload.name, workload.uid, "", tuple(found.values()), gives_quota_back',
     ),
     Mutation(
         "leave a waiting job in the queue that it named before",
-        "plan/queue.py",
+        "integrations/kueue/policy.py",
         "return workload.asks_for == asks_for(job)",
         "return True",
     ),

@@ -19,16 +19,16 @@ from mxnet_operator.controller import decoding, executor, reconcile
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.children import pods, services
 from mxnet_operator.controller.expectations import OwnWrites
-from mxnet_operator.controller.pollers import CHECK_INTERVAL_WHERE_FORBIDDEN
 from mxnet_operator.controller.projection import project_job, project_pod, project_service
 from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.controller.reconcile_errors import AT_MOST_EVERY, FAILURES_BEFORE_REPORT
+from mxnet_operator.integrations.argo.policy import READ_INTERVAL
+from mxnet_operator.integrations.argo.pollers import CHECK_INTERVAL_WHERE_FORBIDDEN
 from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.local.apiserver import validation
 from mxnet_operator.plan import decide
-from mxnet_operator.plan.workflow import READ_INTERVAL
 
 KEY = "default/digits"
 WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"

@@ -1,6 +1,7 @@
 """The gang of a job: which jobs have one, what it asks for, and what a change of it leads to."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,10 +10,7 @@ from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_ser
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import Observed, Plan, plan
-from mxnet_operator.plan.actions import CreatePod
-from mxnet_operator.plan.children import ChildRule
-from mxnet_operator.plan.gang import (
+from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     READY_PODGROUPS,
     CreatePodGroup,
@@ -23,7 +21,14 @@ from mxnet_operator.plan.gang import (
     fingerprint,
     gang_of,
 )
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Observed, Plan
+from mxnet_operator.plan import plan as decide
+from mxnet_operator.plan.actions import CreatePod
+from mxnet_operator.plan.children import ChildRule
 from mxnet_operator.plan.services import SERVICES
+
+plan = partial(decide, integrations=(GangPolicy(),))
 
 GPU = "nvidia.com/gpu"
 ONE_GPU = {"limits": {GPU: "1"}}

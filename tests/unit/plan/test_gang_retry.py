@@ -1,6 +1,7 @@
 """A gang that waits on a scheduler that forgets it: its pod group is changed, has a name of its own, and goes last."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,10 +10,7 @@ from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, plan
-from mxnet_operator.plan.actions import TouchChild
-from mxnet_operator.plan.children import ChildRule
-from mxnet_operator.plan.gang import (
+from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     READY_PODGROUPS,
     UNIQUE_PODGROUPS,
@@ -25,7 +23,14 @@ from mxnet_operator.plan.gang import (
     gang_of,
     unique_group_name,
 )
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Observed, Plan
+from mxnet_operator.plan import plan as decide
+from mxnet_operator.plan.actions import TouchChild
+from mxnet_operator.plan.children import ChildRule
 from mxnet_operator.plan.services import SERVICES
+
+plan = partial(decide, integrations=(GangPolicy(),))
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 REJECTED = "0/1 nodes are available: 1 optimistic rejection in PostFilter."

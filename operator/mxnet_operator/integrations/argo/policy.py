@@ -6,13 +6,34 @@ Nothing watches workflows: Argo need not be there, nor the controller be allowed
 from datetime import timedelta
 from typing import Final
 
+import msgspec
+
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeleteJob, Event, Plan
 from mxnet_operator.plan.deletion import can_end
+from mxnet_operator.plan.integration import IntegrationPolicy
+from mxnet_operator.plan.observed import Observed
 
 READ_INTERVAL: Final = timedelta(seconds=15)
 """Interval at which a Workflow is read."""
+
+
+class WorkflowOver(msgspec.Struct, frozen=True):
+    """Observation that the Argo Workflow of a job that `goes_with_workflow` is over."""
+
+    why: str
+
+
+class ArgoPolicy(IntegrationPolicy):
+    """Decisions about a job that is deleted with its workflow."""
+
+    def over(self, job: MXJob, observed: Observed) -> Plan | None:
+        """Return the job's deletion once its workflow is over; before, when to look again."""
+        found = observed.fact(WorkflowOver)
+        if found is not None:
+            return deleted(job, found.why)
+        return Plan(requeue_after=READ_INTERVAL) if goes_with_workflow(job) else None
 
 
 def goes_with_workflow(job: MXJob) -> bool:

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.gangs.gang import PodGroupView, gang_of
 from mxnet_operator.plan.actions import TouchChild
-from mxnet_operator.plan.gang import PodGroupView, gang_of
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.waits import left_of
 

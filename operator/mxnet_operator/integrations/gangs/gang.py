@@ -20,7 +20,6 @@ from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, 
 from mxnet_operator.plan.attempt import restart_scope
 from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.policy import Policy
 from mxnet_operator.plan.ready import replicas_in
 
 OWN_GROUPS: Final = (
@@ -181,14 +180,6 @@ def observed_gang(job: MXJob, observed: Observed) -> GangState | None:
         return None
     groups = (child for child in observed.children if isinstance(child, PodGroupView))
     return GangState(gang, next(groups, None))
-
-
-def scheduled_gang(job: MXJob, observed: Observed, policy: Policy) -> GangState | None:
-    """Return the gang of a job with defaults where its scheduler knows of gangs, by a pod group or by the pods."""
-    if has_gangs(observed) or not policy.pods_tell_their_gang:
-        return observed_gang(job, observed)
-    gang = gang_of(job)
-    return None if gang is None else GangState(gang, None)
 
 
 def _templates(job: MXJob) -> Iterator[dict[str, Any]]:
