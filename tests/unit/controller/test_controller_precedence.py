@@ -196,6 +196,7 @@ def test_it_is_placed_where_it_comes_first_and_the_small_ones_go_on_after_it() -
     assert sum(each.is_over for each in cluster.jobs.values()) > done + 10
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(12))
 def test_every_gang_that_fits_is_placed_and_none_that_never_fits_holds_anybody_for_ever(seed: int) -> None:
     """Random gangs, some larger than the cluster, behind small jobs that never stop coming."""
@@ -216,6 +217,7 @@ def test_every_gang_that_fits_is_placed_and_none_that_never_fits_holds_anybody_f
     assert max(waited) <= len(gangs) * LONGEST * AFTER + 60
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(4))
 def test_nobody_is_held_back_where_it_is_not_asked_for(seed: int) -> None:
     cluster, rng = Cluster(after=None), random.Random(seed)
