@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks import answers
@@ -30,6 +32,8 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
+_METHODS: Final = {kind: re.sub(r"\B[A-Z]", r"_\g<0>", kind).lower() for kind in PLURALS}
+"""Kinds as the methods of the Kubernetes client name them."""
 
 T = TypeVar("T")
 
@@ -152,6 +156,21 @@ class MXNetJobHook(KubernetesHook):
                 if reason(e) != "Conflict" or attempt == 4:
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    @_through_short_outages
+    @_with_fresh_credentials
+    def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
+        kind, name = _METHODS[manifest["kind"]], manifest["metadata"]["name"]
+        api, body = self.core_v1_client, dict(manifest)
+        try:
+            getattr(api, f"create_namespaced_{kind}")(namespace, body, _preload_content=False)
+        except ApiException as e:
+            if reason(e) != "AlreadyExists":
+                raise
+            getattr(api, f"patch_namespaced_{kind}")(name, namespace, body, _preload_content=False)
+            return False
+        return True
 
     @_through_short_outages
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:

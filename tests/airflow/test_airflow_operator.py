@@ -442,6 +442,40 @@ def test_a_manifest_as_the_server_printed_it_makes_a_job_anew(world):
     assert "status" not in again
 
 
+WITH_OBJECTS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: CONFIG}
+data: {rate: "RATE"}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: CONFIG}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+
+
+def test_objects_beside_the_job_are_created_or_patched_and_stay(world):
+    name = f"beside-{world.deferrable}".lower()
+    for rate in ("0.1", "0.2"):
+        text = WITH_OBJECTS.replace("CONFIG", name).replace("RATE", rate) + yaml.safe_dump(MANIFEST)
+        job = world.job_of(world.start(world.operator(manifest=text, wait_for_completion=False)))
+        world.delete(job)
+    api = world.hook.core_v1_client
+    found = api.read_namespaced_config_map(name, "default")
+    assert (found.data, found.metadata.owner_references) == ({"rate": "0.2"}, None)
+    assert api.read_namespaced_persistent_volume_claim(name, "default").metadata.name == name
+
+
+def test_an_object_beside_the_job_that_is_refused_is_named_and_no_job_created(world):
+    before = len(world.jobs())
+    text = WITH_OBJECTS.replace("CONFIG", "Not_Valid") + yaml.safe_dump(MANIFEST)
+    with pytest.raises(MXNetManifestError, match="ConfigMap default/Not_Valid, which the manifest has beside the job"):
+        world.start(world.operator(manifest=text)).result()
+    assert len(world.jobs()) == before
+
+
 def test_a_resource_version_that_a_callback_sets_fails_the_task_at_once(world):
     class SetsVersion(MXNetJobCallback):
         @staticmethod
