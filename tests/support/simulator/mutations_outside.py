@@ -241,14 +241,6 @@ OUTSIDE = (
         package="mxnet_provider",
     ),
     Mutation(
-        "end a job that nobody holds long after its worker was killed",
-        "job/holder.py",
-        "    return lambda standing: _is_of(standing, of_try)\n",
-        '    return lambda standing: standing == "" or _is_of(standing, of_try)\n',
-        test=f"{_AIRFLOW}detached.py::test_only_a_job_in_which_the_dead_try_s_token_stands_is_ended",
-        package="mxnet_provider",
-    ),
-    Mutation(
         "give a job with one server no scheduler",
         "values.py",
         'f"asInt({x}) > 0 ? 1 : 0"',
