@@ -14,7 +14,7 @@ from airflow_world import AT_ONCE, DAGS, MODES, AirflowWorld
 from begun_tests import BegunTests
 from waiting import eventually
 
-pytestmark = pytest.mark.whole_airflow
+pytestmark = [pytest.mark.exhaustive, pytest.mark.whole_airflow]
 
 
 @pytest.fixture(scope="module", params=["kubernetes", "celery"])

@@ -31,6 +31,7 @@ def supervisor_of(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.exhaustive
 def test_a_triggerer_that_stood_still_leaves_jobs_to_the_one_that_took_over(world):
     """Longer than Airflow's health threshold, as in apache/airflow#73454."""
     runs = [world.begin("deferred") for _ in range(TASKS)]
@@ -54,6 +55,7 @@ def test_a_triggerer_that_stood_still_leaves_jobs_to_the_one_that_took_over(worl
     world.airflow.stop("other triggerer")
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_stood_still_leaves_its_job_to_the_retry(world):
     """Longer than Airflow's heartbeat timeout."""
     runs = [world.begin("waiting") for _ in range(TASKS)]
@@ -90,6 +92,7 @@ def hanging(world, dag_id):
     return run, uid, hangs, released
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 def test_a_user_s_kill_deletes_the_job_at_once(world, mode):
     """By the task itself: neither its lease nor another look is needed. How long it takes is printed."""
@@ -105,6 +108,7 @@ def test_a_user_s_kill_deletes_the_job_at_once(world, mode):
         run.has_no_job()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_a_user_ends_while_the_api_server_hangs_for_good_loses_its_job_with_its_lease(world, mode):
     run, _, _, _ = hanging(world, f"{mode}_leased")
@@ -112,6 +116,7 @@ def test_a_task_that_a_user_ends_while_the_api_server_hangs_for_good_loses_its_j
     run.has_no_job()
 
 
+@pytest.mark.exhaustive
 def test_a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command(world):
     run, uid, hangs, _ = hanging(world, "waiting")
     other = world.begin("waiting")
@@ -135,6 +140,7 @@ def test_a_job_for_which_no_task_waits_is_found_and_deleted_by_a_command(world):
     assert other.uids() == {kept}
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_is_killed_on_its_last_try_loses_its_job_with_its_lease(world):
     run = world.begin("waiting_leased")
     run.in_progress()
@@ -144,6 +150,7 @@ def test_a_worker_that_is_killed_on_its_last_try_loses_its_job_with_its_lease(wo
     assert run.deletions() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(max(900, 120 * KILLS))
 def test_random_kills_of_airflow_s_parts_leave_no_unfinished_job(world):
     """Of tasks of which a few wait at a time: all would need a process each."""

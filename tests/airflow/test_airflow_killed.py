@@ -12,6 +12,7 @@ from waiting import eventually
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.sampled
 @anywhere
 def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(world):
     run = world.begin("waiting")
@@ -24,6 +25,7 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
     assert "which try 1 created, is waited for again" in run.train.log(2)
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(world):
     run = world.begin("waiting")
@@ -34,6 +36,7 @@ def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(worl
     assert (run.creations(), run.uids()) == (1, {uid})
 
 
+@pytest.mark.exhaustive
 @anywhere
 @pytest.mark.parametrize("arrived", [False, True])
 def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(world, arrived):
@@ -57,6 +60,7 @@ def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(w
     assert run.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
 
 
+@pytest.mark.sampled
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("cluster", "how"),
