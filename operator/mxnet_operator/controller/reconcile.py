@@ -12,7 +12,7 @@ from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
-from mxnet_operator.client.resources import key_of, resource_of
+from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.decoding import JobRead, Reader
 from mxnet_operator.controller.events import EventRecorder
@@ -24,9 +24,7 @@ from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.pod_lists import labelled_pods, lags_behind, owned_pods
 from mxnet_operator.controller.pollers import Pollers
-from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import JobRecord
-from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
@@ -78,14 +76,12 @@ class Reconciler:
         queues: Callable[[], QueueSystem] = QueueSystem,
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
-        precedence: Precedence | None = None,
-        places: QueuePlaces | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses`, `precedence` and `places` are shared by all reconcilers.
+        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -100,7 +96,6 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._precedence, self._places = precedence, places
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
@@ -129,7 +124,6 @@ class Reconciler:
             self._workflows.forget(key)
             self._leases.forget(key)
             self._errors.forget(key)
-            self._forget_waiting(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
@@ -160,7 +154,6 @@ class Reconciler:
     async def _reconcile(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, raw)
         if read.job is None:
-            self._forget_waiting(key)
             running = await self._has_running_pods(read)
             decided = reject(
                 read.metadata.name,
@@ -179,13 +172,6 @@ class Reconciler:
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
 
-    def _forget_waiting(self, key: str) -> None:
-        """Drop what is known of a job among others that wait."""
-        if self._precedence is not None:
-            self._precedence.forget(key_of(self._resource, key))
-        if self._places is not None:
-            self._places.forget(key_of(self._resource, key))
-
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
         pods = self._children.observed(read.metadata.uid).pods
@@ -198,13 +184,6 @@ class Reconciler:
             self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
         observed = await self._queues.observed(job, observed)
-        waiter = key_of(self._resource, job.metadata.key)
-        place = self._places.place_of(waiter, job, observed) if self._places is not None else None
-        if place is not None:
-            observed = msgspec.structs.replace(observed, queue_place=place)
-        if self._precedence is not None:
-            held_back_by = self._precedence.held_back_by(waiter, job, observed)
-            observed = msgspec.structs.replace(observed, held_back_by=held_back_by)
         if may_have_unlabelled_pods(job):
             observed = msgspec.structs.replace(observed, pods=await owned_pods(self._client, job.metadata))
             decided = await self._plan(job, observed)
