@@ -8,19 +8,18 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Action, CreatePod, DeleteJob, DeletePod, Event, Plan, StopPod
+from mxnet_operator.plan.actions import CreatePod, DeleteJob, DeletePod, Event, Plan, RestoreLabels, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.begun import is_begun
-from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted, time_until_replaced
-from mxnet_operator.plan.cleanup import clean_up, time_until_cleaned_up
+from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted
+from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.failure import Failure
 from mxnet_operator.plan.fixed_replicas import as_started, with_ignored_change
 from mxnet_operator.plan.ignored_changes import ignored_events
 from mxnet_operator.plan.integration import Admission, JobState, Policies, Standing, first, fold
-from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
@@ -88,21 +87,22 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy, inte
         decided.requeue_after,
         over.requeue_after if over is not None else None,
         left if lease is not None else None,
-        unwatched_in(observed.pods),
     )
     return msgspec.structs.replace(decided, requeue_after=requeue_after)
 
 
 def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, integrations: Policies) -> Plan:
     job = read.effective
+    if unwatched := [pod for pod in observed.pods if not (pod.is_watched or pod.deleting)]:
+        return Plan(actions=tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in unwatched))
     terminating = pods_of_earlier_attempts(job, observed)
     present = observed.without(terminating)
     replicas = replicas_of(job, present)
     ended = end_of_attempt(job, replicas, len(terminating))
     if isinstance(ended, Failure):
-        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status, restored(present.pods))
+        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status)
     if has_succeeded(job, replicas, now):
-        return _with_status("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
+        return _with_status("Normal", succeeded_status(job, replicas, now), job.status)
     state = JobState(asked=read.asked, job=job, observed=observed, now=now, replicas=replicas, present=present)
     suspended = Admission(standing=Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS)
     admission = first(integrations, lambda each: each.admission(state)) or suspended
@@ -118,9 +118,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, 
         return _restarted(job, observed, teardown, now)
     deadline = next_deadline(job, replicas, terminating)
     if deadline is not None and deadline.at <= now:
-        return _with_status(
-            "Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods)
-        )
+        return _with_status("Warning", failed_status(job, replicas, deadline.failure, now), job.status)
     unplaced = first(integrations, lambda each: each.unplaced(state))
     status = running_status(job, replicas, now, unplaced)
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
@@ -135,7 +133,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, 
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in terminating if not pod.deleting),
-            *restored(present.pods),
             *left.deletions,
             *outdated_children(job, observed),
             *missing_children(job, observed),
@@ -146,7 +143,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, 
         events=(
             *_notices(state, integrations),
             *left.events,
-            *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),
             *effects.events,
             *ignored_events(left.conditions, reported),
@@ -158,7 +154,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, 
             left.requeue_after,
             admission.requeue_after,
             effects.requeue_after,
-            time_until_replaced(observed),
             time_until_trouble(reported, job, replicas, now, unplaced),
         ),
     )
@@ -189,8 +184,7 @@ def _finished(job: MXJob, observed: Observed, now: datetime, integrations: Polic
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
     of_integrations = (action for each in integrations for action in each.finished(job, observed, now))
     actions = (*clean_up(job, observed), *of_integrations)
-    requeue_after = soonest(left, time_until_cleaned_up(observed))
-    return Plan(actions=actions, status=_with_state(job.status), requeue_after=requeue_after)
+    return Plan(actions=actions, status=_with_state(job.status), requeue_after=left)
 
 
 def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:
@@ -208,13 +202,8 @@ def _with_state(status: MXJobStatus) -> MXJobStatus | None:
     return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
-def _with_status(
-    event_type: Literal["Normal", "Warning"],
-    status: MXJobStatus,
-    before: MXJobStatus,
-    labels: tuple[Action, ...] = (),
-) -> Plan:
-    """Return a plan that writes the status, posts its newest condition as an Event, and only restores labels."""
+def _with_status(event_type: Literal["Normal", "Warning"], status: MXJobStatus, before: MXJobStatus) -> Plan:
+    """Return a plan that only writes the status and posts its newest condition as an Event."""
     newest = status.conditions[-1]
     troubles = trouble_events(before.conditions, status.conditions)
-    return Plan(actions=labels, status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
+    return Plan(status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
