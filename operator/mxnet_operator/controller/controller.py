@@ -142,8 +142,10 @@ class Controller:
                 recorder=EventRecorder(self._writer, kind=kind),
                 on_status=self._observer.status_written,
                 leases=Leases(jobs.reflector.heard_since),
-                integrations=self._integrations,
-                states=tuple(partial(each.state, children) for each in self._discoveries),
+                integrations=[
+                    (integration, partial(discovery.state, children))
+                    for integration, discovery in zip(self._integrations, self._discoveries, strict=True)
+                ],
                 statuses=self.statuses,
                 policy=self._policy_of(kind),
             )

@@ -71,8 +71,7 @@ class Reconciler:
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
-        integrations: Sequence[Integration] = (),
-        states: Sequence[Callable[[], KindsState]] = (),
+        integrations: Sequence[tuple[Integration, Callable[[], KindsState]]] = (),
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -80,8 +79,8 @@ class Reconciler:
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `states` returns, for each of `integrations`, whether the server serves its kinds; `statuses` is shared by all
-        reconcilers.
+        Each of `integrations` comes with a function that returns whether the server serves its kinds; `statuses` is
+        shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -96,8 +95,8 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._policies = tuple(each.policy for each in integrations)
-        readers = (self._reader_of(each, state, clock) for each, state in zip(integrations, states, strict=True))
+        self._policies = tuple(each.policy for each, _ in integrations)
+        readers = (self._reader_of(each, state, clock) for each, state in integrations)
         self._readers = tuple(reader for reader in readers if reader is not None)
         self._leases = leases or Leases()
         self._statuses = statuses or StatusWriter()

@@ -24,8 +24,6 @@ from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import KubeError
 
-INTEGRATIONS = (Argo(), Kueue(), Gangs((GANGS,)))
-"""Integrations of this world's controllers."""
 RETRY = 1.0
 """Seconds until a job whose look failed is looked at again."""
 
@@ -99,8 +97,11 @@ class Controller:
             children,
             writes,
             executor=Executor(client, writes, served=lambda: children.served),
-            integrations=INTEGRATIONS,
-            states=(lambda: KindsState("Absent"), self._queue_system, lambda: KindsState("Served")),
+            integrations=(
+                (Argo(), lambda: KindsState("Absent")),
+                (Kueue(), self._queue_system),
+                (Gangs((GANGS,)), lambda: KindsState("Served")),
+            ),
             now=self._clock.wall(self.name),
             clock=self._clock.monotonic,
         )
