@@ -6,11 +6,9 @@ size of its gang. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import SetGangMember
-from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.indexes import parse_indexes
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.policy import Policy
-from mxnet_operator.plan.ready import replicas_in
+from mxnet_operator.plan.replicas import parse_indexes, replicas_in, restart_scope
+from mxnet_operator.plan.times import Policy
 
 
 def gang_member(job: MXJob, attempt: int) -> str:

@@ -4,18 +4,16 @@ A pod's class never changes, so what a pod group is replaced for elsewhere, pods
 is taken from under the gang: a condition says when the change takes effect.
 """
 
-from datetime import datetime
-
 import msgspec
 
 from mxnet_operator.api import conditions
-from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.actions import CreatePod
-from mxnet_operator.plan.ignored_changes import followed, ignored
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import CreatePod, Effects, Reads
+from mxnet_operator.plan.failures import Teardown, counted_restart
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.policy import Policy
 from mxnet_operator.plan.replicas import Replica
-from mxnet_operator.plan.restart import Teardown, counted_restart
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.times import Policy
 
 
 def gang_priority(job: MXJob, replica_type: str) -> str:
@@ -33,33 +31,31 @@ def with_priority_class(job: MXJob, creations: tuple[CreatePod, ...], policy: Po
     return tuple(msgspec.structs.replace(each, priority_class=gang_priority(job, each.type)) for each in creations)
 
 
-def replaced_for_priority(job: MXJob, replicas: tuple[Replica, ...], policy: Policy) -> Teardown | None:
-    """Return the teardown of an attempt of which no pod has a node, and some wait by another class than the job's."""
-    outdated = _outdated(job, replicas, policy)
-    if not outdated or _is_placed(replicas):
-        return None
-    return Teardown(
-        outdated,
-        0,
-        f"mxjob {job.metadata.name} gets other pods for its schedulingPolicy.priorityClass, {_change(job, outdated)}"
-        f" {counted_restart(job)}.",
-        of_all=True,
-    )
+def another_priority(state: JobState) -> Teardown | Reads | Effects:
+    """Give a job other pods where some wait by another class than the job's and none has a node; else say when.
 
-
-def with_ignored_priority(
-    current: tuple[Condition, ...], job: MXJob, replicas: tuple[Replica, ...], now: datetime, policy: Policy
-) -> tuple[Condition, ...]:
-    """Return the conditions with PriorityClassIgnored: True while placed pods have another class than the job's."""
-    outdated = _outdated(job, replicas, policy)
+    PriorityClassIgnored is True while placed pods have another priority class than the job's.
+    """
+    job, replicas = state.job, state.replicas
+    outdated = _outdated(job, replicas, state.policy)
     if not outdated:
-        return followed(current, conditions.PRIORITY_CLASS_IGNORED, now)
+        words = "The job runs as specified."
+        return state.no_longer(conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_AS_STARTED, words)
+    if not _is_placed(replicas):
+        if not state.observed.pods_listed:
+            return Reads(pods="labelled")
+        message = (
+            f"mxjob {job.metadata.name} gets other pods for its schedulingPolicy.priorityClass,"
+            f" {_change(job, outdated)} {counted_restart(job)}."
+        )
+        return Teardown(outdated, 0, message, of_all=True)
     message = (
         f"The schedulingPolicy.priorityClass was changed while pods of the job have nodes ({_change(job, outdated)}):"
         " it takes effect after suspend and resume: set spec.runPolicy.suspend to true, wait until the job is Suspended"
         ", and set it to false."
     )
-    return ignored(current, conditions.PRIORITY_CLASS_IGNORED, message, now)
+    reason = conditions.REASON_NOT_SUSPENDED
+    return state.warn(conditions.PRIORITY_CLASS_IGNORED, reason, message, again="if changed")
 
 
 def _outdated(job: MXJob, replicas: tuple[Replica, ...], policy: Policy) -> tuple[Replica, ...]:

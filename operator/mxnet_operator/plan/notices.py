@@ -1,16 +1,18 @@
 """Warnings about a job's manifest, posted once: fields that are overruled, and those without effect here."""
 
 from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Event
-from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.unused_gpus import unused_gpus
+from mxnet_operator.plan.times import DEFAULT, Policy
 
-_OVERRULED = ("restartPolicy", "hostname", "subdomain")
+_GPUS: Final = (names.GPU, names.OLD_GPU, "amd.com/gpu")
+_OVERRULED: Final = ("restartPolicy", "hostname", "subdomain")
 
 
 def notices(job: MXJob, *, has_gangs: bool = False, policy: Policy = DEFAULT) -> tuple[Event, ...]:
@@ -73,3 +75,29 @@ def _not_acted_on(job: MXJob, policy: Policy) -> Iterator[Event]:
     if fields := sorted(set(asked) - acted_on):
         message = f"Without effect in spec.runPolicy.schedulingPolicy: {', '.join(fields)}, since {why}"
         yield Event("Warning", "UnsupportedField", message)
+
+
+def unused_gpus(job: MXJob) -> Iterator[Event]:
+    """Yield a Warning for each replica type of a job as written that requests a GPU and never uses it.
+
+    ps-lite's scheduler and servers, and TVM's tracker, never leave the host's memory. A GPU that they hold keeps the
+    next job waiting.
+    """
+    for replica_type, spec in job.spec.specs_in_use.items():
+        asked = sorted({name for each in spec.template["spec"]["containers"] for name in _gpus(each)})
+        row = TYPES.get(names.canonical_type(replica_type) or "")
+        if asked and row is not None and not row.computes:
+            yield Event(
+                "Warning",
+                "UnusedGPU",
+                f"{replica_type}: the template asks for {', '.join(asked)}, which a {replica_type} never uses; no other"
+                " pod can use it meanwhile: remove it from this template",
+            )
+
+
+def _gpus(container: dict[str, Any]) -> Iterator[str]:
+    resources = container.get("resources") or {}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    for name, amount in amounts.items():
+        if (name in _GPUS or name.startswith("nvidia.com/mig-")) and str(amount).strip() not in {"0", ""}:
+            yield name

@@ -16,7 +16,7 @@ import msgspec
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.queue_labels import execution_seconds_problem
-from mxnet_operator.api.status_size import says
+from mxnet_operator.api.status_size import says, shortened
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan.actions import (
     Action,
@@ -24,14 +24,21 @@ from mxnet_operator.plan.actions import (
     CreatePod,
     CreateQueueWorkload,
     DeleteQueueWorkload,
+    Effects,
     Event,
+    Report,
 )
-from mxnet_operator.plan.begun import is_begun
-from mxnet_operator.plan.fixed_replicas import as_started
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
-from mxnet_operator.plan.ready import replicas_in
-from mxnet_operator.plan.waits import time_until_said_again
+from mxnet_operator.plan.queue_workload import (
+    QueueSystem,
+    QueueWorkload,
+    finished,
+    pods_ready,
+    quota_returned,
+)
+from mxnet_operator.plan.replicas import is_begun, replicas_in
+from mxnet_operator.plan.started import as_started
+from mxnet_operator.plan.times import time_until_said_again
 from mxnet_operator.readers.kueue import (
     EVICTED,
     FINISHED,
@@ -111,7 +118,7 @@ def admission_of(job: MXJob, observed: Observed) -> QueueAdmission:
 
 
 def _admission(job: MXJob, observed: Observed) -> QueueAdmission:
-    queue, workload, queues = queue_of(job), observed.workload, observed.queues
+    queue, workload, queues = queue_of(job), observed.workload, observed.queues or QueueSystem()
     if job.spec.run_policy.suspend or not queue:
         standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
         return QueueAdmission(standing, actions=_deleted(workload))
@@ -144,7 +151,7 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     """Return the class that `plan` has to know of before: that of a job whose Workload is to be written."""
     observed = observed.owned_by(job.metadata.uid)
     is_queued = queue_of(job) and not job.spec.run_policy.suspend and not conditions.is_terminal(job.status)
-    if not is_queued or observed.queues.state != "Served":
+    if not is_queued or observed.queues is None or observed.queues.state != "Served":
         return None
     workload = observed.workload
     if workload is not None and (workload.has_quota or _is_what_was_asked(workload, _effective(job))):
@@ -160,40 +167,25 @@ def placed(admission: QueueAdmission, creations: tuple[CreatePod, ...]) -> tuple
     )
 
 
-def with_admission(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with Admitted as the queue has it; none for a job in no queue.
+def report_admission(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> Effects:
+    """Report Admitted as the queue has it, with an Event where that is new; nothing for a job in no queue.
 
     What a queue reports of a waiting job changes with all that happens in it: it is passed on every few seconds.
     """
+    old = next((each for each in current if each.type == conditions.ADMITTED), None)
     if not admission.reason:
-        return tuple(each for each in current if each.type != conditions.ADMITTED)
-    old = next((each for each in current if each.type == conditions.ADMITTED), None)
+        return Effects(reports=() if old is None else (Report(conditions.ADMITTED, status="Absent"),))
     status: Literal["True", "False"] = "True" if admission.status else "False"
-    was_said = old is not None and (old.status, old.reason) == (status, admission.reason)
-    if old is not None and was_said and time_until_said_again(old, now, SAY_AGAIN):
-        return current
-    return conditions.set_condition(
-        current, conditions.ADMITTED, admission.reason, admission.message, now, status=status
-    )
-
-
-def time_until_said(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> timedelta | None:
-    """Return the time until a job that doesn't yet say what its queue does is reconciled again; None where it does."""
-    old = next((each for each in current if each.type == conditions.ADMITTED), None)
-    if not admission.reason or old is None or says(old.message, admission.message):
-        return None
-    return time_until_said_again(old, now, SAY_AGAIN)
-
-
-def admission_events(before: tuple[Condition, ...], current: tuple[Condition, ...]) -> tuple[Event, ...]:
-    """Return the events about a job's queue: that it was admitted, or what is wrong."""
-    new = next((each for each in current if each.type == conditions.ADMITTED), None)
-    old = next((each for each in before if each.type == conditions.ADMITTED), None)
-    if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
-        return ()
-    if new.status == "True":
-        return (Event("Normal", new.reason, new.message),)
-    return (Event("Warning", new.reason, new.message),) if new.reason in _WARNED else ()
+    if old is None or (old.status, old.reason) != (status, admission.reason):
+        is_told = admission.status or admission.reason in _WARNED
+        event = Event("Normal" if admission.status else "Warning", admission.reason, shortened(admission.message))
+        reports = (Report(conditions.ADMITTED, admission.reason, admission.message, status),)
+        return Effects(reports=reports, events=(event,) if is_told else ())
+    if says(old.message, admission.message):
+        return Effects()
+    if kept := time_until_said_again(old, now, SAY_AGAIN):
+        return Effects(requeue_after=kept)
+    return Effects(reports=(Report(conditions.ADMITTED, admission.reason, admission.message, status),))
 
 
 def report_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Action, ...]:

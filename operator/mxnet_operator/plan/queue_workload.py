@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from mxnet_operator.plan.actions import SetQueueConditions
-from mxnet_operator.plan.children import ChildView
+from mxnet_operator.plan.observed import ChildView
 from mxnet_operator.readers.kueue import (
     ADMITTED,
     EVICTED,

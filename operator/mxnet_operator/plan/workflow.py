@@ -8,8 +8,8 @@ from typing import Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import DeleteJob, Event, Plan
-from mxnet_operator.plan.deletion import can_end
+from mxnet_operator.plan.actions import DeleteJob, Effects, Event
+from mxnet_operator.plan.lease import can_end
 
 READ_INTERVAL: Final = timedelta(seconds=15)
 """Interval at which a Workflow is read."""
@@ -20,10 +20,10 @@ def goes_with_workflow(job: MXJob) -> bool:
     return job.metadata.annotations.get(names.DELETE_WITH_WORKFLOW_ANNOTATION) == "true" and can_end(job)
 
 
-def deleted(job: MXJob, why: str) -> Plan:
-    """Return the plan that deletes a job whose workflow is over, for this reason."""
+def deleted(job: MXJob, why: str) -> Effects:
+    """Return the effects that delete a job whose workflow is over, for this reason."""
     message = f"The workflow {why}: the job is deleted, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} says."
-    return Plan(
+    return Effects(
         actions=(DeleteJob(job.metadata.name, job.metadata.uid),),
         events=(Event("Normal", "WorkflowOver", message),),
     )

@@ -27,7 +27,7 @@ from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.local.apiserver import validation
-from mxnet_operator.plan import decide
+from mxnet_operator.plan import state
 from mxnet_operator.plan.workflow import READ_INTERVAL
 
 KEY = "default/digits"
@@ -39,7 +39,7 @@ STAGES = {
     "the workflow": (reconcile.Workflows, "why_over"),
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
-    "defaults": (decide, "with_defaults"),
+    "defaults": (state, "with_defaults"),
     "building a pod": (pods, "build_pod"),
     "building a Service": (services, "build_service"),
     "the hook": (executor, "wants_hook"),

@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.projection import project_pod
-from mxnet_operator.plan import Plan, Policy, plan
+from mxnet_operator.plan import Effects, Policy
 from mxnet_operator.plan.actions import CreatePod, DeletePod, SetGangMember
 from mxnet_operator.plan.gang_member import gang_member
 
@@ -65,7 +65,7 @@ def test_so_many_as_its_policy_says_are_placed_at_once(scope: str, minimum: int,
 class TestOnTheLocalCluster:
     """Its scheduler has no pod groups: what it is to know of a gang is on the pods."""
 
-    def look(self, asked: MXJob, *pods: PodBuilder, policy: Policy = LOCAL) -> Plan:
+    def look(self, asked: MXJob, *pods: PodBuilder, policy: Policy = LOCAL) -> Effects:
         return plan(asked, observe(asked, *pods), NOW, policy)
 
     def test_pods_get_the_priority_class_of_their_gang(self) -> None:
@@ -124,7 +124,6 @@ class TestOnTheLocalCluster:
         )
         words = f"schedulingPolicy.priorityClass, from {before or 'none'} to {after or 'none'}"
         assert words in answer.status.conditions[-1].message
-        assert answer.gives_back
         restarted = msgspec.structs.replace(asked, status=answer.status)
         again = self.look(restarted, *pods)
         assert {each.name for each in again.actions if isinstance(each, DeletePod)} == {pod.obj().name for pod in pods}

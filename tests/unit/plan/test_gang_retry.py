@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services
+from builders import NOW, PodBuilder, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, Plan, plan
+from mxnet_operator.plan import Effects, Observed
 from mxnet_operator.plan.actions import TouchChild
-from mxnet_operator.plan.children import ChildRule
+from mxnet_operator.plan.children import SERVICES, ChildRule
 from mxnet_operator.plan.gang import (
     PODGROUPS,
     READY_PODGROUPS,
@@ -25,7 +25,6 @@ from mxnet_operator.plan.gang import (
     gang_of,
     unique_group_name,
 )
-from mxnet_operator.plan.services import SERVICES
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 REJECTED = "0/1 nodes are available: 1 optimistic rejection in PostFilter."
@@ -56,13 +55,13 @@ def rejected(job: MXJob) -> list[PodBuilder]:
 
 def look(
     job: MXJob, pods: list[PodBuilder], after: timedelta, *groups: PodGroupView, rule: ChildRule = UNIQUE_PODGROUPS
-) -> Plan:
+) -> Effects:
     views = tuple(pod.obj() for pod in pods)
-    observed = Observed(views, (*make_services(job), *(groups or (group(job),))), rules=(SERVICES, rule))
-    return plan(job, observed, NOW + after)
+    observed = Observed(views, (*make_services(job), *(groups or (group(job),))))
+    return plan(job, observed, NOW + after, rules=(SERVICES, rule))
 
 
-def touches(answer: Plan) -> list[TouchChild]:
+def touches(answer: Effects) -> list[TouchChild]:
     return [action for action in answer.actions if isinstance(action, TouchChild)]
 
 
@@ -156,7 +155,7 @@ class TestName:
 
     def test_the_group_is_created_by_it(self) -> None:
         job = created()
-        actions = plan(job, Observed((), make_services(job), rules=(SERVICES, UNIQUE_PODGROUPS)), NOW).actions
+        actions = plan(job, Observed((), make_services(job)), NOW, rules=(SERVICES, UNIQUE_PODGROUPS)).actions
         assert [a.name for a in actions if isinstance(a, CreatePodGroup)] == [unique_group_name(job)]
 
 

@@ -4,17 +4,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob
+from builders import NOW, JobBuilder, make_mxjob, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders import build_pod, build_queue_workload, build_service
-from mxnet_operator.plan import Observed, QueueSystem, plan
-from mxnet_operator.plan.attempt import restart_scope
+from mxnet_operator.plan import Observed, QueueSystem
+from mxnet_operator.plan.children import wanted_services
 from mxnet_operator.plan.gang import gang_of
 from mxnet_operator.plan.queue import asks_for, priority_wanted
-from mxnet_operator.plan.services import wanted_services
+from mxnet_operator.plan.replicas import restart_scope
 from mxnet_operator.readers.kueue import QueuePriority
 
 ASKED: tuple[dict[str, int], ...] = (

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, make_services
+from builders import NOW, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Observed, goes_with_workflow, plan
+from mxnet_operator.plan import Observed, goes_with_workflow
 from mxnet_operator.plan.actions import DeleteJob
 from mxnet_operator.plan.workflow import READ_INTERVAL
 

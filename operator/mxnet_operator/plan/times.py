@@ -1,8 +1,14 @@
-"""Settings that no field of a job has: one argument of `plan`, so that tests and small clusters have their own."""
+"""Times: the settings that no field of a job has, and waits until the next reconciliation."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
+
+from mxnet_operator.api.types import Condition
+
+SAY_AGAIN: Final = timedelta(seconds=4)
+"""Minimum time between two updates of a message whose details change with other jobs: each update is an API write."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,4 +31,22 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the scheduler goes by `names.GANG_MEMBER_ANNOTATION` of the pods, as the local cluster's own does."""
 
 
-DEFAULT = Policy()
+DEFAULT: Final = Policy()
+
+
+def soonest(*waits: timedelta | None) -> timedelta | None:
+    """Return the shortest of several waits; None where nothing is waited for."""
+    return min((wait for wait in waits if wait is not None), default=None)
+
+
+def left_of(wait: timedelta, since: datetime | None, now: datetime) -> timedelta:
+    """Return what is left of a wait; zero if its beginning is unknown, or so far ahead that a clock was set."""
+    if since is None:
+        return timedelta(0)
+    left = since + wait - now
+    return left if timedelta(0) < left <= 2 * wait else timedelta(0)
+
+
+def time_until_said_again(said: Condition, now: datetime, wait: timedelta = SAY_AGAIN) -> timedelta | None:
+    """Return how long the message of a condition stays as it is; None where it may change now."""
+    return left_of(wait, said.last_update_time, now) or None
