@@ -1,4 +1,4 @@
-"""Actions that a plan can request: create, stop or delete children, write one status, post Events, and requeue."""
+"""Answers of a plan: what it must read first, or its effects: actions, one status, Events, and when to requeue."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
@@ -25,12 +25,12 @@ class CreateChild(_Named, frozen=True, kw_only=True, gc=False):
 class DeleteChild(msgspec.Struct, frozen=True, gc=False):
     """Delete a child other than a pod, if it still has this uid."""
 
+    needs_fresh_pods: ClassVar[bool] = False
+    """Whether it would be wrong if the job had pods that weren't observed."""
+    needs_newest_job: ClassVar[bool] = False
+    """Whether it would be wrong if the observed job were out of date."""
     propagation: ClassVar[Literal["Background", "Foreground"]] = "Background"
     """Foreground has the server store the object once more before it goes: who watches it sees a change."""
-    needs_newest_job: ClassVar[bool] = False
-    """Whether the action would be wrong if the cached job were out of date."""
-    needs_fresh_pods: ClassVar[bool] = False
-    """Whether the action would be wrong if the job had pods that weren't observed."""
     name: str
     uid: str
 
@@ -163,8 +163,28 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Result of planning one reconciliation of a job.
+class Report(msgspec.Struct, frozen=True, gc=False):
+    """Change of a condition; one that the job reports already changes nothing."""
+
+    type: str
+    reason: str = ""
+    message: str = ""
+    status: Literal["True", "False", "Absent"] = "True"
+
+
+class Reads(msgspec.Struct, frozen=True, kw_only=True):
+    """What `plan` must know before it decides: caches may lag behind, and there is none of nodes."""
+
+    pods: Literal["", "labelled", "owned"] = ""
+    """List of the job's pods: those with our labels, or all that the job owns."""
+    nodes: tuple[str, ...] = ()
+    """Names of nodes."""
+    newest_job: bool = False
+    """Whether the server has no newer version of the job."""
+
+
+class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a policy, or all of them, decides for a job.
 
     `status` is the whole new status, or None where nothing in it changes. The end of a job (Succeeded, Failed) and a
     teardown come with no action: stopping what is left waits until they are stored, so that a crash between the two
@@ -172,26 +192,37 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     actions: tuple[Action, ...] = ()
-    status: MXJobStatus | None = None
+    reports: tuple[Report, ...] = ()
+    """Changes of conditions that a policy asks for; `plan` makes the status of them."""
     events: tuple[Event, ...] = ()
     requeue_after: timedelta | None = None
+    status: MXJobStatus | None = None
+    is_final: bool = False
+    """Whether a policy decides alone: no further policy is asked, and what others have decided doesn't count."""
     job: MXJob | None = None
-    """Job that the plan is for: with defaults, and as it was started. None for one that can't be run.
+    """Job that the effects are for: with defaults, and as it was started. None for one that can't be run.
 
-    This field and those below are not part of the request: plans that differ only in them are equal.
+    This field and `pods_left` are not part of the request: effects that differ only in them are equal.
     """
     pods_left: bool = False
-    """Whether pods that this plan, or the clean-up after its terminal condition, deletes are still there."""
+    """Whether pods that these effects, or the clean-up after their terminal condition, delete are still there."""
 
-    gives_back: bool = False
-    """Whether it restarts a healthy job by which pods have nodes, which needs an uncached read of the pods first."""
+    def __add__(self, other: "Effects") -> "Effects":
+        """Return the effects of two policies of which neither is final."""
+        waits = [wait for wait in (self.requeue_after, other.requeue_after) if wait is not None]
+        return Effects(
+            actions=self.actions + other.actions,
+            reports=self.reports + other.reports,
+            events=self.events + other.events,
+            requeue_after=min(waits, default=None),
+        )
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another plan requests the same."""
-        return isinstance(other, Plan) and self._asked == other._asked
+        """Return whether other effects request the same."""
+        return isinstance(other, Effects) and self._asked == other._asked
 
     def __hash__(self) -> int:
-        """Return the hash of what the plan requests."""
+        """Return the hash of what the effects request."""
         return hash(self.actions)
 
     @property

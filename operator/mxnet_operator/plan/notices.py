@@ -1,13 +1,25 @@
 """Warnings about a job's manifest, posted once: fields that are overruled, and those without effect here."""
 
 from collections.abc import Iterator
+from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import Event
-from mxnet_operator.plan.unused_gpus import unused_gpus
+from mxnet_operator.plan.actions import Effects, Event
+from mxnet_operator.plan.replicas import is_begun
+from mxnet_operator.plan.state import JobState
 
-_OVERRULED = ("restartPolicy", "hostname", "subdomain")
+_GPUS: Final = (names.GPU, names.OLD_GPU, "amd.com/gpu")
+_OVERRULED: Final = ("restartPolicy", "hostname", "subdomain")
+
+
+def noticed(state: JobState) -> Effects:
+    """Post the Warnings about a job that was not begun yet."""
+    if is_begun(state.job.status):
+        return Effects()
+    of_integrations = (event for each in state.integrations for event in each.notices(state))
+    return Effects(events=(*notices(state.asked), *of_integrations))
 
 
 def notices(job: MXJob) -> tuple[Event, ...]:
@@ -37,3 +49,29 @@ def _rewritten(job: MXJob) -> Iterator[Event]:
         if any(names.OLD_GPU in (each.get("limits") or {}) for each in resources):
             message = f"{replica_type}: the limit {names.OLD_GPU} is taken as {names.GPU}: write that instead"
             yield Event("Warning", "OldGPUResource", message)
+
+
+def unused_gpus(job: MXJob) -> Iterator[Event]:
+    """Yield a Warning for each replica type of a job as written that requests a GPU and never uses it.
+
+    ps-lite's scheduler and servers, and TVM's tracker, never leave the host's memory. A GPU that they hold keeps the
+    next job waiting.
+    """
+    for replica_type, spec in job.spec.specs_in_use.items():
+        asked = sorted({name for each in spec.template["spec"]["containers"] for name in _gpus(each)})
+        row = TYPES.get(names.canonical_type(replica_type) or "")
+        if asked and row is not None and not row.computes:
+            yield Event(
+                "Warning",
+                "UnusedGPU",
+                f"{replica_type}: the template asks for {', '.join(asked)}, which a {replica_type} never uses; no other"
+                " pod can use it meanwhile: remove it from this template",
+            )
+
+
+def _gpus(container: dict[str, Any]) -> Iterator[str]:
+    resources = container.get("resources") or {}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    for name, amount in amounts.items():
+        if (name in _GPUS or name.startswith("nvidia.com/mig-")) and str(amount).strip() not in {"0", ""}:
+            yield name

@@ -1,15 +1,15 @@
 """Observed children of a job: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime, timedelta
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
-from mxnet_operator.plan.children import ChildRule, ChildView
-from mxnet_operator.plan.services import SERVICES
 from mxnet_operator.readers.pods import Phase
 
 F = TypeVar("F")
+EVICTED: Final = "Evicted"
+"""Reason of a pod that its kubelet evicted, even for its own limits: it counts, whatever its exit code."""
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -120,6 +120,18 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.finished_at >= self.removal_requested_at
 
 
+class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Observed child of a job other than a pod; each kind has a subclass, with what else its policy reads."""
+
+    name: str
+    uid: str
+    owner_uid: str
+    deleting: bool = False
+    fingerprint: str = ""
+    """Digest of what it was built from, where the kind has one: `CreateChild.fingerprint`."""
+    finalizers: tuple[str, ...] = ()
+
+
 class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Node of a pod that doesn't terminate.
 
@@ -140,13 +152,17 @@ class Observed(msgspec.Struct, frozen=True):
     children: tuple[ChildView, ...] = ()
     """Children other than pods."""
     nodes: tuple[NodeView, ...] = ()
-    """Nodes of `nodes_in_doubt`, read from the server for this reconciliation."""
+    """Nodes that a plan asked for, read from the server for this reconciliation."""
+    pods_lag: bool = False
+    """Whether the cache of pods is older than the job."""
+    pods_listed: Literal["", "labelled", "owned"] = ""
+    """How `pods` were listed for this reconciliation, past the cache: `Reads.pods`."""
+    job_is_newest: bool | None = None
+    """Whether the server has no newer version of the job; None where it was not asked."""
     lease_left: timedelta | None = None
     """Time left of the lease of a job that `has_lease`, on the controller's own clock; None without one."""
     facts: tuple[object, ...] = ()
     """Observations of integrations, one struct each."""
-    rules: tuple[ChildRule, ...] = (SERVICES,)
-    """Rules of the kinds of children that the server serves."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Return only what belongs to the job with this uid: a name alone proves nothing."""

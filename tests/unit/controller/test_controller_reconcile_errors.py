@@ -31,7 +31,7 @@ from mxnet_operator.kube import resources
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.local.apiserver import validation
-from mxnet_operator.plan import decide
+from mxnet_operator.plan import state
 
 KEY = "default/digits"
 WORKFLOW = "/apis/argoproj.io/v1alpha1/namespaces/default/workflows/nightly"
@@ -42,7 +42,7 @@ STAGES = {
     "the workflow": (Workflows, "why_over"),
     "observing": (reconcile, "lags_behind"),
     "deciding": (reconcile, "plan"),
-    "defaults": (decide, "with_defaults"),
+    "defaults": (state, "with_defaults"),
     "building a pod": (pods, "build_pod"),
     "building a Service": (services, "build_service"),
     "the hook": (executor, "wants_hook"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
+from builders import NOW, PodBuilder, make_mxjob, make_pod, observe, plan
 
 from mxnet_operator.api import names
 from mxnet_operator.api.defaults import with_defaults
@@ -14,7 +14,7 @@ from mxnet_operator.builders import build_pod
 from mxnet_operator.controller.projection import project_pod
 from mxnet_operator.integrations.gangs.local import gang_member
 from mxnet_operator.integrations.gangs.policy import GangPolicy
-from mxnet_operator.plan import Plan, plan
+from mxnet_operator.plan import Effects
 from mxnet_operator.plan.actions import AnnotatePod, CreatePod, DeletePod
 
 LOCAL, OTHER = GangPolicy(is_local=True), GangPolicy()
@@ -68,7 +68,7 @@ def test_so_many_as_its_policy_says_are_placed_at_once(scope: str, minimum: int,
 class TestOnTheLocalCluster:
     """Its scheduler has no pod groups: what it is to know of a gang is on the pods."""
 
-    def look(self, asked: MXJob, *pods: PodBuilder, policy: GangPolicy = LOCAL) -> Plan:
+    def look(self, asked: MXJob, *pods: PodBuilder, policy: GangPolicy = LOCAL) -> Effects:
         return plan(asked, observe(asked, *pods), NOW, integrations=(policy,))
 
     def test_pods_get_the_priority_class_of_their_gang(self) -> None:
@@ -129,7 +129,6 @@ class TestOnTheLocalCluster:
         )
         words = f"schedulingPolicy.priorityClass, from {before or 'none'} to {after or 'none'}"
         assert words in answer.status.conditions[-1].message
-        assert answer.gives_back
         restarted = msgspec.structs.replace(asked, status=answer.status)
         again = self.look(restarted, *pods)
         assert {each.name for each in again.actions if isinstance(each, DeletePod)} == {pod.obj().name for pod in pods}

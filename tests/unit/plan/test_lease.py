@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import NOW, make_mxjob, make_pod, make_services
+from builders import NOW, make_mxjob, make_pod, make_services, plan
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, annotations_of, lease_of
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.argo.policy import ArgoPolicy, WorkflowOver
-from mxnet_operator.plan import Observed, kept_lease, plan
+from mxnet_operator.plan import Observed, kept_lease
 from mxnet_operator.plan.actions import DeleteJob, SuspendJob
 
 OUT = timedelta(0)

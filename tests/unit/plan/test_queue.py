@@ -1,13 +1,13 @@
 """A job that names a queue of Kueue's: when it waits, what it asks for, and when it gives its quota back."""
 
 import dataclasses
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from builders import NOW, JobBuilder, make_mxjob, make_pod
+from builders import plan as decided
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
@@ -36,11 +36,13 @@ from mxnet_operator.integrations.kueue.workload import (
     SetQueueConditions,
     WorkloadCondition,
 )
-from mxnet_operator.plan import Observed, Plan, PodView, reconcile_failed
-from mxnet_operator.plan import plan as decide
+from mxnet_operator.plan import (
+    Effects,
+    Observed,
+    PodView,
+    reconcile_failed,
+)
 from mxnet_operator.plan.actions import CreatePod, DeletePod
-
-plan = partial(decide, integrations=(KueuePolicy(),))
 
 SECOND = timedelta(seconds=1)
 SERVED = KindsState("Served")
@@ -77,12 +79,17 @@ def workload(job: MXJob, *told: tuple[str, str, str, str], **fields: Any) -> Que
     return msgspec.structs.replace(seen, **fields)
 
 
+def plan(job: MXJob, observed: Observed, now: datetime) -> Effects:
+    """What is decided where only the queue is of interest, and no other child."""
+    return decided(job, observed, now, rules=(), integrations=(KueuePolicy(),))
+
+
 def seen(of: QueueWorkload | None = None, *pods: PodView, **fields: Any) -> Observed:
     known: dict[str, Any] = {"kinds": SERVED, "flavors": (FLAVOR,), "priority": PRIORITY}
-    return Observed(pods=pods, facts=(QueueState(workload=of, **(known | fields)),), rules=())
+    return Observed(pods=pods, facts=(QueueState(workload=of, **(known | fields)),))
 
 
-def after(job: MXJob, answer: Plan) -> MXJob:
+def after(job: MXJob, answer: Effects) -> MXJob:
     assert answer.status is not None
     return msgspec.structs.replace(job, status=answer.status)
 
@@ -119,7 +126,7 @@ class TestEntering:
 
     def test_nothing_is_asked_for_twice(self) -> None:
         job = waiting(queued())
-        assert plan(job, seen(workload(job)), NOW) == Plan()
+        assert plan(job, seen(workload(job)), NOW) == Effects()
 
     def test_a_job_without_a_queue_asks_for_nothing(self) -> None:
         job = make_mxjob().worker(1).obj()
@@ -422,7 +429,7 @@ class TestGivingBack:
         job = after(job, answer)
         assert job.status.state == "Suspended"
         assert all(each.type != conditions.ADMITTED for each in job.status.conditions)
-        assert plan(job, seen(), NOW) == Plan()
+        assert plan(job, seen(), NOW) == Effects()
 
     @pytest.mark.parametrize(("exit_code", "reason"), [(0, "Succeeded"), (1, "Failed")])
     def test_a_job_that_is_over_gives_its_quota_back_once_none_of_its_pods_runs(
@@ -473,7 +480,7 @@ class TestWithoutKueue:
         assert [(each.type, each.reason) for each in answer.events] == [("Warning", "KueueNotInstalled")]
 
     def test_nothing_is_decided_before_the_server_has_said_whether_it_has_queues(self) -> None:
-        assert plan(queued(), seen(kinds=KindsState("Unknown")), NOW) == Plan(requeue_after=SECOND)
+        assert plan(queued(), seen(kinds=KindsState("Unknown")), NOW) == Effects(requeue_after=SECOND)
 
     def test_a_new_job_waits_where_workloads_may_not_be_read_and_says_so(self) -> None:
         job = queued()

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import NOW, JobBuilder, make_mxjob
+from builders import NOW, JobBuilder, make_mxjob, plan
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.replica_types import TYPES
@@ -16,9 +16,9 @@ from mxnet_operator.integrations.gangs.policy import GangPolicy
 from mxnet_operator.integrations.kueue.objects import build_queue_workload
 from mxnet_operator.integrations.kueue.policy import KueuePolicy, asks_for, priority_wanted
 from mxnet_operator.integrations.kueue.workload import QueuePriority, QueueState
-from mxnet_operator.plan import Observed, plan
-from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.services import wanted_services
+from mxnet_operator.plan import Observed
+from mxnet_operator.plan.children import wanted_services
+from mxnet_operator.plan.replicas import restart_scope
 
 ASKED: tuple[dict[str, int], ...] = (
     {"Scheduler": 1, "Server": 1, "Worker": 4},
@@ -63,14 +63,8 @@ def test_a_type_without_replicas_decides_nothing_of_a_job(asked: dict[str, int])
     assert asks_for(listed) == asks_for(few)
     queued = Observed(facts=(QueueState(kinds=KindsState("Served")),))
     assert priority_wanted(listed, queued) == priority_wanted(few, queued) == QueuePriority("PriorityClass", "")
-    assert (
-        plan(written[1], Observed(), NOW, integrations=POLICIES).events
-        == plan(written[0], Observed(), NOW, integrations=POLICIES).events
-    )
-    assert (
-        plan(written[1], Observed(), NOW, integrations=POLICIES).actions
-        == plan(written[0], Observed(), NOW, integrations=POLICIES).actions
-    )
+    of_few, of_listed = (plan(each, Observed(), NOW, integrations=POLICIES) for each in written)
+    assert (of_listed.events, of_listed.actions) == (of_few.events, of_few.actions)
 
 
 @pytest.mark.parametrize("asked", ASKED, ids="-".join)

@@ -6,15 +6,15 @@ from functools import partial
 import msgspec
 import pytest
 from builders import NOW, make_mxjob, make_pod, make_services
+from builders import plan as decided
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.argo.policy import READ_INTERVAL, ArgoPolicy, WorkflowOver, goes_with_workflow
 from mxnet_operator.plan import Observed
-from mxnet_operator.plan import plan as decide
 from mxnet_operator.plan.actions import DeleteJob
 
-plan = partial(decide, integrations=(ArgoPolicy(),))
+plan = partial(decided, integrations=(ArgoPolicy(),))
 
 WHY = "nightly is being shut down (Terminate)"
 

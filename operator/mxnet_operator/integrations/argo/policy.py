@@ -10,10 +10,10 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import DeleteJob, Event, Plan
-from mxnet_operator.plan.deletion import can_end
+from mxnet_operator.plan.actions import DeleteJob, Effects, Event
 from mxnet_operator.plan.integration import IntegrationPolicy
-from mxnet_operator.plan.observed import Observed
+from mxnet_operator.plan.lease import can_end
+from mxnet_operator.plan.state import JobState
 
 READ_INTERVAL: Final = timedelta(seconds=15)
 """Interval at which a Workflow is read."""
@@ -28,12 +28,12 @@ class WorkflowOver(msgspec.Struct, frozen=True):
 class ArgoPolicy(IntegrationPolicy):
     """Decisions about a job that is deleted with its workflow."""
 
-    def over(self, job: MXJob, observed: Observed) -> Plan | None:
-        """Return the job's deletion once its workflow is over; before, when to look again."""
-        found = observed.fact(WorkflowOver)
+    def ties(self, state: JobState) -> Effects:
+        """Return the job's deletion once its workflow is over; before, when to check on that again."""
+        found = state.observed.fact(WorkflowOver)
         if found is not None:
-            return deleted(job, found.why)
-        return Plan(requeue_after=READ_INTERVAL) if goes_with_workflow(job) else None
+            return deleted(state.asked, found.why)
+        return Effects(requeue_after=READ_INTERVAL if goes_with_workflow(state.asked) else None)
 
 
 def goes_with_workflow(job: MXJob) -> bool:
@@ -41,10 +41,11 @@ def goes_with_workflow(job: MXJob) -> bool:
     return job.metadata.annotations.get(names.DELETE_WITH_WORKFLOW_ANNOTATION) == "true" and can_end(job)
 
 
-def deleted(job: MXJob, why: str) -> Plan:
-    """Return the plan that deletes a job whose workflow is over, for this reason."""
+def deleted(job: MXJob, why: str) -> Effects:
+    """Return the effects that delete a job whose workflow is over, for this reason."""
     message = f"The workflow {why}: the job is deleted, as {names.DELETE_WITH_WORKFLOW_ANNOTATION} says."
-    return Plan(
+    return Effects(
         actions=(DeleteJob(job.metadata.name, job.metadata.uid),),
         events=(Event("Normal", "WorkflowOver", message),),
+        is_final=True,
     )

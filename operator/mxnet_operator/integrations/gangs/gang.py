@@ -17,10 +17,9 @@ from mxnet_operator.api.quantities import add, pod_requests, quantity, written
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MXJob, SchedulingPolicy
 from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, TouchChild
-from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.children import ChildRule, ChildView
-from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.ready import replicas_in
+from mxnet_operator.plan.children import ChildRule, Rules
+from mxnet_operator.plan.observed import ChildView, Observed
+from mxnet_operator.plan.replicas import replicas_in, restart_scope
 
 OWN_GROUPS: Final = (
     "scheduling.x-k8s.io/pod-group",
@@ -168,14 +167,14 @@ UNIQUE_PODGROUPS: Final = msgspec.structs.replace(
 WORKLOADS: Final = ChildRule(GangWorkloadView, wanted_workloads, DeleteGangWorkload, goes_at_the_end=True)
 
 
-def has_gangs(observed: Observed) -> bool:
+def has_gangs(rules: Rules) -> bool:
     """Whether a gang scheduler is served."""
-    return any(rule.view is PodGroupView for rule in observed.rules)
+    return any(rule.view is PodGroupView for rule in rules)
 
 
-def observed_gang(job: MXJob, observed: Observed) -> GangState | None:
+def observed_gang(job: MXJob, observed: Observed, rules: Rules) -> GangState | None:
     """Return the gang of a job with defaults where a gang scheduler is served; else None."""
-    gang = gang_of(job) if has_gangs(observed) else None
+    gang = gang_of(job) if has_gangs(rules) else None
     if gang is None:
         return None
     groups = (child for child in observed.children if isinstance(child, PodGroupView))

@@ -7,18 +7,13 @@ A pod's priority class never changes, so pods that wait by another class than th
 has a node. Once a pod has a node nothing is taken from under the gang: a condition says when the change takes effect.
 """
 
-from datetime import datetime
-
 from mxnet_operator.api import conditions, names
-from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.actions import AnnotatePod
-from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.ignored_changes import followed, ignored
-from mxnet_operator.plan.indexes import parse_indexes
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.plan.actions import AnnotatePod, Effects, Reads
+from mxnet_operator.plan.failures import Teardown, counted_restart
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.ready import replicas_in
-from mxnet_operator.plan.replicas import Replica
-from mxnet_operator.plan.restart import Teardown, counted_restart
+from mxnet_operator.plan.replicas import Replica, parse_indexes, replicas_in, restart_scope
+from mxnet_operator.plan.state import JobState
 
 
 def gang_member(job: MXJob, attempt: int) -> str:
@@ -60,33 +55,31 @@ def gang_priority(job: MXJob, replica_type: str) -> str:
     return "" if named or policy is None else policy.priority_class or ""
 
 
-def replaced_for_priority(job: MXJob, replicas: tuple[Replica, ...]) -> Teardown | None:
-    """Return the teardown of an attempt of which no pod has a node, and some wait by another class than the job's."""
-    outdated = _outdated(job, replicas)
-    if not outdated or _is_placed(replicas):
-        return None
-    return Teardown(
-        outdated,
-        0,
-        f"mxjob {job.metadata.name} gets other pods for its schedulingPolicy.priorityClass, {_change(job, outdated)}"
-        f" {counted_restart(job)}.",
-        of_all=True,
-    )
+def another_priority(state: JobState) -> Teardown | Reads | Effects:
+    """Give a job other pods where some wait by another class than the job's and none has a node; else say when.
 
-
-def with_ignored_priority(
-    current: tuple[Condition, ...], job: MXJob, replicas: tuple[Replica, ...], now: datetime
-) -> tuple[Condition, ...]:
-    """Return the conditions with PriorityClassIgnored: True while placed pods have another class than the job's."""
+    PriorityClassIgnored is True while placed pods have another priority class than the job's.
+    """
+    job, replicas = state.job, state.replicas
     outdated = _outdated(job, replicas)
     if not outdated:
-        return followed(current, conditions.PRIORITY_CLASS_IGNORED, now)
+        words = "The job runs as specified."
+        return state.no_longer(conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_AS_STARTED, words)
+    if not _is_placed(replicas):
+        if not state.observed.pods_listed:
+            return Reads(pods="labelled")
+        message = (
+            f"mxjob {job.metadata.name} gets other pods for its schedulingPolicy.priorityClass,"
+            f" {_change(job, outdated)} {counted_restart(job)}."
+        )
+        return Teardown(outdated, 0, message, of_all=True)
     message = (
         f"The schedulingPolicy.priorityClass was changed while pods of the job have nodes ({_change(job, outdated)}):"
         " it takes effect after suspend and resume: set spec.runPolicy.suspend to true, wait until the job is Suspended"
         ", and set it to false."
     )
-    return ignored(current, conditions.PRIORITY_CLASS_IGNORED, message, now)
+    reason = conditions.REASON_NOT_SUSPENDED
+    return state.warn(conditions.PRIORITY_CLASS_IGNORED, reason, message, again="if changed")
 
 
 def _outdated(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:

@@ -7,32 +7,22 @@ for ever.
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
 
 import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.pod_additions import PodAdditions
-from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.gangs.gang import GangState, gang_of, has_gangs, observed_gang
-from mxnet_operator.integrations.gangs.local import (
-    gang_member,
-    gang_priority,
-    outdated_members,
-    replaced_for_priority,
-    with_ignored_priority,
-)
-from mxnet_operator.integrations.gangs.retry import time_until_touched, touched_groups
-from mxnet_operator.plan.actions import CreatePod, Event
-from mxnet_operator.plan.attempt import restart_scope
-from mxnet_operator.plan.integration import Effects, IntegrationPolicy, JobState
-from mxnet_operator.plan.placement import Unplaced
-from mxnet_operator.plan.replicas import Outcome, Replica
-from mxnet_operator.plan.restart import Teardown, counted_restart
-from mxnet_operator.plan.shortage import shortage
-from mxnet_operator.plan.waits import left_of, soonest
-
-_AT_ONCE: Final = timedelta(0)
+from mxnet_operator.integrations.gangs.local import another_priority, gang_member, gang_priority, outdated_members
+from mxnet_operator.integrations.gangs.retry import touched_groups
+from mxnet_operator.plan.actions import CreatePod, Effects, Event, Reads
+from mxnet_operator.plan.failures import Teardown, counted_restart
+from mxnet_operator.plan.integration import IntegrationPolicy, Unplaced
+from mxnet_operator.plan.placement import shortage
+from mxnet_operator.plan.replicas import Replica, ReplicaState, restart_scope
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.times import left_of
 
 
 class GangPolicy(IntegrationPolicy):
@@ -45,39 +35,34 @@ class GangPolicy(IntegrationPolicy):
         """
         self.is_local, self.incomplete = is_local, incomplete
 
-    def teardown(self, state: JobState) -> Teardown | None:
-        """Return the teardown of an incomplete gang, or of one that waits by another priority class than the job's."""
-        if self._time_until_given_back(state) == _AT_ONCE:
-            return self._give_back(state)
-        return replaced_for_priority(state.job, state.replicas) if self.is_local else None
-
     def unplaced(self, state: JobState) -> Unplaced | None:
         """Return what keeps a whole gang from being scheduled."""
-        gang = observed_gang(state.job, state.observed)
+        gang = observed_gang(state.job, state.observed, state.rules)
         if gang is None and self.is_local and (of_job := gang_of(state.job)) is not None:
             gang = GangState(of_job, None)
         return _unplaced(gang, state.replicas)
 
-    def running(self, state: JobState, current: tuple[Condition, ...]) -> Effects:
-        """Keep the gang's marks up to date, and have its scheduler try it again."""
-        job, now = state.job, state.now
-        reported = with_ignored_priority(current, job, state.replicas if self.is_local else (), now)
-        members = outdated_members(job, state.present.pods) if self.is_local else ()
-        return Effects(
-            conditions=reported,
-            actions=(*touched_groups(job, state.present, now), *members),
-            requeue_after=soonest(self._time_until_given_back(state), time_until_touched(job, state.present, now)),
-        )
-
-    def creations(self, state: JobState, pods: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
-        """Add the annotations by which the local cluster's scheduler goes."""
-        return tuple(
-            msgspec.structs.replace(each, additions=(*each.additions, self._marks(state, each))) for each in pods
-        )
+    def teardown(self, state: JobState) -> Teardown | Reads | Effects:
+        """Tear down an incomplete gang, or one that waits by another priority class than the job's."""
+        given_back = self._give_back(state)
+        if not isinstance(given_back, Effects):
+            return given_back
+        other = another_priority(state) if self.is_local else Effects()
+        return given_back + other if isinstance(other, Effects) else other
 
     def notices(self, state: JobState) -> Iterator[Event]:
         """Yield a Warning about the fields of schedulingPolicy that nothing acts on."""
-        return iter(()) if has_gangs(state.observed) else _not_acted_on(state.asked, is_local=self.is_local)
+        return iter(()) if has_gangs(state.rules) else _not_acted_on(state.asked, is_local=self.is_local)
+
+    def running(self, state: JobState) -> Effects:
+        """Keep the gang's marks up to date, and have its scheduler try it again."""
+        members = outdated_members(state.job, state.present.pods) if self.is_local else ()
+        return touched_groups(state) + Effects(actions=members)
+
+    def creations(self, state: JobState, pods: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
+        """Add the annotations by which the local cluster's scheduler goes."""
+        marked = ((each, self._marks(state, each)) for each in pods)
+        return tuple(msgspec.structs.replace(each, additions=(*each.additions, marks)) for each, marks in marked)
 
     def _marks(self, state: JobState, pod: CreatePod) -> PodAdditions:
         annotations = [(names.GANG_MEMBER_ANNOTATION, gang_member(state.job, pod.attempt))]
@@ -86,35 +71,32 @@ class GangPolicy(IntegrationPolicy):
             annotations.append((names.GANG_PRIORITY_ANNOTATION, priority_class))
         return PodAdditions(annotations=tuple(annotations), priority_class=priority_class)
 
-    def _time_until_given_back(self, state: JobState) -> timedelta | None:
-        """Return how long an incomplete gang still waits for the rest; zero once it gives all back.
+    def _give_back(self, state: JobState) -> Teardown | Reads | Effects:
+        """Tear down an incomplete gang that has waited long enough for the rest, which counts as no failure.
 
-        None where it holds nothing, has what it needs, or restarts pod by pod.
+        A gang that holds nothing, has what it needs, or restarts pod by pod goes on.
         """
-        observed = observed_gang(state.job, state.observed)
-        if observed is None or restart_scope(state.job) != "Job":
-            return None
-        pods = [replica.pod for replica in state.replicas if replica.pod is not None]
-        waiting = [
-            replica.pod for replica in state.replicas if replica.outcome is Outcome.WAITING and replica.pod is not None
-        ]
+        job, replicas = state.job, state.replicas
+        found = observed_gang(job, state.observed, state.rules)
+        if found is None or restart_scope(job) != "Job":
+            return Effects()
+        waiting = [each.pod for each in replicas if each.state is ReplicaState.WAITING and each.pod is not None]
         unplaced = [pod for pod in waiting if not pod.is_placed]
-        placed = [pod for pod in pods if pod.is_placed]
-        is_whole = len(placed) >= observed.gang.minimum or len(placed) + len(unplaced) < len(state.replicas)
+        placed = [each.pod for each in replicas if each.pod is not None and each.pod.is_placed]
+        is_whole = len(placed) >= found.gang.minimum or len(placed) + len(unplaced) < len(replicas)
         if not placed or not unplaced or is_whole:
-            return None
+            return Effects()
         times = (*(pod.placed_at for pod in placed), *(pod.created_at for pod in unplaced))
         since = max((time for time in times if time is not None), default=None)
-        return left_of(self.incomplete, since, state.now)
-
-    def _give_back(self, state: JobState) -> Teardown:
-        """Tear down an incomplete gang, which counts as no failure."""
-        return Teardown(
-            (),
-            0,
-            f"mxjob {state.job.metadata.name} gives back the room that it holds, since no more has come for"
-            f" {self.incomplete.seconds} s: {shortage(state.job, state.replicas)} {counted_restart(state.job)}.",
+        if left := left_of(self.incomplete, since, state.now):
+            return Effects(requeue_after=left)
+        if not state.observed.pods_listed:
+            return Reads(pods="labelled")
+        message = (
+            f"mxjob {job.metadata.name} gives back the room that it holds, since no more has come for"
+            f" {self.incomplete.seconds} s: {shortage(job, replicas)} {counted_restart(job)}."
         )
+        return Teardown((), 0, message)
 
 
 def _unplaced(state: GangState | None, replicas: tuple[Replica, ...]) -> Unplaced | None:

@@ -13,36 +13,33 @@ from typing import Final
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.gangs.gang import PodGroupView, gang_of
-from mxnet_operator.plan.actions import TouchChild
+from mxnet_operator.plan.actions import Effects, TouchChild
+from mxnet_operator.plan.children import Rules
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.waits import left_of
+from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.times import left_of
 
 SHORTEST: Final = timedelta(seconds=30)
 LONGEST: Final = timedelta(minutes=2)
 _PART_OF_THE_WAIT: Final = 8
 
 
-def touched_groups(job: MXJob, observed: Observed, now: datetime) -> tuple[TouchChild, ...]:
-    """Return the change of the pod group of a job with defaults that waits for nodes, if it is due.
-
-    `observed` has the pods of the present attempt only.
-    """
-    return tuple(
-        touch(group.name, group.uid, now) for touch, group in _waiting(job, observed) if not _left(group, observed, now)
+def touched_groups(state: JobState) -> Effects:
+    """Change the pod group of a job that waits for nodes, whenever that is due."""
+    waiting = _waiting(state.job, state.present, state.rules)
+    left = [(touch, group, _left(group, state.present, state.now)) for touch, group in waiting]
+    return Effects(
+        actions=tuple(touch(group.name, group.uid, state.now) for touch, group, wait in left if not wait),
+        requeue_after=min((wait or SHORTEST for _, _, wait in left), default=None),
     )
 
 
-def time_until_touched(job: MXJob, observed: Observed, now: datetime) -> timedelta | None:
-    """Return when the next change of its pod group is due; None where none is."""
-    return min((_left(group, observed, now) or SHORTEST for _, group in _waiting(job, observed)), default=None)
-
-
-def _waiting(job: MXJob, observed: Observed) -> tuple[tuple[type[TouchChild], PodGroupView], ...]:
+def _waiting(job: MXJob, observed: Observed, rules: Rules) -> tuple[tuple[type[TouchChild], PodGroupView], ...]:
     """Return the pod group, with its change, of a gang of which enough pods exist and the scheduler has rejected each.
 
     Why it has is not asked: of the reasons that it writes into a pod one after the other, an older one may stay.
     """
-    touches, pods = tuple(rule.touch for rule in observed.rules if rule.touch is not None), observed.pods
+    touches, pods = tuple(rule.touch for rule in rules if rule.touch is not None), observed.pods
     if not touches or not pods or any(pod.deleting or not pod.unschedulable for pod in pods):
         return ()
     gang = gang_of(job)

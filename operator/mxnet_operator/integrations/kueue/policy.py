@@ -22,8 +22,8 @@ from mxnet_operator.api.queue_labels import (
     execution_seconds_problem,
     queue_of,
 )
-from mxnet_operator.api.status_size import says
-from mxnet_operator.api.types import Condition, MXJob
+from mxnet_operator.api.status_size import says, shortened
+from mxnet_operator.api.types import MXJob
 from mxnet_operator.integrations.kueue.workload import (
     EVICTED,
     FINISHED,
@@ -39,13 +39,13 @@ from mxnet_operator.integrations.kueue.workload import (
     pods_ready,
     quota_returned,
 )
-from mxnet_operator.plan.actions import Action, CreatePod, Event
-from mxnet_operator.plan.begun import is_begun
-from mxnet_operator.plan.fixed_replicas import as_started
-from mxnet_operator.plan.integration import Admission, Effects, IntegrationPolicy, JobState, Standing
+from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Report
+from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.ready import replicas_in
-from mxnet_operator.plan.waits import time_until_said_again
+from mxnet_operator.plan.replicas import is_begun, replicas_in
+from mxnet_operator.plan.started import as_started
+from mxnet_operator.plan.state import Admission, JobState, Standing
+from mxnet_operator.plan.times import time_until_said_again
 from mxnet_operator.readers.pods import ENDED
 
 ASK_AGAIN: Final = timedelta(seconds=15)
@@ -102,35 +102,32 @@ class QueueAdmission(Admission, frozen=True, kw_only=True):
 class KueuePolicy(IntegrationPolicy):
     """Decisions about a job that names a queue."""
 
-    def admission(self, state: JobState) -> QueueAdmission | None:
+    def admission(self, job: MXJob, observed: Observed) -> QueueAdmission | None:
         """Return the admission of a job in a queue, or of one that leaves it; None for one in no queue."""
-        job, queue = state.job, _queue_state(state.observed)
+        queue = _queue_state(observed)
         if not queue_of(job) and queue.workload is None:
             return None
-        admission = _admission(job, state.observed, queue)
-        admission = msgspec.structs.replace(
-            admission, waits=f"waits in queue {queue_of(job)}" if admission.reason else ""
-        )
+        admission = _admission(job, observed, queue)
+        if admission.reason:
+            admission = msgspec.structs.replace(admission, waits=f"waits in queue {queue_of(job)}")
         problem = execution_seconds_problem(job.metadata.labels or {})
         if not admission.message or not problem:
             return admission
         message = f"{admission.message} The label {QUEUE_TIME_LABEL} has no effect: {problem}."
         return msgspec.structs.replace(admission, message=message)
 
-    def waiting(self, state: JobState, current: tuple[Condition, ...], *, has_pods: bool) -> Effects:
+    def waiting(self, state: JobState, *, has_pods: bool) -> Effects:
         """Say why the job waits; once its pods have gone, do what is to be done in the queue or give quota back."""
         admission = _admission_of(state)
-        effects = _reported(state, current, admission)
+        reported = _reported(state, admission)
         if has_pods:
-            return msgspec.structs.replace(effects, requeue_after=None)
-        actions = admission.actions or _return_quota(_queue_state(state.observed), state.now)
-        return msgspec.structs.replace(effects, actions=actions)
+            return reported
+        return reported + Effects(actions=admission.actions or _return_quota(_queue_state(state.observed), state.now))
 
-    def running(self, state: JobState, current: tuple[Condition, ...]) -> Effects:
+    def running(self, state: JobState) -> Effects:
         """Say that the job is admitted, and tell Kueue whether all of its pods run."""
         admission = _admission_of(state)
-        effects = _reported(state, current, admission)
-        return msgspec.structs.replace(effects, actions=(*admission.actions, *_report_ready(state, current)))
+        return _reported(state, admission) + Effects(actions=(*admission.actions, *_report_ready(state)))
 
     def creations(self, state: JobState, pods: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
         """Add the node labels and tolerations of the flavors that the job was admitted with."""
@@ -219,58 +216,34 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     return _class_of(job)
 
 
-def _reported(state: JobState, current: tuple[Condition, ...], admission: QueueAdmission) -> Effects:
-    """Return the conditions with Admitted as the queue has it, its Events, and when to look again."""
-    reported = _with_admission(current, admission, state.now)
-    return Effects(
-        conditions=reported,
-        events=_events(state.job.status.conditions, reported),
-        requeue_after=_time_until_said(reported, admission, state.now),
-    )
-
-
-def _with_admission(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with Admitted as the queue has it; none for a job in no queue.
+def _reported(state: JobState, admission: QueueAdmission) -> Effects:
+    """Report Admitted as the queue has it, with an Event where that is new; nothing for a job in no queue.
 
     What a queue reports of a waiting job changes with all that happens in it: it is passed on every few seconds.
     """
+    old = state.condition(conditions.ADMITTED)
     if not admission.reason:
-        return tuple(each for each in current if each.type != conditions.ADMITTED)
-    old = next((each for each in current if each.type == conditions.ADMITTED), None)
+        return Effects(reports=() if old is None else (Report(conditions.ADMITTED, status="Absent"),))
     status: Literal["True", "False"] = "True" if admission.status else "False"
-    was_said = old is not None and (old.status, old.reason) == (status, admission.reason)
-    if old is not None and was_said and time_until_said_again(old, now, SAY_AGAIN):
-        return current
-    return conditions.set_condition(
-        current, conditions.ADMITTED, admission.reason, admission.message, now, status=status
-    )
+    reports = (Report(conditions.ADMITTED, admission.reason, admission.message, status),)
+    if old is None or (old.status, old.reason) != (status, admission.reason):
+        is_told = admission.status or admission.reason in _WARNED
+        event = Event("Normal" if admission.status else "Warning", admission.reason, shortened(admission.message))
+        return Effects(reports=reports, events=(event,) if is_told else ())
+    if says(old.message, admission.message):
+        return Effects()
+    if kept := time_until_said_again(old, state.now, SAY_AGAIN):
+        return Effects(requeue_after=kept)
+    return Effects(reports=reports)
 
 
-def _time_until_said(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> timedelta | None:
-    """Return the time until a job that doesn't yet say what its queue does is reconciled again; None where it does."""
-    old = next((each for each in current if each.type == conditions.ADMITTED), None)
-    if not admission.reason or old is None or says(old.message, admission.message):
-        return None
-    return time_until_said_again(old, now, SAY_AGAIN)
-
-
-def _events(before: tuple[Condition, ...], current: tuple[Condition, ...]) -> tuple[Event, ...]:
-    """Return the events about a job's queue: that it was admitted, or what is wrong."""
-    new = next((each for each in current if each.type == conditions.ADMITTED), None)
-    old = next((each for each in before if each.type == conditions.ADMITTED), None)
-    if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
-        return ()
-    if new.status == "True":
-        return (Event("Normal", new.reason, new.message),)
-    return (Event("Warning", new.reason, new.message),) if new.reason in _WARNED else ()
-
-
-def _report_ready(state: JobState, current: tuple[Condition, ...]) -> tuple[Action, ...]:
+def _report_ready(state: JobState) -> tuple[Action, ...]:
     """Have an admitted job's Workload say whether all of its pods run."""
     workload = _queue_state(state.observed).workload
     if workload is None or not workload.is_admitted:
         return ()
-    change = pods_ready(workload, state.now, ready=conditions.is_true(current, conditions.RUNNING))
+    has_run = conditions.is_true(state.job.status.conditions, conditions.RUNNING)
+    change = pods_ready(workload, state.now, ready=has_run or all(each.started for each in state.replicas))
     return (change,) if change is not None else ()
 
 

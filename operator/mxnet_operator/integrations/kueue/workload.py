@@ -12,7 +12,7 @@ import msgspec
 from mxnet_operator.api.pod_additions import Pairs, Toleration
 from mxnet_operator.integrations.child_kinds import Child, KindsState
 from mxnet_operator.plan.actions import ChangeChild, CreateChild, DeleteChild
-from mxnet_operator.plan.children import ChildView
+from mxnet_operator.plan.observed import ChildView
 from mxnet_operator.readers.metadata import Meta, job_of
 from mxnet_operator.readers.pods import Wire
 

@@ -1,4 +1,4 @@
-"""Fixed replicas: while a job runs, its counts of replicas and its restartScope stay as they were at its start.
+"""What a job was started with: its time, and the counts of replicas and the restartScope, which stay while it runs.
 
 ps-lite can't follow other numbers. In scope Job an attempt is all pods of one number, in scope Replica each pod has its
 own: under the other scope the sound pods of a running job would look like left-overs.
@@ -14,9 +14,8 @@ import msgspec
 
 from mxnet_operator.api import conditions, names
 from mxnet_operator.api.defaults import RESTART_POLICY
-from mxnet_operator.api.types import Condition, MXJob, MXJobStatus, ReplicaSpec
-from mxnet_operator.plan.attempt import as_begun_anew, restart_scope
-from mxnet_operator.plan.ignored_changes import followed, ignored
+from mxnet_operator.api.types import MXJob, MXJobStatus, ReplicaSpec
+from mxnet_operator.plan.replicas import as_begun_anew, restart_scope
 
 _TAKEN_AWAY: Final = ReplicaSpec(
     restart_policy=RESTART_POLICY,
@@ -31,6 +30,11 @@ _TAKEN_AWAY: Final = ReplicaSpec(
         }
     },
 )
+
+
+def start_time(status: MXJobStatus) -> datetime | None:
+    """Return when the job became active; None while suspended, though training-operator 1.8.1 kept startTime there."""
+    return None if conditions.is_true(status.conditions, conditions.SUSPENDED) else status.start_time
 
 
 def as_started(job: MXJob) -> MXJob:
@@ -55,6 +59,29 @@ def as_started(job: MXJob) -> MXJob:
     return msgspec.structs.replace(job, spec=spec)
 
 
+def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
+    """Return the status with the counts and scope of a job that was started, or is about to be."""
+    return msgspec.structs.replace(status, started_replicas=_numbers(job), started_scope=restart_scope(job))
+
+
+def changed_replicas(asked: MXJob) -> str:
+    """Return the message of ReplicasChangeIgnored; empty where a job as written, with defaults, is as what runs."""
+    started, wanted = asked.status.started_replicas, _numbers(asked)
+    kinds = [kind for kind in dict.fromkeys((*started, *wanted)) if started.get(kind, 0) != wanted.get(kind, 0)]
+    changes = [f"{kind} from {started.get(kind, 0)} to {wanted.get(kind, 0)}" for kind in kinds]
+    what = ["number of replicas"] if kinds else []
+    if (old := asked.status.started_scope) and old != (new := _scope_asked_for(asked)):
+        changes.append(f"restartScope from {old} to {new}")
+        what.append("restartScope")
+    if not started or not changes:
+        return ""
+    return (
+        f"The {' and the '.join(what)} was changed while the job runs ({', '.join(changes)}), which it can't follow: "
+        "it goes on as it was started. Set spec.runPolicy.suspend to true, wait until the job is Suspended, and set it "
+        "to false."
+    )
+
+
 def _to_be_started(job: MXJob) -> MXJob:
     """Return a job that was not started yet, or is suspended: restartScope may have been changed since it ran.
 
@@ -64,30 +91,6 @@ def _to_be_started(job: MXJob) -> MXJob:
     if not (status.completed_indexes and conditions.is_true(status.conditions, conditions.SUSPENDED)):
         return job
     return msgspec.structs.replace(job, status=as_begun_anew(job, status))
-
-
-def with_started_replicas(job: MXJob, status: MXJobStatus) -> MXJobStatus:
-    """Return the status with the counts and scope of a job that was started, or is about to be."""
-    return msgspec.structs.replace(status, started_replicas=_numbers(job), started_scope=restart_scope(job))
-
-
-def with_ignored_change(asked: MXJob, current: tuple[Condition, ...], now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with ReplicasChangeIgnored: True while `asked`, with defaults, differs from what runs."""
-    started, wanted = asked.status.started_replicas, _numbers(asked)
-    kinds = [kind for kind in dict.fromkeys((*started, *wanted)) if started.get(kind, 0) != wanted.get(kind, 0)]
-    changes = [f"{kind} from {started.get(kind, 0)} to {wanted.get(kind, 0)}" for kind in kinds]
-    what = ["number of replicas"] if kinds else []
-    if (old := asked.status.started_scope) and old != (new := _scope_asked_for(asked)):
-        changes.append(f"restartScope from {old} to {new}")
-        what.append("restartScope")
-    if not started or not changes:
-        return followed(current, conditions.REPLICAS_CHANGE_IGNORED, now)
-    message = (
-        f"The {' and the '.join(what)} was changed while the job runs ({', '.join(changes)}), which it can't follow: "
-        "it goes on as it was started. Set spec.runPolicy.suspend to true, wait until the job is Suspended, and set it "
-        "to false."
-    )
-    return ignored(current, conditions.REPLICAS_CHANGE_IGNORED, message, now)
 
 
 def _scope_asked_for(asked: MXJob) -> str:
