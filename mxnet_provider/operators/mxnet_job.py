@@ -126,7 +126,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         restart_scope: What a retry restarts: Job (all replicas) or Replica. (templated)
         success_policy: Who must exit with 0: Scheduler or AllWorkers. (templated)
         run_policy: Further fields of spec.runPolicy. (templated)
-        name: Beginning of the job's name, in place of the manifest's. (templated)
+        name: Beginning of the job's name, in place of the manifest's; what no name may have becomes `-`. (templated)
         namespace: The job's namespace; if not given the manifest's, the connection's, the one that Airflow runs in,
             `default`, the first there is. (templated)
         labels: Labels of the job; `pod_labels` are those of its pods. (templated)
@@ -368,10 +368,9 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
         manifest = self.given_manifest()
         metadata = manifests.metadata_of(manifest)
-        base = self.name or metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
-        metadata["name"] = task_labels.job_name(
-            str(base or task_labels.base_name(self.task_id)), manifests.replica_counts(manifest), token
-        )
+        written = metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
+        base = task_labels.base_name(self.name or self.task_id) if self.name or not written else str(written)
+        metadata["name"] = task_labels.job_name(base, manifests.replica_counts(manifest), token)
         metadata["namespace"] = self._namespace_by(metadata)
         manifests.add_labels(metadata, labels)
         manifests.label_templates(manifest, labels)

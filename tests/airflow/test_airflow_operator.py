@@ -432,6 +432,31 @@ def test_what_the_server_refuses_for_good_is_not_tried_again(world):
         world.start(world.operator(manifest=finalized)).result()
 
 
+def test_a_manifest_as_the_server_printed_it_makes_a_job_anew(world):
+    first = world.job_of(world.start(world.operator(manifest=MANIFEST, wait_for_completion=False)))
+    world.write_status(first, "Succeeded", "done")
+    printed = world.hook.get_job(JobRef.of(first))
+    again = world.job_of(world.start(world.operator(manifest=printed, wait_for_completion=False)))
+    assert printed["status"]["state"] == "Succeeded"
+    assert again["metadata"]["uid"] != first["metadata"]["uid"]
+    assert "status" not in again
+
+
+def test_a_resource_version_that_a_callback_sets_fails_the_task_at_once(world):
+    class SetsVersion(MXNetJobCallback):
+        @staticmethod
+        def on_manifest_created(*, manifest, **_):
+            manifest["metadata"]["resourceVersion"] = "1"
+
+    with pytest.raises(MXNetManifestError, match="resourceVersion should not be set on objects to be created"):
+        world.start(world.operator(manifest=MANIFEST, callbacks=SetsVersion)).result()
+
+
+def test_a_name_is_made_valid_as_a_task_s_id_is(world):
+    job = world.job_of(world.start(world.operator(name="Train_Model", wait_for_completion=False)))
+    assert job["metadata"]["name"].startswith("train-model-")
+
+
 def test_a_missing_namespace_is_said_so(world):
     with pytest.raises(MXNetJobError, match='namespaces "nowhere" not found'):
         world.start(world.operator(namespace="nowhere")).result()

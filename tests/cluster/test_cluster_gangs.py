@@ -251,98 +251,11 @@ async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk
         await following
 
 
-class SmallGangs:
-    """Gangs of four GPUs that keep all 16 in use: one ends at a time, and another one is there already."""
-
-    def __init__(self, world):
-        self.world = world
-        self.submitted = 0
-        self.passed = 0
-        self.running, self.waiting = [], []
-
-    async def fill(self):
-        for _ in range(4):
-            await self.submit()
-        for name in self.waiting:
-            await self.world.state(name, "Running")
-        self.running, self.waiting = self.waiting, []
-
-    async def submit(self):
-        name = f"small-{self.submitted}"
-        self.submitted += 1
-        self.waiting.append(name)
-        await self.world.submit(submitted(gang(name, 4)))
-        return name
-
-    async def pass_by(self, large):
-        """Have one more come and one end, and wait until that has had its effect; returns whether the large one runs.
-
-        That is: one of those that wait has the four GPUs, or all of them are held back.
-        """
-        name = await self.submit()
-        await self.world.eventually(JOBS, lambda jobs: runs_or_says_why_not(jobs.get(name, {})))
-        if self.running:
-            await self.end(self.running.pop(0))
-
-        def has_had_its_effect(jobs):
-            is_held = self.running and all(reason(jobs[each]) == "HeldBack" for each in self.waiting)
-            return is_held or any(state(jobs[each]) == "Running" for each in (large, *self.waiting))
-
-        jobs = await self.world.eventually(JOBS, has_had_its_effect)
-        started = [each for each in self.waiting if state(jobs[each]) == "Running"]
-        self.running += started
-        self.waiting = [each for each in self.waiting if each not in started]
-        self.passed += len(started)
-        return state(jobs[large]) == "Running"
-
-    async def end(self, name):
-        pods = (await self.world.api.get(self.world.path(PODS))).ok()["items"]
-        await self.world.move([pod["metadata"]["name"] for pod in pods if job_of(pod) == name], "Succeeded", 0)
-        await self.world.state(name, "Succeeded")
-
-
-def state(job):
-    return job.get("status", {}).get("state", "")
-
-
 def reason(job):
     """Why a job has no nodes, if it says so."""
     conditions = job.get("status", {}).get("conditions", ())
     found = (each["reason"] for each in conditions if (each["type"], each["status"]) == ("PodsScheduled", "False"))
     return next(found, "")
-
-
-def runs_or_says_why_not(job):
-    return state(job) == "Running" or reason(job)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_a_large_gang_starves_behind_small_ones_until_it_is_let_come_first(request, gang_scheduling):
-    """The same job under a controller without --gang-precedence-after and then under one with it."""
-    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
-        small = SmallGangs(world)
-        await small.fill()
-        await world.submit(submitted(gang("large", 12)))
-        await world.eventually(JOBS, lambda jobs: reason(jobs["large"]) == "Unschedulable")
-        for _ in range(6):
-            assert not await small.pass_by("large")
-        assert small.passed == 6
-        await world.stop()
-        await world.start(gangs=backends_of(gang_scheduling), policy=Policy(gang_precedence_after=timedelta(seconds=2)))
-        held = set()
-        while not await small.pass_by("large"):
-            jobs = await world.eventually(JOBS, bool)
-            held |= {name for name in small.waiting if reason(jobs[name]) == "HeldBack"}
-        assert held
-        await small.end("large")
-        while small.waiting:
-            for name in list(small.running):
-                small.running.remove(name)
-                await small.end(name)
-            name = small.waiting.pop(0)
-            await world.state(name, "Running")
-            small.running.append(name)
 
 
 @pytest.mark.exhaustive

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import json
-import logging
 import os
 import re
 import time
@@ -14,17 +12,15 @@ import pytest
 import yaml
 from builders import make_mxjob
 from cluster_fixtures import MXJOB
-from control_plane_fixtures import new_namespace, our_kubernetes
+from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
-from deployment import MANIFESTS
 from fake_nodes import NODES, ending, fake_node, fake_nodes
 from kubernetes_programs import kubectl
-from kueue import API, VISIBILITY, kueue
-from waiting import SECONDS, until
+from kueue import API, kueue
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.controller import controller as controller_module
-from mxnet_operator.controller import queue_places as queue_places_module
 from mxnet_operator.controller import queues as queues_module
 from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.description import MXJobDescription, to_manifest
@@ -251,147 +247,6 @@ async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
         " MXTrain   Queue a: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in"
         " flavor gpu, 2 more needed"
     )
-
-
-@pytest.fixture
-def visible(running):
-    """Kueue's visibility API, behind the API server."""
-    with running.visible():
-        yield
-
-
-@pytest.fixture(params=[("v1beta2", "v1beta1"), ("v1beta1",)], ids=["newest", "older"])
-async def speaks(request, visible, world, monkeypatch):
-    """A controller that speaks these versions of it."""
-    if len(request.param) < 2:
-        await world.stop()
-        monkeypatch.setattr(queue_places_module, "_VERSIONS", request.param)
-        await world.start()
-
-
-@pytest.fixture
-async def line(api, namespace):
-    """The queue `line` of four GPUs, in which nobody is preempted."""
-    for value in range(1, 6):
-        await made(api, "WorkloadPriorityClass", f"level-{value}", value=value)
-    await made_queue(api, namespace, "line", cohortName=f"{namespace}-line", preemption={})
-
-
-def at_level(name, value):
-    return job(name, "line", 4, **{names.QUEUE_PRIORITY_LABEL: f"level-{value}"})
-
-
-async def stand(world, **before):
-    """Wait until the jobs say how many workloads come before them, and nothing where none does."""
-
-    def told(jobs):
-        said = {each: jobs[each].get("status", {}).get("conditions", ()) for each in before if each in jobs}
-        return {
-            name: told["message"].partition("; ")[2]
-            for name, conditions in said.items()
-            for told in conditions
-            if told["type"] == "Admitted" and "insufficient unused quota" in told["message"]
-        }
-
-    words = {
-        name: f"{count} workload{'' if count == 1 else 's'} before it in the queue" if count else ""
-        for name, count in before.items()
-    }
-    await world.eventually(JOBS, lambda jobs: told(jobs) == words)
-
-
-@contextlib.asynccontextmanager
-async def followed(world, manifest, folder):
-    """The messages of a user's `mxjob run`, which leaves the job when it ends."""
-    path = folder / "job.json"
-    manifest["metadata"]["namespace"] = world.namespace
-    path.write_text(json.dumps(manifest))
-    options = ["--on-interrupt", "keep"]
-    process = await asyncio.create_subprocess_exec(
-        *[*MXJOB, "run", "-f", str(path), *options], env=user_of(world), stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        yield process.stderr
-    finally:
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            process.terminate()
-        await process.communicate()
-
-
-async def reads(messages, words):
-    """Wait until a message ends so."""
-    async with asyncio.timeout(SECONDS):
-        while not (message := (await messages.readline()).decode()).endswith(f"{words}\n"):
-            assert message, "mxjob has ended"
-
-
-@pytest.mark.exhaustive
-async def test_waiting_jobs_say_how_many_workloads_of_any_kind_come_before_them(speaks, line, world, api, tmp_path):
-    await world.submit(at_level("runs", 1))
-    await world.state("runs", "Running")
-    for name, level in (("middle", 2), ("high", 3)):
-        await world.submit(at_level(name, level))
-    async with followed(world, at_level("low", 1), tmp_path) as messages:
-        await stand(world, low=2, middle=1, high=0)
-        await reads(messages, "; 2 workloads before it in the queue")
-        await world.submit(at_level("urgent", 5))
-        await stand(world, low=3, middle=2, high=1, urgent=0)
-        await reads(messages, "; 3 workloads before it in the queue")
-    async with new_namespace(api, accounts=True) as elsewhere:
-        await made(api, "LocalQueue", "theirs", {"clusterQueue": f"{world.namespace}-line"}, elsewhere)
-        labels = {names.QUEUE_LABEL: "theirs", names.QUEUE_PRIORITY_LABEL: "level-4"}
-        container = {"name": "c", "image": "i", "resources": {"limits": {GPU: "4"}}}
-        pod = {"metadata": {"name": "foreign", "labels": labels}, "spec": {"containers": [container]}}
-        (await api.post(f"/api/v1/namespaces/{elsewhere}/pods", pod)).ok()
-        await stand(world, low=4, middle=3, high=2, urgent=0)
-        (await api.delete(world.path(f"{JOBS}/middle"))).ok()
-        await stand(world, low=3, high=2, urgent=0)
-        for command in ("get -o wide", "describe low"):
-            assert "; 3 workloads before it in the queue" in await printed(world, [*MXJOB, *command.split()])
-        (await api.delete(f"/api/v1/namespaces/{elsewhere}/pods/foreign")).ok()
-        await stand(world, low=2, high=1, urgent=0)
-    (await api.delete(world.path(f"{JOBS}/runs"))).ok()
-    await world.state("urgent", "Running")
-    await stand(world, low=1, high=0)
-
-
-@pytest.mark.exhaustive
-async def test_the_component_gives_the_right_to_ask_for_places(visible, line, world):
-    account = "system:serviceaccount:mxnet-operator:mxnet-operator"
-    path = f"{VISIBILITY[0]}/namespaces/{world.namespace}/localqueues/line/pendingworkloads?limit=1"
-    asked = [kubectl(), "get", "--raw", path, f"--as={account}"]
-    with pytest.raises(AssertionError, match="is forbidden"):
-        await printed(world, asked)
-    rights = ["-f", str(MANIFESTS / "components" / "kueue" / "rbac.yaml")]
-    await printed(world, [kubectl(), "apply", *rights])
-    on = {
-        "group": VISIBILITY[0].split("/")[2],
-        "resource": "localqueues",
-        "subresource": "pendingworkloads",
-        "verb": "get",
-    }
-    review = {"spec": {"user": account, "resourceAttributes": {**on, "namespace": world.namespace}}}
-    try:
-        async with asyncio.timeout(SECONDS):
-            while not (await world.api.post(REVIEWS, review)).ok()["status"]["allowed"]:
-                pass  # until the API server has seen the binding
-        assert json.loads(await printed(world, asked))["items"] == []
-    finally:
-        await printed(world, [kubectl(), "delete", *rights])
-
-
-@pytest.mark.exhaustive
-async def test_where_no_places_are_served_a_job_says_the_rest(line, world, caplog):
-    caplog.set_level(logging.INFO)
-    for name, level in (("runs", 3), ("first", 2), ("second", 1)):
-        await world.submit(at_level(name, level))
-        if name == "runs":
-            await world.state(name, "Running")
-    async with asyncio.timeout(SECONDS):
-        await until(lambda: "jobs don't say how many come before them" in caplog.text)
-    await stand(world, first=0, second=0)
-    about = [each for each in caplog.records if each.name == queue_places_module.__name__]
-    assert [each.levelno for each in about] == [logging.INFO]
 
 
 def user_of(world):

@@ -657,24 +657,6 @@ def test_a_gang_that_replicas_restarting_one_by_one_become_begins_with_all(done:
     assert run(schedule).wrong == ""
 
 
-def test_the_older_gang_is_looked_at_when_the_job_is_gone() -> None:
-    """Seed 2245000120768: the simulation itself broke, over what the controller asked about the older gang."""
-    schedule = Schedule(
-        setup=Setup(replicas={"Worker": 1}, policy={"backoffLimit": 1, "cleanPodPolicy": "All"}, precedence=60),
-        steps=(
-            ("look", "a"),
-            ("delete job",),
-            ("hear", "a"),
-            ("look", "a"),
-            ("elder is placed",),
-            ("wait", 700),
-            ("hear", "a", "pods", 1),
-            ("look", "a"),
-        ),
-    )
-    assert run(schedule).wrong == ""
-
-
 def test_a_pod_that_is_read_by_its_name_is_not_counted_beside_others_as_they_were() -> None:
     """Seed 2820466636780: a gang that was placed whole gave its room back, since the cache was older than that pod."""
     schedule = Schedule(

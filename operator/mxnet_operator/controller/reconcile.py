@@ -12,7 +12,7 @@ from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
-from mxnet_operator.client.resources import key_of, resource_of
+from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.decoding import JobRead, Reader
 from mxnet_operator.controller.events import EventRecorder
@@ -23,9 +23,7 @@ from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
 from mxnet_operator.controller.pollers import Pollers
-from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import JobRecord
-from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
@@ -81,14 +79,12 @@ class Reconciler:
         queues: Callable[[], QueueSystem] = QueueSystem,
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
-        precedence: Precedence | None = None,
-        places: QueuePlaces | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses`, `precedence` and `places` are shared by all reconcilers.
+        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -103,7 +99,6 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._precedence, self._places = precedence, places
         # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
         self._ending: dict[str, str] = {}
         self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
@@ -139,7 +134,6 @@ class Reconciler:
             self._workflows.forget(key)
             self._leases.forget(key)
             self._errors.forget(key)
-            self._forget_waiting(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
@@ -170,7 +164,6 @@ class Reconciler:
     async def _reconcile(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, raw)
         if read.job is None:
-            self._forget_waiting(key)
             running = await self._has_running_pods(read)
             decided = reject(
                 read.metadata.name,
@@ -192,13 +185,6 @@ class Reconciler:
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
 
-    def _forget_waiting(self, key: str) -> None:
-        """Drop what is known of a job among others that wait."""
-        if self._precedence is not None:
-            self._precedence.forget(key_of(self._resource, key))
-        if self._places is not None:
-            self._places.forget(key_of(self._resource, key))
-
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
         cached = self._children.observed(read.metadata.uid).pods
@@ -211,13 +197,6 @@ class Reconciler:
             self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
         observed = await self._queues.observed(job, observed)
-        waiter = key_of(self._resource, job.metadata.key)
-        place = self._places.place_of(waiter, job, observed) if self._places is not None else None
-        if place is not None:
-            observed = msgspec.structs.replace(observed, queue_place=place)
-        if self._precedence is not None:
-            held_back_by = self._precedence.held_back_by(waiter, job, observed)
-            observed = msgspec.structs.replace(observed, held_back_by=held_back_by)
         decided = await self._plan(job, observed)
         are_listed = decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided))
         if are_listed:

@@ -30,7 +30,6 @@ from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.page import recording_page, with_page
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.precedence import held_back, with_held_back
 from mxnet_operator.plan.queue import (
     Standing,
     admission_events,
@@ -146,22 +145,18 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
     reported = with_ignored_change(read.specified, with_admission(left.conditions, admission, now), now)
     reported = with_ignored_priority(reported, job, replicas, now, policy)
-    held = held_back(job, observed)
-    reported = with_held_back(reported, job, held, now)
     status = msgspec.structs.replace(status, conditions=reported)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job, now, policy)
     waiting = begin is not None and begin > now
-    gets_pods = (
-        held is None and not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
-    )
+    gets_pods = not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in terminating if not pod.deleting),
             *restored(present.pods),
             *left.deletions,
             *outdated_children(job, observed),
-            *(missing_children(job, observed) if held is None else ()),
+            *missing_children(job, observed),
             *touched_groups(job, present, now),
             *admission.actions,
             *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
@@ -187,7 +182,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             deadline.at - now if deadline is not None else None,
             left.requeue_after,
             complete_in,
-            held.ends_in if held is not None else None,
             admission.requeue_after,
             time_until_said(reported, admission, now),
             time_until_replaced(observed),

@@ -10,6 +10,7 @@ import typer
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import terminal_message
+from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.job_formats import submission_errors
 from mxnet_operator.api.manifest_text import dump
 from mxnet_operator.api.validation import unknown_fields
@@ -310,5 +311,4 @@ def _read_job(file: str, *, allow_unknown: bool) -> dict[str, Any]:
     found = mistakes(documents[0], allow_unknown=allow_unknown)
     if found:
         raise CommandError("\n".join(found), code=Exit.USAGE)
-    job: dict[str, Any] = documents[0].content
-    return job
+    return without_server_fields(documents[0].content)
