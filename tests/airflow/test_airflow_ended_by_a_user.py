@@ -187,11 +187,12 @@ def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_
 
 @pytest.mark.exhaustive
 @anywhere
-def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(world):
+def test_a_worker_that_is_asked_to_end_by_no_user_leaves_its_job_to_the_retry(world):
     run = world.begin("waiting")
-    old = run.in_progress()
+    uid = run.in_progress()
     os.kill(run.train.look().pid, signal.SIGTERM)
-    new = run.replaced(old)
+    run.train.wait("running", try_number=2)
     assert run.succeed().try_number == 2
-    assert run.train.xcom()["uid"] == new
-    assert run.deletions() == [old]
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.deletions()) == (1, [])
+    assert "goes on, for the next try or until its lease runs out" in run.train.log(1)

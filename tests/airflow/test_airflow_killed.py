@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+import psutil
 import pytest
 from airflow_world import anywhere
 from waiting import eventually
@@ -85,3 +86,21 @@ def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to
     assert (waiting.creations(), waiting.deletions()) == (1, [])
     if world.cluster.has_logs:
         assert waiting.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+
+
+@pytest.mark.alone
+def test_a_scheduler_that_crashes_leaves_the_jobs_of_its_living_workers_to_their_next_tries(world):
+    """Airflow resets the tasks, as after a Clear, and rejects the next heartbeat of the workers that live on."""
+    runs = [world.begin("waiting") for _ in range(3)]
+    uids = [run.in_progress() for run in runs]
+    workers = [run.train.look().pid for run in runs]
+    world.airflow.crash("scheduler")
+    world.airflow.killed_schedulers_are_given_up_on()
+    world.airflow.start("scheduler")
+    for run in runs:
+        run.train.wait("running", try_number=2)
+    eventually(lambda: not any(psutil.pid_exists(pid) for pid in workers))
+    for run, uid in zip(runs, uids, strict=True):
+        run.succeed()
+        assert run.train.xcom()["uid"] == uid
+        assert (run.creations(), run.deletions()) == (1, [])

@@ -30,7 +30,7 @@ def _airflow(*names: str) -> list[str]:
 
 
 _ALONE = _airflow(
-    *("connections", "database", "detached", "holder", "operator", "provider", "reference", "side_by_side"),
+    *("connections", "database", "holder", "operator", "provider", "reference", "side_by_side"),
     *("storable", "trigger"),
 )
 APART = {
