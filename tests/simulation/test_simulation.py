@@ -39,7 +39,7 @@ def test_every_schedule_keeps_the_invariants_and_comes_to_rest(schedules: int) -
 
 @pytest.mark.skipif(SEED is not None, reason="MXJOB_SEED runs one seed alone")
 @pytest.mark.timeout(PATIENCE)
-def test_so_does_every_schedule_of_fresh_seeds(schedules: int) -> None:
+def test_every_schedule_of_fresh_seeds_keeps_the_invariants_and_comes_to_rest(schedules: int) -> None:
     _keep_the_invariants(range(first_fresh_seed(), first_fresh_seed() + 2 * schedules))
 
 
