@@ -66,8 +66,8 @@ def stopped_words(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> s
     left = scheduler_left(job, replicas)
     if not left or job.spec.success_policy == "Scheduler":
         return ""
-    waited = GRACE - left_of(GRACE, _workers_done_at(replicas), now)
-    return f"{labels(left)} went on for {max(waited, timedelta(0)).seconds} s after the last Worker and is stopped: {WORDS}"
+    waited = max(GRACE - left_of(GRACE, _workers_done_at(replicas), now), timedelta(0)).seconds
+    return f"{labels(left)} went on for {waited} s after the last Worker and is stopped: {WORDS}"
 
 
 def time_until_next(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
