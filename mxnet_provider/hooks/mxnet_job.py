@@ -130,17 +130,6 @@ class MXNetJobHook(KubernetesHook):
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE
 
-    def connection_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments with which `kube_configuration.load` finds the same cluster; None before it was reached.
-
-        Nothing is asked of Airflow for them: this is for one who is being killed.
-        """
-        extra = self.__dict__.get("conn_extras")
-        if extra is None:
-            return None
-        own = {name: getattr(self, name) for name in ("in_cluster", "config_file", "cluster_context")}
-        return {"extra": extra, **own}
-
     @_through_short_outages
     @_with_fresh_credentials
     def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
@@ -341,6 +330,7 @@ class MXNetJobHook(KubernetesHook):
         poll_interval: float,
         startup_timeout: float | None = None,
         reattached_at: float | None = None,
+        deadline: float | None = None,
         api_outage_tolerance: float = WaitOptions.api_outage_tolerance,
         lease: float | None = None,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
@@ -355,6 +345,7 @@ class MXNetJobHook(KubernetesHook):
             startup_timeout: For how many seconds the job may wait for its pods to run.
             reattached_at: When a retry found the job, from where its wait for the pods counts, in seconds since the
                 epoch.
+            deadline: Until when the job may take, in seconds since the epoch.
             api_outage_tolerance: For how many seconds the API server may be away.
             lease: Seconds of a lease that `observe` renews; None for none.
             observe: Called with the job after every poll.
@@ -387,6 +378,7 @@ class MXNetJobHook(KubernetesHook):
                     current,
                     ref.uid,
                     now=time.time(),
+                    deadline=deadline,
                     startup_timeout=startup_timeout,
                     reattached_at=reattached_at,
                 )

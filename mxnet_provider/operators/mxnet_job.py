@@ -5,11 +5,11 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import msgspec
 import yaml
-from airflow.providers.common.compat.sdk import conf
+from airflow.providers.common.compat.sdk import AirflowTaskTimeout, conf
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from mxnet_provider.job.job_ref import JobRef
+
+
+_OUT_OF_TIME: Final = "the execution_timeout of its task is over"
 
 
 class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
@@ -294,19 +297,14 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
                 return begun
             if job_state(job) not in TERMINAL and self.deferrable:
                 self._defer(ours, deadline)
-            ended = wait(
-                self.hook,
-                ours.ref,
-                self._wait_options,
-                self._log_options,
-                result_of=self._result_of,
-                stats_tags=self._stats_tags,
-                log=self.log,
-                stop=ours.killed,
-                keep=ours.keep,
-                lease=None if ours.lease is None else ours.lease.seconds,
-                reattached_at=ours.reattached_at,
-            )
+            try:
+                ended = self._wait(ours)
+            except AirflowTaskTimeout:
+                now = time.time()
+                if not ours.success_is_known():
+                    raise
+                self.log.info("execution_timeout is over, but %s has as good as succeeded.", ours.title)
+                ended = self._wait(ours, deadline=now)
             return self._complete(context, ours, ended)
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -339,10 +337,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             return self._check_again(context, ours, out_of_time=airflow_versions.is_deferral_timeout(failure))
 
     def on_kill(self) -> None:
-        """Delete, suspend or keep the unfinished job of this try; another that has its name by now is left alone."""
+        """Delete, suspend or keep the unfinished job of this try, if it was a user who ended its task."""
         self._killed = True
         if self._job is not None:
-            self._job.kill()
+            self._job.worker_ends()
 
     def dry_run(self) -> None:
         """Print the MXJob that would be created; nothing is sent.
@@ -469,18 +467,20 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             ends=self._end_options,
             waits=self.wait_for_completion,
             lease=self._lease(context),
-            api_outage_tolerance=self._wait_options.api_outage_tolerance,
             retries=self.retries or 0,
         )
         if self._killed:
-            ours.kill()
+            ours.worker_ends()
         try:
             yield ours
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
-            self.on_kill()
+            ours.kill("its task was interrupted")
+            raise
+        except AirflowTaskTimeout:
+            ours.kill(_OUT_OF_TIME)
             raise
         except airflow_versions.REFUSALS:
-            ours.kill_if_user_ended_task()
+            ours.worker_ends()  # a user may have cleared the task, and no heartbeat of this try will say so any more
             raise
         except Exception as e:
             if (answer := api_errors.refusal(e)) is None:
@@ -488,6 +488,23 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             raise failure(answer, ours.title) from e
         else:
             ours.is_let_go = True
+
+    def _wait(self, ours: TaskJob, deadline: float | None = None) -> Event:
+        """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
+        return wait(
+            self.hook,
+            ours.ref,
+            self._wait_options,
+            self._log_options,
+            result_of=self._result_of,
+            stats_tags=self._stats_tags,
+            log=self.log,
+            stop=ours.killed,
+            keep=ours.keep,
+            lease=None if ours.lease is None else ours.lease.seconds,
+            reattached_at=ours.reattached_at,
+            deadline=deadline,
+        )
 
     def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
@@ -528,7 +545,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             raise MXNetJobUnreachableError(
                 f"The API server can't be reached, and {ref.title} may be running; another try will look for it: {e}"
             ) from e
-        found = completion_of(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else ours.deadline)
+        now, deadline = time.time(), ours.deadline
+        if out_of_time:
+            deadline = min(deadline or now, now)
+        found = completion_of(job, ref.uid, now=now, deadline=deadline)
         if found is not None:
             ended = end_of_waiting(self.hook, ref, found, job, result_of=self._result_of, log=self.log)
             return self._complete(context, ours, ended)
@@ -553,7 +573,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         if concluded.shows_events and self._log_options.log_events_on_failure:
             show_events(self.hook, ref, self.log)
         if concluded.ends_job:
-            self.on_kill()
+            ours.kill(_OUT_OF_TIME if ended.status == "timeout" else "it did not start within startup_timeout")
         ours.finished(ended)
         raise concluded.error
 

@@ -37,6 +37,7 @@ from mxnet_provider.job import metrics, reattach, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
@@ -374,7 +375,7 @@ def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_world, task_log
     with pytest.raises(MXNetJobError, match="because the task was killed"):
         task.result()
     assert waiting_world.hook.get_job(JobRef.of(job)) is None
-    assert f"Deleted MXJob default/{job['metadata']['name']}, because the task was killed." in task_log()
+    assert f"Deleted MXJob default/{job['metadata']['name']}: its task was ended by a user." in task_log()
 
 
 def test_a_task_that_is_killed_before_it_has_a_job_has_nothing_to_delete(world):
@@ -633,6 +634,52 @@ def test_a_trigger_that_the_scheduler_ended_is_a_timeout_which_ends_the_job(defe
         operator.resume_execution(**OUT_OF_TIME, context=context)
     operator.on_kill()  # Airflow's task runner does, after a timeout
     assert world.hook.get_job(JobRef.of(job)) is None
+
+
+def write_known_success(world, job):
+    """All Workers have ended with 0, and the Scheduler goes on."""
+    left = {"type": "SchedulerStillRunning", "status": "True", "reason": "NoDistributedKVStore", "message": ""}
+    world.write_status(job, "Running", conditions=[{**left, "lastUpdateTime": STAMP, "lastTransitionTime": STAMP}])
+
+
+def test_a_trigger_that_the_scheduler_ended_is_followed_by_another_where_the_job_s_success_is_known(deferred):
+    world, job, operator, context = deferred
+    write_known_success(world, job)
+    with pytest.raises(TaskDeferred):
+        operator.resume_execution(**OUT_OF_TIME, context=context)
+    assert world.hook.get_job(JobRef.of(job)) is not None
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_worker_whose_time_is_over_waits_on_where_its_job_s_success_is_known(waiting_world, known):
+    """Airflow raises its timeout wherever the worker is, and calls `on_kill` if that gets through."""
+    job = None
+
+    class OutOfTime(MXNetJobOperator):
+        def _wait(self, ours, **options):
+            nonlocal job
+            if job is not None:
+                waiting_world.write_status(job, "Succeeded")
+                return super()._wait(ours, **options)
+            job = waiting_world.hook.get_job(ours.ref)
+            if known:
+                write_known_success(waiting_world, job)
+            raise AirflowTaskTimeout
+
+    operator = OutOfTime(
+        task_id="train",
+        image="mxjob/mxnet:1.9.1",
+        config_file=waiting_world.kubeconfig,
+        deferrable=False,
+        poll_interval=0.05,
+    )
+    task = waiting_world.start(operator)
+    if known:
+        assert task.result()["state"] == "Succeeded"
+    else:
+        with pytest.raises(AirflowTaskTimeout):
+            task.result()
+    assert (waiting_world.hook.get_job(JobRef.of(job)) is not None) is known
 
 
 def test_a_resumed_task_without_a_store_knows_its_job_from_its_xcoms(deferred):

@@ -84,6 +84,7 @@ def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_clus
     assert "worker-0 exited with code 7:\noh\n" in done.stderr
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, write, number, code):
     name = f"run-interrupted-{code}"
@@ -167,6 +168,7 @@ def test_a_job_that_takes_too_long_exits_with_124(local_cluster, write):
     assert local_cluster.get("mxjob", "run-late") is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("change", "args", "said"),
     [
