@@ -14,7 +14,7 @@ from mxnet_argo import MXJobSpec, MXJobStep
 from mxnet_argo.pipelines import ranked, sweep_templates
 from mxnet_operator.description import ranking
 
-pytestmark = pytest.mark.kubernetes("argo-evaluate")
+pytestmark = pytest.mark.programs("argo-evaluate")
 
 
 @pytest.fixture(scope="module")

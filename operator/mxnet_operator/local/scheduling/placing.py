@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, Self
 
 from mxnet_operator.api.quantities import Resources, add, amount_text, pod_requests
 from mxnet_operator.local.scheduling.gangs import Gang
-from mxnet_operator.readers.waiting import before_in_queue
 
 Object = dict[str, Any]
 
@@ -125,9 +124,9 @@ class _Kept:
 
     def before(self) -> str:
         """Return in words how many wait already."""
-        names = {gang.name for gang in self._gangs}
+        count = len({gang.name for gang in self._gangs})
         what = "job" if all(gang.is_job for gang in self._gangs) else "job or pod"
-        return before_in_queue(len(names), what)
+        return f"{count} {what}{'' if count == 1 else 's'} before it in the queue" if count else ""
 
 
 def _incomplete(gang: Gang) -> str:
