@@ -133,7 +133,7 @@ class _Kept:
         said, what = count // unit * unit, "job" if self._are_jobs else "job or pod"
         if not said:
             return ""
-        return f"{'' if unit == 1 else 'at least '}{said} {what}{'' if said == 1 else 's'} before it in the queue"
+        return f"{said}{'' if unit == 1 else ' or more'} {what}{'' if said == 1 else 's'} before it in the queue"
 
 
 def _incomplete(gang: Gang) -> str:
