@@ -122,6 +122,7 @@ def has_group(groups, job):
     return any(job_of(group) == job for group in groups.values())
 
 
+@pytest.mark.exhaustive
 async def test_without_groups_the_twelve_deadlock(native):
     """All GPUs are held by gangs that lack some, none of which can end before it has them: that is for ever."""
     async with at_work(native, NONE) as world:
@@ -155,9 +156,10 @@ def killed_and_paused(which):
     return set(drawn[:3]), drawn[3:]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("which", ["chosen", "fresh"])
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
+async def test_all_twelve_succeed_while_workers_die_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
     """A killed worker's gang restarts whole and waits again; one suspended before it ran comes again when resumed."""
     killed, paused = killed_and_paused(which)
 
@@ -179,6 +181,7 @@ async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspend
             await nothing_is_left(world, kind)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
 async def test_a_gang_that_waits_alone_runs_once_another_job_has_ended_or_is_deleted(request, gang_scheduling):
     """No pod is created meanwhile, which would have scheduler-plugins try it again, nor does anything else happen."""
@@ -234,6 +237,7 @@ async def more_than_there_are_waits_and_is_put_right(world):
     assert {pod["metadata"]["uid"] for pod in before.values()} == {pod["metadata"]["uid"] for pod in after.values()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
 async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk(request, gang_scheduling):
     """training-operator 1.8.1's, as it is: its job asks for the scheduler that its installation names, or for none."""
@@ -254,6 +258,7 @@ def reason(job):
     return next(found, "")
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_placed_in_time_fails_and_says_why(world):
     await world.submit(submitted(gang("late", 17, schedulingPolicy={"scheduleTimeoutSeconds": 3})))
     failed = await world.state("late", "Failed")
@@ -321,6 +326,7 @@ async def test_packed_workers_share_a_node_and_their_servers_do_not(world):
     assert len(set(await nodes_of(world, "packed", "-server-"))) == 2
 
 
+@pytest.mark.exhaustive
 async def test_no_other_job_comes_onto_exclusive_nodes(world):
     await world.submit(submitted(gang("first", 2, placement="Exclusive")))
     (first,) = set(await nodes_of(world, "first", "first-"))

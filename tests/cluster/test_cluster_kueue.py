@@ -15,7 +15,7 @@ from cluster_fixtures import MXJOB
 from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import NODES, ending, fake_node, fake_nodes
-from kubectl import kubectl
+from kubernetes_programs import kubectl
 from kueue import API, kueue
 from waiting import SECONDS
 
@@ -206,6 +206,7 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
     await world.state("borrower", "Running")
 
 
+@pytest.mark.exhaustive
 async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
     await world.submit(job("patient", "a", 8))
     await world.state("patient", "Running")
@@ -214,6 +215,7 @@ async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
     await world.state("patient", "Running")
 
 
+@pytest.mark.exhaustive
 async def test_in_a_strict_queue_a_large_job_gets_its_turn_before_younger_small_ones(world, api, namespace):
     """Two GPUs stay free for it; admitted to them, the small one would go on for ever, and the large one never run."""
     await made_queue(api, namespace, "strict", queueingStrategy="StrictFIFO", cohortName=f"{namespace}-strict")
@@ -229,6 +231,7 @@ async def test_in_a_strict_queue_a_large_job_gets_its_turn_before_younger_small_
     assert not await of_job(world, "small")
 
 
+@pytest.mark.exhaustive
 async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
     """As docs/kueue.md prints it."""
     await world.submit(job("first", "a", 8))
@@ -268,6 +271,7 @@ async def printed(world, command):
     return out.decode()
 
 
+@pytest.mark.exhaustive
 async def test_an_eviction_is_carried_through_by_the_next_controller(world):
     await world.submit(job("patient", "a", 8))
     await world.state("patient", "Running")
@@ -306,6 +310,7 @@ async def test_a_job_that_its_user_suspends_gives_its_quota_back_and_queues_agai
     assert len(await of_job(world, "suspended")) == 5
 
 
+@pytest.mark.exhaustive
 async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world):
     await world.submit(job("lost", "nope", 1, ends=True))
     await says(world, "lost", "LocalQueue nope doesn't exist")
@@ -317,6 +322,7 @@ async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world
     await world.state("lost", "Succeeded")
 
 
+@pytest.mark.exhaustive
 async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     await world.submit(job("held", "a", 2))
     await world.state("held", "Running")
@@ -333,6 +339,7 @@ async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     await world.state("held", "Running")
 
 
+@pytest.mark.exhaustive
 async def test_a_restart_of_the_gang_keeps_its_quota(world):
     await world.submit(job("restarts", "a", 2, "ExitCode"))
     await world.state("restarts", "Running")
@@ -349,6 +356,7 @@ async def test_a_restart_of_the_gang_keeps_its_quota(world):
     assert placed(await of_job(world, "restarts")) == {"pool"}
 
 
+@pytest.mark.exhaustive
 async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
     """This one serves both versions: the controller is kept from knowing the newer."""
     await world.stop()
@@ -366,6 +374,7 @@ async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
     assert any("/v1beta1/" in path for _, path in world.writes)
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_when_it_can(impatient, world, api):
     """Its node comes too late for the first time; with a backoffLimit of 0 it runs all the same."""
     late = job("late", "a", 8, "ExitCode", ends=True)
@@ -385,6 +394,7 @@ async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_wh
     assert since((await workloads(world))["late"], "QuotaReserved") >= requeues_at
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_comes_again(impatient, world, api):
     lost = job("lost", "a", 2, "ExitCode")
     lost["spec"]["runPolicy"] = {"backoffLimit": 0}
@@ -400,6 +410,7 @@ async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_c
     assert (again["status"]["restarts"] >= 2, again["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_says_so(unforgiving, world):
     late = job("late", "a", 8, "ExitCode")
     late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
@@ -427,6 +438,7 @@ def since(workload, condition):
     return next(each["lastTransitionTime"] for each in workload["status"]["conditions"] if each["type"] == condition)
 
 
+@pytest.mark.exhaustive
 async def test_a_job_without_a_queue_is_not_managed_and_its_pods_are_held_back_where_kueue_is_not_told_of_mxjobs(
     manages_all, request, world
 ):
@@ -468,6 +480,7 @@ def _plural(kind):
     return "validatingadmissionpolicies" if kind.endswith("Policy") else "validatingadmissionpolicybindings"
 
 
+@pytest.mark.exhaustive
 async def test_the_policy_of_the_guide_refuses_jobs_that_name_no_queue_and_leaves_older_ones_alone(world, api):
     await world.submit(job("older", None, 1))
     jobs, unnamed = world.path(JOBS), job("unnamed", None, 1)
