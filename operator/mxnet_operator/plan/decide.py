@@ -46,7 +46,7 @@ from mxnet_operator.plan.status import (
     time_to_record,
     with_page,
 )
-from mxnet_operator.plan.success import Success, early_exits, scheduler_grace, success
+from mxnet_operator.plan.success import Success, early_exits, scheduler_grace, success, success_is_known
 from mxnet_operator.plan.suspend import ignored_changes, suspension
 from mxnet_operator.plan.terminating_pods import terminating_pods
 from mxnet_operator.plan.times import DEFAULT, Policy
@@ -103,8 +103,6 @@ def may_have_unlabelled_pods(job: MXJob) -> bool:
 def _unfinished(state: JobState) -> Reads | Effects:
     """Return what the policies decide together, or the first one that decides alone."""
     ties = _ties(state)
-    if ties.is_final:
-        return ties
     folded = Effects()
     for policy in POLICIES:
         answer = policy(state)
@@ -124,6 +122,8 @@ def _unfinished(state: JobState) -> Reads | Effects:
 
 def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effects, ties: Effects) -> Effects:
     """Return the effects of the end of an attempt, or of the job, which keeps what was reported of its pods."""
+    if success_is_known(state):
+        end = Success()
     if isinstance(end, Teardown):
         folded, status = Effects(), restarting_status(state.job, state.observed, end, state.now)
     elif isinstance(end, Failure):
@@ -137,17 +137,22 @@ def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effe
 
 
 def _ties(state: JobState) -> Effects:
-    """End a job that ends with something else or whose lease has expired; else return when to check on both again."""
-    job, observed = state.asked, state.observed
+    """Return when to check again on what the job goes with, whatever is decided for it: a workflow, a lease."""
+    left, checked = state.observed.lease_left, fold(state, lambda each: each.ties(state))
+    kept_for = left if left is not None and left > _AT_ONCE and kept_lease(state.asked) is not None else None
+    return Effects(requeue_after=None if checked.is_final else checked.requeue_after) + Effects(requeue_after=kept_for)
+
+
+def _ends_with_another(state: JobState) -> Effects:
     checked = fold(state, lambda each: each.ties(state))
-    if checked.is_final:
-        return checked
-    lease = kept_lease(job)
-    if lease is None or observed.lease_left is None:
-        return checked
-    if observed.lease_left <= _AT_ONCE:
-        return msgspec.structs.replace(expired(job, lease), is_final=True)
-    return checked + Effects(requeue_after=observed.lease_left)
+    return checked if checked.is_final else Effects()
+
+
+def _lease_expired(state: JobState) -> Effects | Success:
+    lease, left = kept_lease(state.asked), state.observed.lease_left
+    if lease is None or left is None or left > _AT_ONCE:
+        return Effects()
+    return Success() if success_is_known(state) else msgspec.structs.replace(expired(state.asked, lease), is_final=True)
 
 
 def _taken_over(state: JobState) -> Effects:
@@ -193,14 +198,16 @@ def _missing_pods(state: JobState) -> Effects:
 
 
 POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
+    _ends_with_another,
     _taken_over,
     placement,
     starting,
     early_exits,
     scheduler_grace,
     unknown_ends,
-    failures,
     success,
+    _lease_expired,
+    failures,
     suspension,
     restarts,
     _teardowns,

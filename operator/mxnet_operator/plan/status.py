@@ -67,7 +67,7 @@ def running_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
 def succeeded_status(state: JobState, reports: Iterable[Report]) -> MXJobStatus:
     """Return the last status of a job that succeeded; pods that still run count as succeeded, as in 1.8.1."""
     message = f"{names.KIND} {state.job.metadata.name} is successfully completed."
-    if words := stopped_words(state.job, state.replicas):
+    if words := stopped_words(state.job, state.replicas, state.now):
         message = f"{message} {words[0].upper()}{words[1:]}"
     status = running_status(state, reports)
     counts = {

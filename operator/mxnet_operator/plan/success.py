@@ -14,6 +14,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.replica_types import TYPES
 from mxnet_operator.api.types import MAX_RESULT, MXJob
 from mxnet_operator.plan.actions import Effects
+from mxnet_operator.plan.failures import Failure, failures
 from mxnet_operator.plan.replicas import Replica, ReplicaState, has_type, is_tuning, labels, of_types, those
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import left_of
@@ -32,8 +33,18 @@ class Success(msgspec.Struct, frozen=True):
 
 
 def success(state: JobState) -> Success | Effects:
-    """Return the job's success, once it has succeeded."""
-    return Success() if has_succeeded(state.job, state.replicas, state.now) else Effects()
+    """Return the job's success, once it has succeeded and no failed replica is final."""
+    has_failed = isinstance(failures(state), Failure)
+    return Success() if not has_failed and has_succeeded(state.job, state.replicas, state.now) else Effects()
+
+
+def success_is_known(state: JobState) -> bool:
+    """Return whether all Workers are done and no replica failed: what stops the job now doesn't take its success back.
+
+    Stops are a deadline, an expired lease, a suspension, an eviction from a queue, and pods that were deleted or lost.
+    """
+    has_failed = any(replica.state is ReplicaState.FAILED for replica in state.replicas)
+    return _workers_are_done(state.replicas) and not has_failed and state.job.spec.success_policy != "Scheduler"
 
 
 def has_succeeded(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
@@ -119,7 +130,8 @@ def scheduler_grace(state: JobState) -> Effects:
     if job.spec.success_policy == "Scheduler":
         then = "successPolicy Scheduler waits for it until a deadline."
     else:
-        then = f"The job succeeds {SCHEDULER_GRACE.seconds} s after the last Worker."
+        earlier = ", or when activeDeadlineSeconds is over" if job.spec.run_policy.active_deadline_seconds else ""
+        then = f"The job succeeds {SCHEDULER_GRACE.seconds} s after the last Worker{earlier}."
     message = f"All Workers exited with code 0 and {labels(left)} goes on: {WORDS} {then}"
     warned = state.warn(conditions.SCHEDULER_LEFT, conditions.REASON_NO_KVSTORE, message)
     return warned + Effects(requeue_after=left_of(SCHEDULER_GRACE, since, now) or None)
@@ -127,9 +139,7 @@ def scheduler_grace(state: JobState) -> Effects:
 
 def scheduler_left(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
     """Return the Scheduler of a job whose Workers are all done, where success still waits for it; else nothing."""
-    workers = of_types(replicas, names.WORKER)
-    done = bool(workers) and all(worker.state is ReplicaState.DONE for worker in workers)
-    if not done or is_tuning(replicas) or job.spec.success_policy == "AllWorkers":
+    if not _workers_are_done(replicas) or job.spec.success_policy == "AllWorkers":
         return ()
     left = of_types(replicas, names.SCHEDULER)
     return tuple(
@@ -139,12 +149,13 @@ def scheduler_left(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, 
     )
 
 
-def stopped_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
+def stopped_words(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> str:
     """Return the message about the Scheduler that a succeeding job stops; empty where it has ended."""
     left = scheduler_left(job, replicas)
     if not left or job.spec.success_policy == "Scheduler":
         return ""
-    return f"{labels(left)} went on for {SCHEDULER_GRACE.seconds} s after the last Worker and is stopped: {WORDS}"
+    waited = max(SCHEDULER_GRACE - left_of(SCHEDULER_GRACE, _workers_done_at(replicas), now), timedelta(0)).seconds
+    return f"{labels(left)} went on for {waited} s after the last Worker and is stopped: {WORDS}"
 
 
 def without_servers(replicas: tuple[Replica, ...]) -> str:
@@ -190,6 +201,12 @@ def _has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime
     if job.spec.success_policy == "Scheduler" or not scheduler_left(job, replicas):
         return False
     return not left_of(SCHEDULER_GRACE, _workers_done_at(replicas), now)
+
+
+def _workers_are_done(replicas: tuple[Replica, ...]) -> bool:
+    """Return whether every Worker is done; a job that tunes has none that counts."""
+    workers = of_types(replicas, names.WORKER)
+    return bool(workers) and all(each.state is ReplicaState.DONE for each in workers) and not is_tuning(replicas)
 
 
 def _workers_done_at(replicas: tuple[Replica, ...]) -> datetime | None:

@@ -17,18 +17,21 @@ from mxnet_operator.plan.replicas import all_have_existed, replicas_in, restart_
 from mxnet_operator.plan.started import changed_replicas
 from mxnet_operator.plan.state import JobState, Standing
 from mxnet_operator.plan.status import with_reports
+from mxnet_operator.plan.success import Success, success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
 
 _IGNORED = (conditions.REPLICAS_CHANGE_IGNORED, conditions.PRIORITY_CLASS_IGNORED)
 
 
-def suspension(state: JobState) -> Reads | Effects:
+def suspension(state: JobState) -> Reads | Effects | Success:
     """Return what a job needs whose `suspend` is true or that waits in a queue; nothing for one that may run."""
     admission = state.admission
     if admission.standing is Standing.UNKNOWN:
         return Effects(requeue_after=admission.requeue_after, is_final=True)
     if admission.standing is not Standing.WAITS:
         return Effects()
+    if success_is_known(state):
+        return Success()
     waits = _suspended(state)
     if isinstance(waits, Reads):
         return waits
