@@ -153,6 +153,19 @@ def test_a_mode_that_does_not_exist_is_rejected_at_submission_and_runs_where_it_
     assert validate(manifest, is_update=True) == []
 
 
+def test_a_lone_surrogate_in_a_label_is_one_mistake_that_can_be_printed() -> None:
+    (found,) = messages(changed(worker(), {"team": "a\ud800"}, "metadata", "labels"))
+    assert found.startswith('metadata.labels: Invalid value: "a?": a valid label must')
+    found.encode()
+
+
+@pytest.mark.parametrize(("replicas", "is_valid"), [(-0.0, False), (0.0, True), (1.0, True)])
+def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
+    manifest = make_mxjob().worker(1).scheduler(1).manifest()
+    manifest["spec"]["mxReplicaSpecs"]["Scheduler"]["replicas"] = replicas
+    assert (messages(manifest) == []) is is_valid
+
+
 def test_two_mistakes_have_two_messages() -> None:
     manifest = changed(changed(worker(), 7, "spec", "jobMode"), "x", *WORKER, "replicas")
     assert len(messages(manifest)) == 2
