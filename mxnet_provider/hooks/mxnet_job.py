@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,11 +11,12 @@ from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks import answers
@@ -30,6 +32,9 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
+_TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
+_METHODS: Final = {kind: re.sub(r"\B[A-Z]", r"_\g<0>", kind).lower() for kind in PLURALS}
+"""Kinds as the methods of the Kubernetes client name them."""
 
 T = TypeVar("T")
 
@@ -104,7 +109,10 @@ class MXNetJobHook(KubernetesHook):
         They sleep for as long as a Retry-After asks, be it a year, and write three warnings for each request of an
         outage into the task's log. Every call is tried again here.
         """
-        connection = super().get_conn()
+        try:
+            connection = super().get_conn()
+        except AirflowException as e:
+            raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
         connection.rest_client.pool_manager.connection_pool_kw["retries"] = False
         return connection
 
@@ -121,17 +129,6 @@ class MXNetJobHook(KubernetesHook):
         if self.is_in_cluster and _SERVICE_ACCOUNT_NAMESPACE.exists():
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE
-
-    def connection_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments with which `kube_configuration.load` finds the same cluster; None before it was reached.
-
-        Nothing is asked of Airflow for them: this is for one who is being killed.
-        """
-        extra = self.__dict__.get("conn_extras")
-        if extra is None:
-            return None
-        own = {name: getattr(self, name) for name in ("in_cluster", "config_file", "cluster_context")}
-        return {"extra": extra, **own}
 
     @_through_short_outages
     @_with_fresh_credentials
@@ -152,6 +149,21 @@ class MXNetJobHook(KubernetesHook):
                 if reason(e) != "Conflict" or attempt == 4:
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    @_through_short_outages
+    @_with_fresh_credentials
+    def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
+        kind, name = _METHODS[manifest["kind"]], manifest["metadata"]["name"]
+        api, body = self.core_v1_client, dict(manifest)
+        try:
+            getattr(api, f"create_namespaced_{kind}")(namespace, body, _preload_content=False)
+        except ApiException as e:
+            if reason(e) != "AlreadyExists":
+                raise
+            getattr(api, f"patch_namespaced_{kind}")(name, namespace, body, _preload_content=False)
+            return False
+        return True
 
     @_through_short_outages
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
@@ -318,6 +330,7 @@ class MXNetJobHook(KubernetesHook):
         poll_interval: float,
         startup_timeout: float | None = None,
         reattached_at: float | None = None,
+        deadline: float | None = None,
         api_outage_tolerance: float = WaitOptions.api_outage_tolerance,
         lease: float | None = None,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
@@ -332,6 +345,7 @@ class MXNetJobHook(KubernetesHook):
             startup_timeout: For how many seconds the job may wait for its pods to run.
             reattached_at: When a retry found the job, from where its wait for the pods counts, in seconds since the
                 epoch.
+            deadline: Until when the job may take, in seconds since the epoch.
             api_outage_tolerance: For how many seconds the API server may be away.
             lease: Seconds of a lease that `observe` renews; None for none.
             observe: Called with the job after every poll.
@@ -364,6 +378,7 @@ class MXNetJobHook(KubernetesHook):
                     current,
                     ref.uid,
                     now=time.time(),
+                    deadline=deadline,
                     startup_timeout=startup_timeout,
                     reattached_at=reattached_at,
                 )

@@ -1,5 +1,7 @@
 """What becomes of a job that takes too long, or does not start: on a whole Airflow, with real jobs."""
 
+import re
+
 import pytest
 from airflow_world import MODES, anywhere
 from waiting import eventually
@@ -7,6 +9,7 @@ from waiting import eventually
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_scheduler(world):
     """The trigger looks at the job before the clock, and meets nobody; a minute after the deadline it is ended."""
@@ -24,6 +27,7 @@ def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_s
     assert run.deletions() == [uid]
 
 
+@pytest.mark.sampled
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_takes_too_long_ends_its_job(world, mode):
@@ -32,9 +36,12 @@ def test_a_task_that_takes_too_long_ends_its_job(world, mode):
     run.has_no_job()
     # Not looked for among the jobs: it need not have run in time, nor be there any more.
     assert run.train.xcom("job_uid") in run.deletions()
-    assert "AirflowTaskTimeout" in run.train.log()
+    log = run.train.log()
+    assert "AirflowTaskTimeout" in log
+    assert re.search(r"Deleted MXJob default/\S+: the execution_timeout of its task is over\.", log)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(world, mode):
     run = world.begin(f"{mode}_imageless")
@@ -45,6 +52,7 @@ def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(w
     assert "no/such:image" in log
 
 
+@pytest.mark.sampled("waiting-local")
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_fits_nowhere_fails_its_task_with_the_cluster_s_reason(world, mode):

@@ -18,10 +18,10 @@ from mxnet_operator.readers.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import until_next_poll
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.operators.waiting import wait
 from mxnet_provider.options import LogOptions, WaitOptions
-from mxnet_provider.pace import until_next_poll
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
@@ -69,6 +69,19 @@ def test_what_a_job_says_of_its_success_is_logged() -> None:
     StateLog(REF).report(job, log)  # type: ignore[arg-type]
     assert [level for level, _ in log.lines] == ["info"]
     assert log.lines[0][1].endswith("Succeeded: MXJob digits is done. Why?")
+
+
+@pytest.mark.parametrize(
+    ("policy", "deadline", "status"),
+    [(None, 1000.0, None), (None, 879.0, "timeout"), ("AllWorkers", 1000.0, None), ("Scheduler", 1000.0, "timeout")],
+    ids=["in time", "long over", "all workers", "its scheduler decides"],
+)
+def test_a_deadline_waits_for_a_job_whose_success_is_known(policy: str | None, deadline: float, status: str) -> None:
+    """All Workers have succeeded, and the controller stops the Scheduler a minute later."""
+    job = waiting_job("SchedulerStillRunning")
+    job["spec"]["successPolicy"] = policy
+    found = completion_of(job, "u", now=1000.0, deadline=deadline)
+    assert (None if found is None else found.status) == status
 
 
 class Timeline:
