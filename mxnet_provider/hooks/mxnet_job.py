@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
@@ -32,6 +32,7 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
+_TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 _METHODS: Final = {kind: re.sub(r"\B[A-Z]", r"_\g<0>", kind).lower() for kind in PLURALS}
 """Kinds as the methods of the Kubernetes client name them."""
 
@@ -108,7 +109,10 @@ class MXNetJobHook(KubernetesHook):
         They sleep for as long as a Retry-After asks, be it a year, and write three warnings for each request of an
         outage into the task's log. Every call is tried again here.
         """
-        connection = super().get_conn()
+        try:
+            connection = super().get_conn()
+        except AirflowException as e:
+            raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
         connection.rest_client.pool_manager.connection_pool_kw["retries"] = False
         return connection
 

@@ -343,9 +343,14 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             self._job.worker_ends()
 
     def dry_run(self) -> None:
-        """Print the MXJob that would be created; nothing is sent."""
+        """Print the MXJob that would be created; nothing is sent.
+
+        Raises:
+            MXNetManifestError: with every mistake in the MXJob, one to a line.
+        """
         manifest = self._final_manifest({}, task_labels.new_token())
         self.log.info("%s", yaml.safe_dump(manifest, sort_keys=False))
+        manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
 
     def manifest_to_create(self, context: "Context", token: str) -> dict[str, Any]:
         """Return the MXJob exactly as it is sent, with its final name, namespace and labels.

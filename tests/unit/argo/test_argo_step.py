@@ -1054,7 +1054,7 @@ def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_
         assert spec.get("Scheduler", {"replicas": 0})["replicas"] == schedulers
 
 
-def test_so_has_one_whose_number_of_servers_the_workflow_gives() -> None:
+def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:
     found = integer("servers").one_if_any()
     assert isinstance(found, Value)
     assert "(asInt(given) > 0 ? 1 : 0)" in found.tag
