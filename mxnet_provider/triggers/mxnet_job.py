@@ -22,10 +22,9 @@ from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import LOST, NOT_RENEWED, Lease, LeaseRenewer, title_of, token_of_run
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.job.polling import Polling
+from mxnet_provider.job.polling import Outage, Polling
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.options import DEFAULT_CONNECTION
-from mxnet_provider.outage import Outage
 from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import TerminationRequest, end_job

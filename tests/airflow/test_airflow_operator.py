@@ -1159,7 +1159,7 @@ def test_two_airflows_that_share_a_cluster_never_meet(world):
         yours.result()
 
 
-def test_nor_does_a_kill_by_one_reach_the_job_of_the_other(waiting_world):
+def test_a_kill_by_one_airflow_does_not_reach_the_job_of_another(waiting_world):
     ti = Try(run_id="scheduled__2026-11-21")
     mine, yours = (waiting_world.start(waiting_world.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
     job, other = waiting_world.job_of(mine), waiting_world.job_of(yours)

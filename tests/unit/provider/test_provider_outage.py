@@ -18,7 +18,7 @@ from mxnet_operator.local.control_plane.programs import held_port
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.outage import Outage
+from mxnet_provider.job.polling import Outage
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
@@ -72,7 +72,7 @@ class Server:
 @pytest.fixture
 def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server(looks)
-    monkeypatch.setattr("mxnet_provider.outage.time", SimpleNamespace(monotonic=made.clock))
+    monkeypatch.setattr("mxnet_provider.job.polling.time", SimpleNamespace(monotonic=made.clock))
     for module in ("mxnet_job", "mxnet_job_state"):
         monkeypatch.setattr(f"mxnet_provider.triggers.{module}.asyncio", SimpleNamespace(sleep=made.sleep))
     return made

@@ -18,10 +18,10 @@ from mxnet_operator.readers.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import until_next_poll
 from mxnet_provider.job.state_log import StateLog
 from mxnet_provider.operators.waiting import wait
 from mxnet_provider.options import LogOptions, WaitOptions
-from mxnet_provider.pace import until_next_poll
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
