@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -11,11 +12,12 @@ from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_errors import is_transient, reason
@@ -33,6 +35,9 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
+_TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
+_METHODS: Final = {kind: re.sub(r"\B[A-Z]", r"_\g<0>", kind).lower() for kind in PLURALS}
+"""Kinds as the methods of the Kubernetes client name them."""
 
 T = TypeVar("T")
 
@@ -106,7 +111,10 @@ class MXNetJobHook(KubernetesHook):
         They sleep for as long as a Retry-After asks, be it a year, and write three warnings for each request of an
         outage into the task's log. Every call is tried again here.
         """
-        connection = super().get_conn()
+        try:
+            connection = super().get_conn()
+        except AirflowException as e:
+            raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
         connection.rest_client.pool_manager.connection_pool_kw["retries"] = False
         return connection
 
@@ -143,6 +151,21 @@ class MXNetJobHook(KubernetesHook):
                 if reason(e) != "Conflict" or attempt == 4:
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    @_through_short_outages
+    @_with_fresh_credentials
+    def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
+        kind, name = _METHODS[manifest["kind"]], manifest["metadata"]["name"]
+        api, body = self.core_v1_client, dict(manifest)
+        try:
+            getattr(api, f"create_namespaced_{kind}")(namespace, body, _preload_content=False)
+        except ApiException as e:
+            if reason(e) != "AlreadyExists":
+                raise
+            getattr(api, f"patch_namespaced_{kind}")(name, namespace, body, _preload_content=False)
+            return False
+        return True
 
     @_through_short_outages
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
@@ -10,7 +11,8 @@ from mxnet_operator.description.plain import plain
 from mxnet_operator.description.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
-from mxnet_provider.operators.manifest_file import ReadsManifestFile
+from mxnet_provider.operators.manifest_file import ReadsManifestFile, file_name
+from mxnet_provider.operators.other_operators import refuse_airflow_secrets, refuse_other_names
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -88,7 +90,7 @@ class JobDescriptionMixin(ReadsManifestFile):
     def __init__(
         self,
         *,
-        manifest: Mapping[str, Any] | str | None = None,
+        manifest: Mapping[str, Any] | str | PurePath | None = None,
         image: str | None = None,
         command: Sequence[str] | None = None,
         args: Sequence[str] | None = None,
@@ -136,6 +138,8 @@ class JobDescriptionMixin(ReadsManifestFile):
         allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
+        refuse_other_names(kwargs)
+        refuse_airflow_secrets(secrets)
         super().__init__(**kwargs)
         self.manifest = manifest
         self.image = image
@@ -231,6 +235,7 @@ class JobDescriptionMixin(ReadsManifestFile):
 
     def _map_models(self) -> None:
         """Make mappings of models and roles, so that texts within them are rendered."""
+        self.manifest = file_name(self.manifest, self.template_ext)
         for field in FIELDS:
             setattr(self, field, _as_mapping(getattr(self, field)))
 

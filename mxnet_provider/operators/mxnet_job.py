@@ -85,9 +85,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
 
     Args:
-        manifest: The MXJob: a dict, YAML text, or the name of a `.yaml`, `.yml` or `.json` file on the DAG's template
-            search path. One of an older version, such as v1beta1 or MXNetJob, is created as the v1 MXJob that it means.
-            (templated)
+        manifest: The MXJob: a dict, YAML text, or a `.yaml`, `.yml` or `.json` file: its name on the DAG's template
+            search path, or its absolute path, as text or a Path. ConfigMaps, Secrets, PersistentVolumeClaims and
+            Services beside the job are applied before it is created, and stay. One of an older version, such as v1beta1
+            or MXNetJob, is created as the v1 MXJob that it means. (templated)
         image: The image of the container `mxnet`. (templated)
         command: Its command, a list. (templated)
         args: Its arguments, a list. (templated)
@@ -281,7 +282,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             timeout = self.execution_timeout
             deadline = None if timeout is None else time.time() + timeout.total_seconds()
             job = ours.begin(
-                lambda token: self.manifest_to_create(context, token),
+                lambda token: self._with_objects_applied(self.manifest_to_create(context, token)),
                 deadline,
                 namespace=self._given_namespace,
                 reuse_succeeded=self.reuse_succeeded_on_retry,
@@ -343,9 +344,14 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             self._job.worker_ends()
 
     def dry_run(self) -> None:
-        """Print the MXJob that would be created; nothing is sent."""
+        """Print the MXJob that would be created; nothing is sent.
+
+        Raises:
+            MXNetManifestError: with every mistake in the MXJob, one to a line.
+        """
         manifest = self._final_manifest({}, task_labels.new_token())
         self.log.info("%s", yaml.safe_dump(manifest, sort_keys=False))
+        manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
 
     def manifest_to_create(self, context: "Context", token: str) -> dict[str, Any]:
         """Return the MXJob exactly as it is sent, with its final name, namespace and labels.
@@ -362,6 +368,21 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             between = (self._end_options.lease or 0.0) + self._delay_before_retry(context)
             manifests.set_deadline(manifest, deadline_seconds(self.execution_timeout, tries_left, between))
         manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
+        return manifest
+
+    def _with_objects_applied(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Apply what the given manifest has beside the job, such as a ConfigMap; return the job to create."""
+        objects = [] if self.manifest is None else manifests.parse_all(self.manifest)[1]
+        for each in objects:
+            namespace = each["metadata"].get("namespace") or manifest["metadata"]["namespace"]
+            title = f"{each['kind']} {namespace}/{each['metadata']['name']}"
+            try:
+                is_new = self.hook.apply_object(each, namespace)
+            except Exception as e:
+                if (answer := api_errors.refusal(e)) is None:
+                    raise
+                raise failure(answer, f"{title}, which the manifest has beside the job") from e
+            self.log.info("%s %s.", "Created" if is_new else "Found, and patched by the manifest,", title)
         return manifest
 
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:

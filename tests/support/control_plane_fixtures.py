@@ -32,7 +32,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if config.getoption("--tier") == "all" and not (hasattr(config, "workerinput") or config.option.collectonly):
         os.environ[AWAITED] = "1"
-        subprocess.Popen([sys.executable, _PROGRAMS], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.Popen(
+            [sys.executable, _PROGRAMS], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )  # errors are shown
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # not on a test's clock

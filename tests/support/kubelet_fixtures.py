@@ -44,7 +44,7 @@ class ThisInterpreterAsImages:
         self.start = Start()
         self.library_path = ""
         self.known = {IMAGE}
-        self.broken: dict[str, Any] = {}
+        self.broken: dict[str, ImageError] = {}
 
     def resolve(self, name: str) -> Image | None:
         return Image(name, self.folder, None) if name in self.known else None
@@ -57,7 +57,7 @@ class ThisInterpreterAsImages:
 
     async def ensure(self, image: Image, progress: Any = None) -> ReadyImage:
         if image.name in self.broken:
-            raise ImageError(self.broken[image.name])
+            raise self.broken[image.name]
         return ReadyImage(Path(sys.executable), Path(sys.executable).parent, self.folder, self.start, self.library_path)
 
 

@@ -94,10 +94,13 @@ def _placed(pod: dict[str, Any], placement: Placement) -> dict[str, Any]:
 
 
 def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    """Return the container with our variables in place of the user's of the same names."""
+    """Return the container with our variables in place of the user's of the same names.
+
+    Ours come first: Kubernetes resolves `$(DMLC_WORKER_ID)` in a value only where that variable is listed before.
+    """
     kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
     ours = [{"name": name, "value": value} for name, value in variables.items()]
-    built = {**with_gpus(container), "env": [*kept, *ours]}
+    built = {**with_gpus(container), "env": [*ours, *kept]}
     return _with_last_lines(built) if container["name"] == names.CONTAINER else built
 
 

@@ -22,13 +22,12 @@ from mxnet_operator.controller.fair_semaphore import IN_FLIGHT
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
+from mxnet_operator.controller.pod_lists import labelled_pods, lags_behind, owned_pods
 from mxnet_operator.controller.pollers import Pollers
 from mxnet_operator.controller.projection import JobRecord
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.controller.uncached_children import unwatched_children
-from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, with_unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.cache import Indexer
@@ -40,9 +39,7 @@ from mxnet_operator.plan import (
     Policy,
     QueueSystem,
     creation_rejected,
-    has_just_ended,
-    may_have_unwatched_children,
-    may_have_unwatched_pods,
+    may_have_unlabelled_pods,
     nodes_in_doubt,
     plan,
     reject,
@@ -99,10 +96,6 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
-        self._ending: dict[str, str] = {}
-        self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
-        self._has_unwatched: set[str] = set()  # Jobs of which the last look found a pod by its name alone.
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
@@ -126,9 +119,6 @@ class Reconciler:
         record = self._jobs.get(key)
         if record is None:
             self._writes.forget(key)
-            self._ended.pop(key, None)
-            self._ending.pop(key, None)
-            self._has_unwatched.discard(key)
             self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
             self._workflows.forget(key)
@@ -177,51 +167,31 @@ class Reconciler:
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
-        is_clean_up = key in self._ending
         again = await self._carry_out(read, read.job, decided, on_long)
-        if is_clean_up and key not in self._has_unwatched:  # Of such a pod's end no event will come.
-            self._ended[key] = self._ending.pop(key)
         at_pollers = await self._pollers.check(read.job)
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
 
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
-        cached = self._children.observed(read.metadata.uid).pods
-        if any(pod.phase not in ENDED for pod in cached):
-            return True
-        return bool(read.status.conditions) and await has_running_pods(self._client, read.metadata)
+        pods = self._children.observed(read.metadata.uid).pods
+        if read.status.conditions and all(pod.phase in ENDED for pod in pods):
+            pods = await owned_pods(self._client, read.metadata)
+        return any(pod.phase not in ENDED for pod in pods)
 
     async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
         observed = msgspec.structs.replace(
             self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
         observed = await self._queues.observed(job, observed)
-        decided = await self._plan(job, observed)
-        are_listed = decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided))
-        if are_listed:
-            observed = msgspec.structs.replace(observed, pods=await list_pods(self._client, job))
+        if may_have_unlabelled_pods(job):
+            observed = msgspec.structs.replace(observed, pods=await owned_pods(self._client, job.metadata))
             decided = await self._plan(job, observed)
-        key = job.metadata.key
-        uid = job.metadata.uid
-        is_ending = self._ending.get(key) == uid or has_just_ended(job, self._now())
-        is_new_end = is_ending and self._ended.get(key) != uid
-        relies = relies_on_absence(job, decided) or is_new_end
-        self._has_unwatched.discard(key)
-        if decided.job is not None and (relies or may_have_unwatched_pods(job)):
-            pods = await with_unwatched_pods(self._client, decided.job, observed.pods, are_listed=are_listed)
-            if pods != observed.pods:
-                self._has_unwatched.add(key)
-                observed = msgspec.structs.replace(observed, pods=pods)
+        else:
+            decided = await self._plan(job, observed)
+            if decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided)):
+                observed = msgspec.structs.replace(observed, pods=await labelled_pods(self._client, job.metadata))
                 decided = await self._plan(job, observed)
-        if decided.job is not None and (relies or may_have_unwatched_children(job, decided)):
-            kinds = self._children.served
-            children = await unwatched_children(self._client, decided.job, kinds, observed.children)
-            if children:
-                observed = msgspec.structs.replace(observed, children=(*observed.children, *children))
-                decided = await self._plan(job, observed)
-        if is_new_end:
-            self._ending[key] = uid
         if relies_on_record(decided) and await self._is_outdated(job):
             return Plan(requeue_after=REQUEUE_AFTER)  # Its event is on the way.
         return decided
@@ -274,8 +244,6 @@ class Reconciler:
             wire = job_formats.status_to_wire(read.format, read.source, within_bounds(status), pods_left=pods_left)
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
-        if status is not None and conditions.is_terminal(status) and not conditions.is_terminal(read.status):
-            self._ending[job.key] = job.uid  # However long it takes until the clean-up's turn comes.
         if decided.status is not None and self._on_status is not None:
             self._on_status(job.namespace, read.status, decided.status)
         for event in decided.events:

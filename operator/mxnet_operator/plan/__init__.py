@@ -1,9 +1,7 @@
 """Decide what a job needs next: pure functions of the job, its observed children, and the time; one file per policy."""
 
 from mxnet_operator.plan.absence import (
-    has_just_ended,
-    may_have_unwatched_children,
-    may_have_unwatched_pods,
+    may_have_unlabelled_pods,
     relies_on_absence,
     relies_on_record,
 )
@@ -36,10 +34,8 @@ __all__ = [
     "creation_rejected",
     "flavors_wanted",
     "goes_with_workflow",
-    "has_just_ended",
     "kept_lease",
-    "may_have_unwatched_children",
-    "may_have_unwatched_pods",
+    "may_have_unlabelled_pods",
     "nodes_in_doubt",
     "plan",
     "priority_wanted",

@@ -8,12 +8,12 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
+from mxnet_operator.plan.actions import DeleteJob, DeletePod, Event, Plan, RestoreLabels, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.begun import is_begun
-from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted, time_until_replaced
-from mxnet_operator.plan.cleanup import clean_up, time_until_cleaned_up
+from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted
+from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.failure import Failure
@@ -24,7 +24,6 @@ from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignore
 from mxnet_operator.plan.gang_retry import time_until_touched, touched_groups
 from mxnet_operator.plan.give_back import give_back, time_until_given_back
 from mxnet_operator.plan.ignored_changes import ignored_events
-from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
@@ -43,6 +42,7 @@ from mxnet_operator.plan.queue import (
 )
 from mxnet_operator.plan.replicas import replicas_of
 from mxnet_operator.plan.restart import Teardown, end_of_attempt
+from mxnet_operator.plan.scheduler_grace import success_is_known
 from mxnet_operator.plan.status import (
     failed_status,
     restarting_status,
@@ -96,27 +96,36 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> P
     if observed.workflow_over:
         return deleted(job, observed.workflow_over)
     lease, left = kept_lease(job), observed.lease_left
-    if lease is not None and left is not None and left <= _AT_ONCE:
-        return expired(job, lease)
-    decided = _unfinished(read, observed, now, policy)
+    is_expired = lease is not None and left is not None and left <= _AT_ONCE
+    decided = _unfinished(read, observed, now, policy, expired(job, lease) if lease and is_expired else None)
+    if is_expired:
+        return decided
     workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
-    requeue_after = soonest(
-        decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
-    )
+    requeue_after = soonest(decided.requeue_after, workflow_in, left if lease is not None else None)
     return msgspec.structs.replace(decided, requeue_after=requeue_after)
 
 
-def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
+def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, on_expiry: Plan | None) -> Plan:
+    """Return what an unfinished job needs; `on_expiry` ends one whose lease has expired."""
     job = read.effective
+    if unwatched := [pod for pod in observed.pods if not (pod.is_watched or pod.deleting)]:
+        return Plan(actions=tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in unwatched))
     terminating = pods_of_earlier_attempts(job, observed)
     present = observed.without(terminating)
     replicas = replicas_of(job, present)
     ended = end_of_attempt(job, replicas, len(terminating))
-    if isinstance(ended, Failure):
-        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status, restored(present.pods))
-    if has_succeeded(job, replicas, now):
-        return _with_status("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
     admission = admission_of(job, observed)
+    deadline = next_deadline(job, replicas, terminating)
+    is_over = deadline is not None and deadline.at <= now
+    is_stopped = bool(ended or on_expiry or is_over) or admission.standing is Standing.WAITS
+    if (is_stopped and success_is_known(job, replicas)) or (
+        not isinstance(ended, Failure) and has_succeeded(job, replicas, now)
+    ):
+        return _with_status("Normal", succeeded_status(job, replicas, now), job.status)
+    if on_expiry is not None:
+        return on_expiry
+    if isinstance(ended, Failure):
+        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status)
     if admission.standing is Standing.UNKNOWN:
         return Plan(requeue_after=admission.requeue_after)
     if admission.standing is Standing.WAITS:
@@ -135,11 +144,8 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         return _restarted(job, observed, give_back(job, replicas, policy), now)
     if (other_pods := replaced_for_priority(job, replicas, policy)) is not None:
         return _restarted(job, observed, other_pods, now)
-    deadline = next_deadline(job, replicas, terminating)
-    if deadline is not None and deadline.at <= now:
-        return _with_status(
-            "Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods)
-        )
+    if deadline is not None and is_over:
+        return _with_status("Warning", failed_status(job, replicas, deadline.failure, now), job.status)
     scheduled = scheduled_gang(job, observed, policy)
     status = running_status(job, replicas, now, scheduled)
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
@@ -153,7 +159,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in terminating if not pod.deleting),
-            *restored(present.pods),
             *left.deletions,
             *outdated_children(job, observed),
             *missing_children(job, observed),
@@ -171,7 +176,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         events=(
             *(() if is_begun(job.status) else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
             *left.events,
-            *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),
             *admission_events(job.status.conditions, reported),
             *ignored_events(left.conditions, reported),
@@ -184,7 +188,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             complete_in,
             admission.requeue_after,
             time_until_said(reported, admission, now),
-            time_until_replaced(observed),
             time_until_touched(job, present, now),
             time_until_trouble(reported, job, replicas, now, scheduled),
         ),
@@ -202,8 +205,7 @@ def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
     actions = (*clean_up(job, observed), *finish(job, observed, now))
-    requeue_after = soonest(left, time_until_cleaned_up(observed))
-    return Plan(actions=actions, status=_with_state(job.status), requeue_after=requeue_after)
+    return Plan(actions=actions, status=_with_state(job.status), requeue_after=left)
 
 
 def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:
@@ -221,13 +223,8 @@ def _with_state(status: MXJobStatus) -> MXJobStatus | None:
     return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
-def _with_status(
-    event_type: Literal["Normal", "Warning"],
-    status: MXJobStatus,
-    before: MXJobStatus,
-    labels: tuple[Action, ...] = (),
-) -> Plan:
-    """Return a plan that writes the status, posts its newest condition as an Event, and only restores labels."""
+def _with_status(event_type: Literal["Normal", "Warning"], status: MXJobStatus, before: MXJobStatus) -> Plan:
+    """Return a plan that only writes the status and posts its newest condition as an Event."""
     newest = status.conditions[-1]
     troubles = trouble_events(before.conditions, status.conditions)
-    return Plan(actions=labels, status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
+    return Plan(status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))

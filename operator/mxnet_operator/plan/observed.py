@@ -34,8 +34,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """deletionTimestamp of a terminating pod, which includes the grace period: when it should be gone."""
     forced: bool = False
     """Whether it was deleted with a grace period of zero, and still exists."""
-    mislabelled: bool = False
-    """Whether the labels by which it is watched, and by which its Services select it, were changed."""
+    is_watched: bool = True
+    """Whether it has the label by which pods are watched; a pod of kubeflow/mxnet-operator has not."""
     finalizers: tuple[str, ...] = ()
     deleted_at: datetime | None = None
     """Time of the request to delete it."""

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, ImageError, ImageStore
+from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, BuildError, ImageError, ImageStore
 from mxnet_operator.local.images.environment import Environment
-from mxnet_operator.local.images.failures import explain
+from mxnet_operator.local.images.failures import build_error
 from mxnet_operator.local.images.progress import ProgressReader
+from mxnet_operator.local.images.uv_process import Ended
 
 HASH = "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274"
 PYTHON = ".".join(map(str, sys.version_info[:2]))
@@ -149,7 +150,7 @@ async def test_cancelling_ends_uv_and_the_next_build_succeeds(store, image, tmp_
 
 async def test_a_wrong_hash_is_refused_with_what_to_do(store, tmp_path):
     image = add(store, tmp_path, LOCK.replace(HASH, "0" * 64))
-    with pytest.raises(ImageError) as refused:
+    with pytest.raises(BuildError) as refused:
         await store.ensure(image)
     assert "Hash mismatch for `six==1.17.0`" in str(refused.value)
     assert "isn't the one that was locked" in str(refused.value)
@@ -158,9 +159,9 @@ async def test_a_wrong_hash_is_refused_with_what_to_do(store, tmp_path):
 
 async def test_a_python_that_nobody_has_is_named_with_what_to_do(store, tmp_path):
     image = add(store, tmp_path, LOCK.replace(f"python: {PYTHON}", "python: 3.99"))
-    with pytest.raises(ImageError) as refused:
+    with pytest.raises(BuildError) as refused:
         await store.ensure(image)
-    assert "needs Python 3.99" in str(refused.value)
+    assert "Python 3.99, which the image needs" in str(refused.value)
     assert "`python3.99` is on PATH" in str(refused.value)
 
 
@@ -172,15 +173,26 @@ async def test_an_index_that_can_t_be_reached_is_named_with_what_to_do(store, im
         await store.ensure(image)
     assert "127.0.0.1:9" in str(refused.value)
     assert "can't be reached" in str(refused.value)
+    assert not isinstance(refused.value, BuildError)
 
 
 async def test_a_package_that_fails_to_import_is_no_image(tmp_path, monkeypatch):
     monkeypatch.setattr("mxnet_operator.local.images.environment._first_import", lambda lock: "import numpy")
     store = ImageStore(tmp_path / "home")
     image = add(store, tmp_path, LOCK)
-    with pytest.raises(ImageError, match=r"`import numpy` fails in it \(exit code 1\)[\s\S]*ModuleNotFoundError"):
+    with pytest.raises(BuildError, match=r"`import numpy` fails in it \(exit code 1\)[\s\S]*ModuleNotFoundError"):
         await store.ensure(image)
     assert not store.ready(image)
+
+
+async def test_a_build_that_failed_for_good_is_not_done_again_by_its_process_until_the_lock_changes(store, tmp_path):
+    image, steps = add(store, tmp_path, LOCK.replace(HASH, "0" * 64)), []
+    for _ in range(2):
+        with pytest.raises(BuildError, match="Hash mismatch"):
+            await store.ensure(image, steps.append)
+    assert [step.stage for step in steps].count("python") == 1
+    add(store, tmp_path, LOCK)
+    assert imports((await store.ensure(image)).python, "six")
 
 
 async def test_a_home_that_can_t_be_written_is_an_error_of_the_image(tmp_path):
@@ -192,11 +204,16 @@ async def test_a_home_that_can_t_be_written_is_an_error_of_the_image(tmp_path):
 
 def test_a_gpu_image_without_a_driver_names_the_one_for_cpus(tmp_path):
     error = "OSError: libcuda.so.1: cannot open shared object file: No such file or directory"
-    assert explain("It failed", [error], tmp_path).endswith("the MXNet for CPUs is mxjob/mxnet:1.9.1.")
+    assert str(build_error("It failed", Ended(1, (error,)), tmp_path)).endswith(
+        "the MXNet for CPUs is mxjob/mxnet:1.9.1."
+    )
 
 
 def test_a_full_disk_is_explained_with_the_folder_to_move(tmp_path):
-    message = explain("It failed", ["error: failed to write", "No space left on device (os error 28)"], tmp_path)
+    ended = Ended(2, ("error: failed to write", "No space left on device (os error 28)"))
+    error = build_error("It failed", ended, tmp_path)
+    assert not isinstance(error, BuildError)
+    message = str(error)
     assert "MXJOB_HOME" in message
     assert str(tmp_path) in message
     assert "    No space left on device" in message

@@ -134,6 +134,17 @@ def test_what_can_t_be_added_is_refused(store, folder, name, base, says):
     assert store.list() == BUILT_IN
 
 
+def test_a_refused_change_of_an_image_says_that_the_older_one_stays_in_use(store, folder, tmp_path):
+    store.add("digits", folder)
+    (folder / "requirements.txt").write_text("pandas\n")
+    for changed in (folder, tmp_path / "nowhere"):
+        with pytest.raises(ImageError) as refused:
+            store.add("digits", changed)
+        stays = f"still use the image digits:latest as it was added before ({folder} on {BASE_IMAGE})"
+        assert stays in str(refused.value)
+        assert "`mxjob local image remove digits:latest`" in str(refused.value)
+
+
 def test_a_missing_folder_is_refused(store, tmp_path):
     with pytest.raises(ImageError, match="isn't a folder"):
         store.add("digits", tmp_path / "nowhere")

@@ -9,6 +9,7 @@ from mxnet_operator.api.names import GANG_MEMBER_ANNOTATION
 from mxnet_operator.builders import build_pod
 from mxnet_operator.builders.environment import has_mx_config
 from mxnet_operator.kube.resources import CONFIGMAPS, SECRETS, SERVICES
+from mxnet_operator.local.images import BuildError, ImageError
 from mxnet_operator.local.kubelet.environment import Variable, expand
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
 
@@ -358,12 +359,22 @@ async def test_an_unknown_image_keeps_a_pod_waiting_with_a_message_until_it_is_a
     assert (await node.ended("early"))["status"]["phase"] == "Succeeded"
 
 
-async def test_an_image_that_cannot_be_built_says_why(node):
-    node.images.broken[IMAGE] = "no network"
+async def test_an_image_that_can_t_be_built_now_is_tried_again_and_says_why(node):
+    node.images.broken[IMAGE] = ImageError("no network")
     await node.create(make_pod("broken", "true"))
     pod = await node.until("broken", waiting_reason, "said why")
     assert state(statuses(pod)[0], "waiting")["message"] == "no network"
     assert (await node.event("broken", "Pulling"))["type"] == "Normal"
+    node.images.broken.clear()
+    assert (await node.ended("broken"))["status"]["phase"] == "Succeeded"
+
+
+async def test_an_image_that_can_never_be_built_fails_its_pod_with_the_reason(node):
+    node.images.broken[IMAGE] = BuildError("`import mxnet` fails in it")
+    pod = await node.run("hopeless", "true")
+    assert pod["status"]["phase"] == "Failed"
+    assert terminated(pod)["exitCode"] == 128
+    assert "`import mxnet` fails in it\nIt isn't built again" in terminated(pod)["message"]
 
 
 async def test_a_pod_that_waits_for_its_image_can_be_deleted(node):

@@ -12,8 +12,6 @@ from simulator.schedule import Setup, Step
 from simulator.transport import FAULTS
 from simulator.world import World
 
-from mxnet_operator.api import names
-
 STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
@@ -40,17 +38,6 @@ EDITS: tuple[tuple[str, Any], ...] = (
     ("schedulingPolicy", None),
 )
 """Fields of the runPolicy that a user edits, and to what; None takes one away."""
-LABELS: tuple[tuple[str, str | None], ...] = (
-    (names.LABEL_OPERATOR_NAME, None),
-    (names.LABEL_OPERATOR_NAME, None),
-    (names.LABEL_OPERATOR_NAME, "another-operator"),
-    (names.LABEL_ATTEMPT, None),
-    (names.LABEL_ATTEMPT, "1"),
-    (names.LABEL_REPLICA_TYPE, "server"),
-    (names.LABEL_REPLICA_INDEX, "7"),
-    (names.LABEL_JOB_NAME, None),
-)
-"""Labels of a pod that somebody changes, and to what; None takes one away."""
 Draw = Callable[[World], Iterator[Step]]
 
 
@@ -238,7 +225,6 @@ def _trouble(rng: random.Random, world: World) -> Step:
         lambda: ("resume",),
         lambda: ("backoffLimit", rng.randint(0, 4)),
         lambda: ("edit", *rng.choice(EDITS)),
-        lambda: ("label", label, *rng.choice(LABELS)),
         lambda: ("delete job",) if rng.random() < 0.3 else ("create job",),
         lambda: ("squat", label),
         lambda: ("step clock", rng.choice(["a", "b", "server"]), rng.choice([-3600, -60, 60, 3600])),

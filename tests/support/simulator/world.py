@@ -102,7 +102,6 @@ class World:
             "delete job": lambda: self.api.delete(self.api.jobs, JOB),
             "create job": self.create_job,
             "squat": self._squat,
-            "label": self._label,
             "collect garbage": self.api.collector.run,
             "kueue": self.kueue.act,
             "rival": self.kueue.rival,
@@ -173,12 +172,6 @@ class World:
         """The scheduler has no room for a pod, and rejects the rest of its gang with it."""
         for each in self.setup.labels if self.restarts_as_gang else (label,):
             self.kubelet.unschedulable(pod_name(each))
-
-    def _label(self, label: str, key: str, value: str | None) -> None:
-        """Somebody edits a pod's labels; of a job that is over, the clean-up would miss it: a documented limit."""
-        conditions = ((self.job or {}).get("status") or {}).get("conditions") or ()
-        if not any(each["type"] in ("Succeeded", "Failed") and each["status"] == "True" for each in conditions):
-            self.kubelet.label(pod_name(label), key, value)
 
     def _wait(self, seconds: float) -> None:
         self.pauses += seconds >= RECORD_DELAY.total_seconds()

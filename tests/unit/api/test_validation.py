@@ -172,7 +172,7 @@ def test_an_unknown_field_is_named_with_the_one_that_was_probably_meant() -> Non
     ]
 
 
-def test_so_is_one_beside_the_spec_or_in_the_metadata() -> None:
+def test_an_unknown_field_beside_the_spec_or_in_the_metadata_is_named() -> None:
     manifest = {**make_mxjob().worker(1).manifest(), "metdata": {}}
     manifest["metadata"] = {"name": "a", "lables": {"team": "a"}, "a b": 1, "clusterName": ""}
     assert sorted(error.detail for error in unknown_fields(manifest)) == [

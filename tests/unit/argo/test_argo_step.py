@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from argo_expressions import argo_expressions
 from hera.expr import g
 from hera.shared import global_config
 from hera.workflows import (
@@ -340,12 +341,9 @@ class TestManifest:
         )
         worker = manifest_of(step(inputs=inputs, spec=spec))["spec"]["mxReplicaSpecs"]["Worker"]
         (container,) = worker["template"]["spec"]["containers"]
-        workers = "inputs.parameters.workers"
-        text_else = as_json(workers).removeprefix("{{=")
-        assert worker["replicas"] == (
-            f"{{{{=({workers}) matches `^[+-]?[0-9]{{1,18}}$` ? (asInt({workers})) : ({text_else[:-2]})}}}}"
-        )
-        assert container["args"] == as_json("sprig.fromJson(inputs.parameters.args) ?? inputs.parameters.args")
+        assert worker["replicas"].startswith("{{=let given = inputs.parameters.workers; let wrong = given matches ")
+        assert "toJson(wrong == `` ? asInt(given) : wrong)" in worker["replicas"]
+        assert "toJson(wrong == `` ? sprig.fromJson(given) : wrong)" in container["args"]
         assert container["env"] == [{"name": "LR", "value": as_json("inputs.parameters[`learning-rate`]")}]
 
     def test_text_is_joined_within_the_expression(self) -> None:
@@ -561,7 +559,7 @@ class TestConditions:
 
 WRONG = {
     "command": ("python train.py", "input command: 'python train.py' is not JSON"),
-    "args": ('"--epochs 20"', "input args: .*args: Invalid value: .string.: .* must be of type array"),
+    "args": ('"--epochs 20"', r"""input args: '"--epochs 20"' is no JSON list"""),
     "env": ('[{"name": "A", "value": 1}]', "input env: .*value"),
     "resources": ("{'limits': {}}", "input resources: .* is not JSON"),
     "workers": ("two", "input workers: 'two' is not a whole number"),
@@ -846,12 +844,43 @@ def test_an_argument_may_be_another_tasks_output() -> None:
     assert second.arguments["image"] == tag  # type: ignore[index,call-overload]
 
 
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize("result", ['a","--epochs","999', '{"accuracy": 0.5}', "two\nlines {{x}} $HOME"])
+@pytest.mark.parametrize("written", ["a list", "JSON", "a Parameter"])
+def test_a_result_within_a_list_stays_one_argument(result: str, written: str) -> None:
+    with Workflow(name="w", entrypoint="both"), DAG(name="both"):
+        first = mxjob_ref("one-first", "mxjob-train", GIVEN)
+        tag = "{{tasks.one-first.outputs.parameters.result}}"
+        given = ["--from", first.get_parameter("result") if written == "a Parameter" else tag, "--of={{workflow.name}}"]
+        args = json.dumps(given) if written == "JSON" else given
+        second = mxjob_ref("second", "mxjob-train", {**GIVEN, "args": args})
+    scope = {"tasks.one-first.outputs.parameters.result": result, "workflow.name": "run"}
+    with argo_expressions() as argo:
+        arrived = argo.filled_in(second.arguments["args"], scope)  # type: ignore[index,call-overload]
+    assert json.loads(arrived) == ["--from", result, "--of=run"]
+
+
+def test_an_output_that_a_shipped_template_lacks_is_refused_with_what_it_has() -> None:
+    task = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]})
+    assert task.get_parameter("best").value == "{{tasks.search.outputs.parameters.best}}"
+    step = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]}, kind="step")
+    assert step.get_parameter("best").value == "{{steps.search.outputs.parameters.best}}"
+    with pytest.raises(ValueError, match="search: there is no output 'result': did you mean 'results'"):
+        task.get_parameter("result")
+
+
+@pytest.mark.parametrize("direction", ["min", "Maximize"])
+def test_a_direction_that_is_none_is_refused_when_it_is_built(direction: str) -> None:
+    with pytest.raises(ValueError, match=f"direction is '{direction}': .*maximize"):
+        mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1], "direction": direction})
+
+
 @pytest.mark.parametrize(
     "value",
     [
         Parameter(name="i"),
         models.Parameter(name="i"),
-        [Parameter(name="i", value="x")],
+        [Parameter(name="i")],
         text("i"),
         {1},
         float("nan"),
@@ -898,7 +927,7 @@ def test_a_number_of_what_is_one_already_is_rejected() -> None:
 
 
 def test_a_number_is_written_as_one() -> None:
-    assert "? (asFloat(inputs.parameters.rate)) : (" in number("rate").tag
+    assert "? asFloat(given) : wrong" in number("rate").tag
     assert number("rate").kind.parse("1e-3") == 0.001
     with pytest.raises(ValueError, match="'NaN' is not a number"):
         number("rate").kind.parse("NaN")
@@ -959,7 +988,7 @@ def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_
         assert spec.get("Scheduler", {"replicas": 0})["replicas"] == schedulers
 
 
-def test_so_has_one_whose_number_of_servers_the_workflow_gives() -> None:
+def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:
     found = integer("servers").one_if_any()
     assert isinstance(found, Value)
-    assert " > 0 ? 1 : 0) : (" in found.tag
+    assert "(asInt(given) > 0 ? 1 : 0)" in found.tag

@@ -70,7 +70,7 @@ def test_a_failed_container_leaves_its_last_lines_unless_the_template_says_other
     assert chosen["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
 
 
-def test_so_does_a_failed_init_container() -> None:
+def test_a_failed_init_container_leaves_its_last_lines() -> None:
     containers = [{"name": "first", "image": "i"}, {"name": "second", "terminationMessagePolicy": "File"}]
     built = built_pod(make_mxjob().worker(1).template("Worker", initContainers=containers))
     policies = [each["terminationMessagePolicy"] for each in built["spec"]["initContainers"]]

@@ -482,7 +482,7 @@ class TestWithoutKueue:
         assert (status, reason) == ("False", "KueueUnreadable")
         assert message == "The queue a can't be asked, and the job gets no pods before it can: forbidden"
 
-    def test_so_does_one_that_could_not_be_reconciled_before(self) -> None:
+    def test_a_job_that_could_not_be_reconciled_before_waits_and_says_so(self) -> None:
         job = queued()
         told = reconcile_failed(job.metadata.name, (), "Forbidden", "The API server answers 403", NOW)
         job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told, state="Created"))

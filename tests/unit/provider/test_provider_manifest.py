@@ -80,9 +80,12 @@ def test_one_document_of_yaml_or_json_is_read(text):
     ("text", "message"),
     [
         ("a: [", "not valid YAML"),
-        ("", "0 documents"),
-        ("a: 1\n---\nb: 2\n", "2 documents"),
-        ("just words", "the first a str"),
+        ("", "found 0 in 0 documents"),
+        ("a: 1\n---\nb: 2\n", "found 2 in 2 documents"),
+        ("job", r"the text 'job': a file is named by a text without templates that ends in \.yaml"),
+        ("https://example.com/job.yml?raw=1", "the address 'https:.*: nothing is downloaded"),
+        ("- a", "must be one MXJob, is a list"),
+        ("kind: MXJob\n---\nkind: Deployment\napiVersion: apps/v1\n", "apps/v1 Deployment can't be created with"),
     ],
 )
 def test_text_that_is_no_manifest_is_refused(text, message):
@@ -188,3 +191,17 @@ def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request()
     (mistake,) = manifest.mistakes(job)
     assert "did you mean nodeSelector?" in mistake
     assert manifest.mistakes(job, allow_unknown=True) == []
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (("v1", "Pod"), "this is a Pod; expected an MXJob"),
+        (("sparkoperator.k8s.io/v1beta2", "SparkApplication"), "this is a SparkApplication; expected an MXJob"),
+        (("kubeflow.org/v1", "MxJob"), "did you mean MXJob?"),
+    ],
+)
+def test_a_manifest_of_another_kind_is_said_to_be_one_and_nothing_else(header, words):
+    version, kind = header
+    given = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
+    assert manifest.mistakes(given) == [f'kind: Unsupported value: "{kind}": {words}']

@@ -83,7 +83,7 @@ def start(pytester: pytest.Pytester) -> Iterator[Start]:
     yield start
     for process in started:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = App(
     help="""Manage images of the local cluster: virtual environments, built from locked requirements.
 
-    A pod whose image is neither built in nor added here stays in ErrImagePull.
+    A pod whose image is neither built in nor added here stays in ErrImagePull. A pod whose image can't be built fails.
     """,
 )
 
@@ -44,7 +44,7 @@ def add(
     """Add a folder as an image, or change the folder of an added image."""
     with _store() as store:
         image = store.add(name, folder, base)
-        say(f"image {image.name}: {image.folder}" + (f" on {image.base}" if image.base else ""))
+        say(f"image {image.name}: {image}")
 
 
 @app.command("list")
@@ -54,9 +54,8 @@ def list_images() -> None:
         images = store.list()
         width = max(len(image.name) for image in images)
         for image in images:
-            origin = f"{image.folder}" + (f" on {image.base}" if image.base else "") if image.folder else "built in"
             built = "ready    " if _ready(store, image) else "not built"
-            write_line(f"{image.name:<{width}}  {built}  {origin}")
+            write_line(f"{image.name:<{width}}  {built}  {image}")
 
 
 @app.command()
@@ -102,7 +101,7 @@ def _build(store: "ImageStore", image: "Image") -> None:
             bar.update(task, completed=step.done, total=step.total, detail=f"{step.stage} {step.detail}", refresh=True)
 
         asyncio.run(store.ensure(image, report))
-    say(f"image {image.name} is ready")
+    say(f"image {image.name} is ready: {image}")
 
 
 def _ready(store: "ImageStore", image: "Image") -> bool:

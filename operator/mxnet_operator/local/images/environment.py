@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mxnet_operator.local.file_locks import open_lock, try_lock
-from mxnet_operator.local.images.errors import ImageError
-from mxnet_operator.local.images.failures import explain
+from mxnet_operator.local.images.errors import BuildError, ImageError
+from mxnet_operator.local.images.failures import build_error
 from mxnet_operator.local.images.interpreter import find_interpreter
 from mxnet_operator.local.images.lock import Lock
 from mxnet_operator.local.images.progress import ProgressReader
-from mxnet_operator.local.images.uv_process import run, uv_program
+from mxnet_operator.local.images.uv_process import Ended, run, uv_program
 
 _POLL_SECONDS = 0.2
 
@@ -34,6 +34,7 @@ class Environment:
         self.python = self.bin_dir / "python"
         self._mark = self.root / "complete.json"
         self._lock_file = cache / f"{lock.key}.lock"
+        self._failure = ""
 
     def library_path(self) -> str:
         """LD_LIBRARY_PATH with the folders of CUDA's libraries in NVIDIA's wheels.
@@ -50,19 +51,25 @@ class Environment:
         """Build the environment unless it is complete; wait while another process builds it.
 
         Raises:
-            ImageError: it can't be built; the message says why. The next call tries again.
+            BuildError: it can't be built, and the next call would fail in the same way.
+            ImageError: it can't be built now.
         """
         async with self._locked(progress) as held:
             if self.complete():
                 return
+            if self._failure:
+                raise BuildError(self._failure)
             try:
                 await _to_thread_to_the_end(self._begin)
                 await self._create(progress, held)
                 await self._install(progress, held)
                 await self._check(progress, held)
                 await _to_thread_to_the_end(self._finish)
+            except BuildError as error:
+                self._failure = str(error)
+                raise
             except OSError as error:
-                raise ImageError(explain("The image can't be written", [str(error)], self.root.parent)) from error
+                raise _unwritable(error, self.root.parent) from error
         progress.stage("done", "")
 
     def _begin(self) -> None:
@@ -87,7 +94,7 @@ class Environment:
         ]
         ended = await run(command, cwd=self.root, held=[held])
         if ended.code != 0:
-            raise ImageError(explain("The virtual environment can't be made", ended.lines, self.root.parent))
+            raise build_error("The virtual environment can't be made", ended, self.root.parent)
 
     async def _install(self, progress: ProgressReader, held: int) -> None:
         progress.stage("download", f"{len(self.lock.pins)} packages")
@@ -97,7 +104,7 @@ class Environment:
         ]
         ended = await run(command, cwd=self.root, on_line=progress.line, held=[held])
         if ended.code != 0:
-            raise ImageError(explain("The image's packages can't be installed", ended.lines, self.root.parent))
+            raise build_error("The image's packages can't be installed", ended, self.root.parent)
 
     async def _check(self, progress: ProgressReader, held: int) -> None:
         statement = _first_import(self.lock)
@@ -107,7 +114,7 @@ class Environment:
         ended = await run([self.python, "-c", statement], cwd=self.root, held=[held], variables=variables)
         if ended.code != 0:
             what = f"The image is installed, but `{statement}` fails in it (exit code {ended.code})"
-            raise ImageError(explain(what, ended.lines, self.root.parent))
+            raise build_error(what, ended, self.root.parent)
 
     def _finish(self) -> None:
         """Write the marker atomically, as the last step."""
@@ -122,7 +129,7 @@ class Environment:
             self._lock_file.parent.mkdir(parents=True, exist_ok=True)
             descriptor = open_lock(self._lock_file)
         except OSError as error:
-            raise ImageError(explain("The image can't be written", [str(error)], self._lock_file.parent)) from error
+            raise _unwritable(error, self.root.parent) from error
         try:
             is_announced = False
             while not try_lock(descriptor):
@@ -133,6 +140,10 @@ class Environment:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _unwritable(error: OSError, cache: Path) -> ImageError:
+    return ImageError(str(build_error("The image can't be written", Ended(1, (str(error),)), cache)))
 
 
 async def _to_thread_to_the_end(function: Callable[[], None]) -> None:

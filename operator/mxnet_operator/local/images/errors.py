@@ -1,5 +1,9 @@
-"""Error of the images of the local cluster, with a message for the user."""
+"""Errors of the images of the local cluster, with a message for the user."""
 
 
 class ImageError(Exception):
     """An image can't be named, added or built; the message says why and what to do next."""
+
+
+class BuildError(ImageError):
+    """The build of an image failed in a way in which it will fail again."""

@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-from mxnet_operator.local.images.errors import ImageError
-from mxnet_operator.local.images.failures import explain
+from mxnet_operator.local.images.failures import build_error
 from mxnet_operator.local.images.uv_process import run, uv_program
 
 
@@ -35,11 +34,11 @@ async def find_interpreter(version: str, cwd: Path) -> Path:
         found = await run(find, cwd=cwd)
         if found.code == 0:
             return Path(found.lines[-1])
-    raise ImageError(
-        explain(f"The image needs Python {version}; this machine has none, and fetching one failed", fetched.lines, cwd)
-        + f"\nInstall Python {version} so that `python{version}` is on PATH (apt, dnf, pyenv and conda have it), "
-        f"then try again."
+    what = (
+        f"Python {version}, which the image needs, isn't on this machine and can't be fetched. Install it so that "
+        f"`python{version}` is on PATH (apt, dnf, pyenv and conda have it)"
     )
+    raise build_error(what, fetched, cwd)
 
 
 def _is_own(version: str) -> bool:

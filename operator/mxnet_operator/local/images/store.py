@@ -17,6 +17,7 @@ BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
 GPU_IMAGE: Final = "mxjob/mxnet:1.9.1-cu112"
 TVM_IMAGE: Final = "mxjob/tvm:0.27"
 ADD_COMMAND: Final = "mxjob local image add"
+_REMOVE_COMMAND: Final = "mxjob local image remove"
 _BUILT_IN: Final = {
     BASE_IMAGE: Path(__file__).with_name("mxnet-1.9.1.txt"),
     GPU_IMAGE: Path(__file__).with_name("mxnet-1.9.1-cu112.txt"),
@@ -36,6 +37,10 @@ class Image:
     name: str
     folder: Path | None
     base: str | None
+
+    def __str__(self) -> str:
+        """Return where its files and packages come from."""
+        return (f"{self.folder}" + (f" on {self.base}" if self.base else "")) if self.folder else "built in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class ImageStore:
     def __init__(self, home: Path) -> None:
         self._registry = Registry(home / "images.json")
         self._cache = home.absolute() / "images"
+        self._environments: dict[str, Environment] = {}
+        """By the key of their lock; each remembers a build that failed for good."""
 
     def add(self, name: str, folder: Path, base: str | None = None) -> Image:
         """Add a folder as an image, or change the folder of an added image.
@@ -77,13 +84,11 @@ class ImageStore:
         """
         reference = self._addable(name)
         folder = folder.expanduser().absolute()
-        if not folder.is_dir():
-            raise ImageError(f"{folder} isn't a folder; an image is made of the folder that holds its script.")
         try:
-            str(folder).encode()
-        except UnicodeEncodeError as error:
-            raise ImageError(f"The name of the folder {folder} isn't UTF-8.") from error
-        base = self._base(reference, folder, base)
+            _check_folder(folder)
+            base = self._base(reference, folder, base)
+        except ImageError as error:
+            raise ImageError(f"{error}{self._still_used(reference)}") from error
         self._registry.change(lambda entries: entries.update({reference: Entry(str(folder), base)}))
         return Image(reference, folder, base)
 
@@ -146,7 +151,8 @@ class ImageStore:
         for one image at once: one builds, the others wait.
 
         Raises:
-            ImageError: the image can't be built, or its folder or lock has gone.
+            BuildError: the image can't be built; a later call for the same lock fails at once.
+            ImageError: the image can't be built now, or its folder or lock has gone.
         """
         environment = self._environment(image)
         if not environment.complete():
@@ -161,7 +167,8 @@ class ImageStore:
                 f"The folder {image.folder} of image {image.name} no longer exists. "
                 f"Add the image again with its new folder: `{ADD_COMMAND} {image.name} FOLDER`."
             )
-        return Environment(self._cache, self._lock(image))
+        lock = self._lock(image)
+        return self._environments.setdefault(lock.key, Environment(self._cache, lock))
 
     def _lock(self, image: Image) -> Lock:
         known = {each.name: each for each in self.list()}
@@ -183,6 +190,16 @@ class ImageStore:
             raise ImageError(f"{reference} names an image by its digest, which a folder doesn't have; give it a tag.")
         return reference
 
+    def _still_used(self, reference: str) -> str:
+        """Return in words that an image of this name was added before and stays, empty if there is none."""
+        image = self.resolve(reference)
+        if image is None:
+            return ""
+        return (
+            f"\nJobs still use the image {reference} as it was added before ({image}); "
+            f"`{_REMOVE_COMMAND} {reference}` removes it."
+        )
+
     def _base(self, reference: str, folder: Path, base: str | None) -> str | None:
         if base is not None:
             image = self.resolve(base)
@@ -201,3 +218,12 @@ class ImageStore:
                 f"{error} Or give a base image, whose packages are then used instead of this file's."
             ) from error
         return None
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ImageError(f"{folder} isn't a folder; an image is made of the folder that holds its script.")
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise ImageError(f"The name of the folder {folder} isn't UTF-8.") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.local.events import EventType
-from mxnet_operator.local.images import BuildProgress, ImageError, ReadyImage
+from mxnet_operator.local.images import BuildError, BuildProgress, ImageError, ReadyImage
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.host import Host
 from mxnet_operator.local.kubelet.log_file import LogFile
@@ -37,6 +37,8 @@ from mxnet_operator.local.kubelet.volumes import MountError
 from mxnet_operator.local.timestamps import now
 
 _LOG = logging.getLogger(__name__)
+
+_HOW_TO_BUILD = "It isn't built again by itself: mend it, then run `mxjob local image build {image}`."
 
 
 class Container:
@@ -92,6 +94,9 @@ class Container:
             await self._execute(prepared)
         except NoCommandError as error:
             self._set(start_error(str(error)))
+        except BuildError as error:
+            self._set(start_error(f"{error}\n{_HOW_TO_BUILD.format(image=self._record.spec['image'])}"))
+            self._event("Warning", "Failed", f"Error: {error}")
         finally:
             self._host.devices.free(self._key)
 
@@ -124,7 +129,11 @@ class Container:
             self._backoff = 0.0
 
     async def _prepared(self) -> Prepared:
-        """Prepare a run, with retries; the waiting state shows the reason of a failure."""
+        """Prepare a run, with retries; the waiting state shows the reason of a failure.
+
+        Raises:
+            NoCommandError, BuildError: it can never be prepared.
+        """
         pod, record, timing = self._pod, self._record, self._host.timing
         while True:
             try:
@@ -133,6 +142,8 @@ class Container:
                 return await prepare(self._host, pod(), record.spec, self._place, image=image, values=values)
             except (ConfigError, MountError) as error:
                 self._not_yet("CreateContainerConfigError", str(error))
+            except BuildError:
+                raise
             except (ImageError, OSError) as error:
                 self._not_yet("CreateContainerError", str(error))
             except KubeError as error:
@@ -161,6 +172,8 @@ class Container:
                     ready = await images.ensure(image, self._building)
                     self._event("Normal", "Pulled", f'Successfully built image "{name}"')
                     return ready
+            except BuildError:
+                raise
             except ImageError as error:
                 self._no_image("ErrImagePull", str(error))
             await asyncio.sleep(timing.image_retry)
