@@ -91,7 +91,7 @@ async def states_of(ti: Any) -> dict[str, Any]:
 
 
 def states_for_worker(ti: Any) -> dict[str, Any]:
-    """Read the same as `states_of`, for a worker."""
+    """Read the same as `states_of`, for a worker; {} in a process that no Airflow started, such as a test's."""
     return _from_database(ti) if IS_AIRFLOW_2 else _from_supervisor(ti)
 
 
@@ -110,9 +110,12 @@ def states_in_run(ti: Any, task_id: str) -> list[str | None]:
 def _run_states(ti: Any, task_id: str, index: int | None) -> dict[str, Any]:
     from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance  # noqa: PLC0415 - it takes long to import
 
-    found = RuntimeTaskInstance.get_task_states(
-        dag_id=ti.dag_id, task_ids=[task_id], run_ids=[ti.run_id], map_index=index
-    )
+    try:
+        found = RuntimeTaskInstance.get_task_states(
+            dag_id=ti.dag_id, task_ids=[task_id], run_ids=[ti.run_id], map_index=index
+        )
+    except NameError:  # of Airflow's supervisor, which this process does not have
+        return {}
     return found.get(ti.run_id) or {}
 
 

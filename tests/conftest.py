@@ -7,8 +7,6 @@ pytest_plugins = [
     "left_overs",
     "tiers",
     "progress",
-    "skips",
-    "shared_folders",
     "workers",
     "postgres",
     "images_fixtures",

@@ -16,6 +16,7 @@ from mxnet_argo.manifest import blamed, leaves, render, sampled
 from mxnet_argo.values import Value, parsed, word
 from mxnet_argo.whole_job import AS_JSON, NEEDS_V1, PARTS, whole_job
 from mxnet_operator.api import names
+from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.manifest_text import ManifestError, jsonable
@@ -219,7 +220,7 @@ class TemplateJob:
             _check_object(self.template, copied, path)
         self._refuse_place(copied)
         try:
-            return in_v1(copied)
+            return without_server_fields(in_v1(copied))
         except ValueError as error:
             raise ValueError(f"{self.template}: {error}") from error
 

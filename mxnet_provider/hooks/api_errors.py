@@ -32,7 +32,8 @@ def is_transient(e: BaseException) -> bool:
 
     if (answer := refusal(e)) is not None:
         status = answer.status or 0
-        return status in (0, 429) or status >= 500 or 300 <= status < 400  # a proxy's login page
+        is_outage = status in (0, 429) or status >= 500 or 300 <= status < 400  # a proxy's login page
+        return is_outage and not _sets_version(answer)
     if isinstance(e, UnicodeDecodeError | RecursionError):
         return True  # what the Kubernetes client makes of bytes that are no text, and of brackets without end
     return isinstance(e, HTTPError | ClientError | TimeoutError | ConnectionError)
@@ -40,7 +41,7 @@ def is_transient(e: BaseException) -> bool:
 
 def is_permanent(e: "ApiException") -> bool:
     """Whether the request will be rejected in that way for ever. A namespace may still be created."""
-    return e.status in _FOR_GOOD and reason(e) != "NotFound"
+    return (e.status in _FOR_GOOD and reason(e) != "NotFound") or _sets_version(e)
 
 
 def is_quota(e: "ApiException") -> bool:
@@ -58,6 +59,11 @@ def message(e: BaseException) -> str:
     if (answer := refusal(e)) is not None:
         return str(_status(answer).get("message") or answer.reason or answer)
     return f"{type(e).__name__}: {e}"
+
+
+def _sets_version(e: "ApiException") -> bool:
+    """Whether this is kube-apiserver's one 500 that rejects the object itself, here what a callback made of it."""
+    return "resourceVersion should not be set on objects to be created" in message(e)
 
 
 def _status(e: "ApiException") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.readers.pods import is_owned_by
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks import answers
@@ -30,6 +32,8 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
+_METHODS: Final = {kind: re.sub(r"\B[A-Z]", r"_\g<0>", kind).lower() for kind in PLURALS}
+"""Kinds as the methods of the Kubernetes client name them."""
 
 T = TypeVar("T")
 
@@ -122,17 +126,6 @@ class MXNetJobHook(KubernetesHook):
             return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="ascii").strip()
         return self.DEFAULT_NAMESPACE
 
-    def connection_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments with which `kube_configuration.load` finds the same cluster; None before it was reached.
-
-        Nothing is asked of Airflow for them: this is for one who is being killed.
-        """
-        extra = self.__dict__.get("conn_extras")
-        if extra is None:
-            return None
-        own = {name: getattr(self, name) for name in ("in_cluster", "config_file", "cluster_context")}
-        return {"extra": extra, **own}
-
     @_through_short_outages
     @_with_fresh_credentials
     def create_job(self, manifest: Mapping[str, Any], plural: str = names.PLURAL) -> dict[str, Any]:
@@ -152,6 +145,21 @@ class MXNetJobHook(KubernetesHook):
                 if reason(e) != "Conflict" or attempt == 4:
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    @_through_short_outages
+    @_with_fresh_credentials
+    def apply_object(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Create an object of `bundled_objects.PLURALS`, or patch the one that exists; return whether it is new."""
+        kind, name = _METHODS[manifest["kind"]], manifest["metadata"]["name"]
+        api, body = self.core_v1_client, dict(manifest)
+        try:
+            getattr(api, f"create_namespaced_{kind}")(namespace, body, _preload_content=False)
+        except ApiException as e:
+            if reason(e) != "AlreadyExists":
+                raise
+            getattr(api, f"patch_namespaced_{kind}")(name, namespace, body, _preload_content=False)
+            return False
+        return True
 
     @_through_short_outages
     def get_job(self, ref: JobRef) -> dict[str, Any] | None:
@@ -318,6 +326,7 @@ class MXNetJobHook(KubernetesHook):
         poll_interval: float,
         startup_timeout: float | None = None,
         reattached_at: float | None = None,
+        deadline: float | None = None,
         api_outage_tolerance: float = WaitOptions.api_outage_tolerance,
         lease: float | None = None,
         observe: Callable[[dict[str, Any]], None] = lambda _job: None,
@@ -332,6 +341,7 @@ class MXNetJobHook(KubernetesHook):
             startup_timeout: For how many seconds the job may wait for its pods to run.
             reattached_at: When a retry found the job, from where its wait for the pods counts, in seconds since the
                 epoch.
+            deadline: Until when the job may take, in seconds since the epoch.
             api_outage_tolerance: For how many seconds the API server may be away.
             lease: Seconds of a lease that `observe` renews; None for none.
             observe: Called with the job after every poll.
@@ -364,6 +374,7 @@ class MXNetJobHook(KubernetesHook):
                     current,
                     ref.uid,
                     now=time.time(),
+                    deadline=deadline,
                     startup_timeout=startup_timeout,
                     reattached_at=reattached_at,
                 )

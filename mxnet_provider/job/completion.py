@@ -9,6 +9,7 @@ import msgspec
 from mxnet_operator.api.conditions import (
     CREATED,
     FAILED,
+    SCHEDULER_LEFT,
     SUCCEEDED,
     SUSPENDED,
     job_state,
@@ -19,6 +20,8 @@ from mxnet_operator.readers.waiting import waiting_reasons
 Status = Literal["succeeded", "failed", "deleted", "timeout", "startup_timeout", "error", "refused"]
 """`error`: the API server did not answer for too long; `refused`: it answered that this account may not read it."""
 
+_GRACE_SECONDS: Final = 120.0
+"""How long after its deadline a job is waited for whose success is known: the controller's grace is a minute."""
 _NOT_STARTED: Final = frozenset({"", CREATED})
 
 
@@ -46,7 +49,8 @@ def completion_of(
 ) -> Completion | None:
     """Return why the wait for a job, as it was just read, is over; None while it has to go on.
 
-    The end of the job comes before every deadline: one that finished while nobody polled has finished.
+    The end of the job comes before every deadline: one that finished while nobody polled has finished. A deadline is
+    put off, for two minutes at most, where the job's success is known, and only its Scheduler is waited for.
 
     Args:
         job: The job, None where there is none of its name.
@@ -68,7 +72,7 @@ def completion_of(
         return Completion("failed", terminal_message(job), _reason(job, FAILED))
     if job["metadata"].get("deletionTimestamp"):
         return Completion("deleted", "is being deleted and had not finished", "Deleting")
-    if deadline is not None and now >= deadline:
+    if deadline is not None and now >= deadline + (_GRACE_SECONDS if success_is_known(job) else 0.0):
         return Completion("timeout", "took longer than the task's execution_timeout", "ExecutionTimeout")
     if startup_timeout is not None and state in _NOT_STARTED:
         waited = now - max(waiting_since(job), reattached_at or 0.0)
@@ -76,6 +80,12 @@ def completion_of(
             why = "".join(f": {reason}" for reason in waiting_reasons(job))
             return Completion("startup_timeout", f"had not started after {waited:.0f} s{why}", "StartupTimeout")
     return None
+
+
+def success_is_known(job: Mapping[str, Any]) -> bool:
+    """Whether all Workers have succeeded, so that the job succeeds once its Scheduler has ended or is stopped."""
+    left = any(c.get("type") == SCHEDULER_LEFT and c.get("status") == "True" for c in _conditions(job))
+    return left and (job.get("spec") or {}).get("successPolicy") != "Scheduler"
 
 
 def waiting_since(job: Mapping[str, Any]) -> float:

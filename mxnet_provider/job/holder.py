@@ -71,11 +71,6 @@ def held_by_try(of_try: str | None) -> Holds:
     return lambda standing: standing == "" or (of_try is not None and _is_of(standing, of_try))
 
 
-def written_by_try(of_try: str) -> Holds:
-    """Return what a try may end long after it was killed: what has its own token, and nothing that has none."""
-    return lambda standing: _is_of(standing, of_try)
-
-
 def held_exactly_by(*tokens: str | None) -> Holds:
     """Return what one run of a trigger may end: what it holds itself, and jobs in which there is no token."""
     return lambda standing: standing == "" or standing in tokens

@@ -7,7 +7,14 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_provider.job.completion import success_is_known
 from mxnet_provider.job.holder import Holds, holder_of, title_of
+
+NOT_ENDED: Final = (
+    "%s could not be ended, and goes on: %s. Unless that is done by hand, %s. To look for such jobs and delete them: "
+    "airflow mxnet cleanup-jobs --namespace %s --delete"
+)
+"""What a task's log says, with the job, the error, what ends it in the end, and its namespace."""
 
 Action = Literal["delete", "keep", "suspend"]
 ACTIONS: Final = ("delete", "keep", "suspend")
@@ -41,11 +48,14 @@ class Ending(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def request(job: Mapping[str, Any] | None, uid: str, action: Action, holds: Holds) -> Request:
+def request(
+    job: Mapping[str, Any] | None, uid: str, action: Action, holds: Holds, *, is_cleared: bool = False
+) -> Request:
     """Return the request by which an unfinished job ends with its task.
 
     Nothing is done to a job that has finished, is being deleted already, is another one of the same name, or is held
-    by another: a later try of the task, or another triggerer.
+    by another: a later try of the task, or another triggerer. Nor is one ended whose success is known already, unless
+    the task was cleared: its result isn't wanted.
     """
     if job is None or job["metadata"]["uid"] != uid or action == "keep":
         return Leave()
@@ -55,6 +65,8 @@ def request(job: Mapping[str, Any] | None, uid: str, action: Action, holds: Hold
         return Leave()
     if not holds(holder_of(job)):
         return Leave(f"{title_of(holder_of(job))} waits for it now")
+    if success_is_known(job) and not is_cleared:
+        return Leave("all its Workers have succeeded, and it succeeds within a minute")
     return _deletion(job) if action == "delete" else _suspension(job, suspend=True)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mxnet_operator.api import job_formats, names
+from mxnet_operator.api.bundled_objects import job_and_objects
 from mxnet_operator.api.conversion import convert
 from mxnet_operator.api.manifest_text import ManifestError, jsonable, read
 from mxnet_operator.api.validation import unknown_fields
@@ -13,22 +14,36 @@ from mxnet_provider.exceptions import MXNetManifestError
 
 
 def parse(manifest: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return a manifest as a dict of the caller's own, from a dict or from the text of one YAML or JSON document.
+    """Return the MXJob of a manifest; see `parse_all`."""
+    return parse_all(manifest)[0]
 
-    Raises MXNetManifestError where it holds what JSON can't say, or the text is not one mapping.
+
+def parse_all(manifest: Mapping[str, Any] | str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the MXJob of a manifest, a dict or YAML or JSON text, and the objects beside it in a text.
+
+    Raises MXNetManifestError where it holds what JSON can't say, or is not one job.
     """
     try:
         if not isinstance(manifest, str):
-            return dict(jsonable(plain(manifest)))
+            return dict(jsonable(plain(manifest))), []
         documents = [document for document, _ in read(manifest)]
+        position, objects = job_and_objects(documents)
     except ManifestError as e:
         raise MXNetManifestError(f"The manifest can't be read: {e}") from e
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise MXNetManifestError(
-            f"The manifest must be one MXJob, one YAML mapping; it has {len(documents)} documents"
-            + "".join(f", the first a {type(document).__name__}" for document in documents[:1])
-        )
-    return documents[0]
+    if not isinstance(job := documents[position], dict):
+        raise MXNetManifestError(f"The manifest must be one MXJob, is {_named(job)}")
+    return job, objects
+
+
+def _named(document: Any) -> str:
+    if not isinstance(document, str):
+        return f"a {type(document).__name__}"
+    if "://" in document:
+        return f"the address {document!r}: nothing is downloaded; give a file, YAML text or a mapping"
+    return (
+        f"the text {document!r}: a file is named by a text without templates that ends in .yaml, .yml or .json, "
+        "relative to the DAG's folder or to template_searchpath, or absolute"
+    )
 
 
 def mistakes(manifest: Mapping[str, Any], *, allow_unknown: bool = False) -> list[str]:

@@ -12,7 +12,7 @@ from mxnet_operator.readers.training_log import parse_epoch_line
 _MOST_NAMES: Final = 50
 _MOST_EPOCHS: Final = 1000
 
-History = dict[str, list[list[float | None]]]
+History = dict[str, list[list[int | float | None]]]
 """The course of each figure: `[[epoch, value], ...]`, ascending; None where the value can't be stored, as NaN."""
 
 

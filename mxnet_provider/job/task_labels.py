@@ -81,9 +81,9 @@ def job_name(base: str, replicas: Mapping[str, int], token: str) -> str:
     return f"{base[:room].rstrip('-')}-{token[:_SUFFIX_LENGTH]}"
 
 
-def base_name(task_id: str) -> str:
-    """Return a task's id as the beginning of a DNS-1035 name."""
-    slug = re.sub(r"[^a-z0-9]+", "-", task_id.lower()).strip("-")
+def base_name(text: str) -> str:
+    """Return a text, such as a task's id, as the beginning of a DNS-1035 name."""
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return slug if re.match("[a-z]", slug) else f"mxjob-{slug}".rstrip("-")
 
 

@@ -12,11 +12,15 @@ UNANSWERED: Final = "unanswered"
 OVER: Final = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 """States in which no try of the task runs, or will by itself."""
 
-ENDED_BY_A_USER: Final = OVER | {ABSENT, None, "restarting"}
+CLEARED: Final = "restarting"
+"""State of a task that was cleared while it ran, until its process has ended."""
+
+ENDED_BY_A_USER: Final = OVER | {ABSENT, CLEARED}
 """States in which a try that still runs finds its task only where a user ended or cleared it, or deleted its run.
 
-A try that Airflow has given up on, because its heartbeats did not come, finds its task waiting for the next one, or run
-by that.
+One that Airflow itself resets, because
+its worker or the scheduler was given up on, has no state at first, then waits for its next try or is run by that: so it
+is not told from a task of which nobody wanted anything.
 """
 
 

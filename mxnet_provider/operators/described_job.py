@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mxnet_operator.description import DescriptionError, MXJobDescription, Role, to_manifest
@@ -10,7 +11,7 @@ from mxnet_operator.description.plain import plain
 from mxnet_operator.description.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
-from mxnet_provider.operators.manifest_file import ReadsManifestFile
+from mxnet_provider.operators.manifest_file import ReadsManifestFile, file_name
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -88,7 +89,7 @@ class JobDescriptionMixin(ReadsManifestFile):
     def __init__(
         self,
         *,
-        manifest: Mapping[str, Any] | str | None = None,
+        manifest: Mapping[str, Any] | str | PurePath | None = None,
         image: str | None = None,
         command: Sequence[str] | None = None,
         args: Sequence[str] | None = None,
@@ -231,6 +232,7 @@ class JobDescriptionMixin(ReadsManifestFile):
 
     def _map_models(self) -> None:
         """Make mappings of models and roles, so that texts within them are rendered."""
+        self.manifest = file_name(self.manifest, self.template_ext)
         for field in FIELDS:
             setattr(self, field, _as_mapping(getattr(self, field)))
 

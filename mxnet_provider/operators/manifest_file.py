@@ -1,9 +1,15 @@
 """Templates of an operator that takes a manifest: which of its strings names a file, and which stay text."""
 
+import contextlib
 import copy
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import BaseOperator
+
+from mxnet_operator.api.manifest_text import ManifestError, decoded
+from mxnet_provider.exceptions import MXNetManifestError
 
 if TYPE_CHECKING:
     import jinja2
@@ -53,7 +59,7 @@ class ReadsManifestFile(BaseOperator):
             return content
         match content:
             case str() if content is self.manifest:
-                return super().render_template(content, context, env, seen)
+                return self._rendered_manifest(content, context, env, seen)
             case str() if not _has_marks(content, env):
                 return content
             case str():
@@ -68,14 +74,57 @@ class ReadsManifestFile(BaseOperator):
                 }
         return super().render_template(content, context, env, seen)
 
+    def _rendered_manifest(self, content: str, context: "Context", env: "jinja2.Environment", seen: set[int]) -> Any:
+        """Render the manifest, after reading its file where nothing has read it before, as for a mapped task."""
+        from jinja2 import TemplateNotFound  # noqa: PLC0415 - not where a DAG is parsed
+
+        try:
+            return super().render_template(_of_absolute(content, self.template_ext), context, env, seen)
+        except (TemplateNotFound, OSError) as e:
+            if not _is_file_name(content, self.template_ext):
+                raise
+            places = [] if Path(content).is_absolute() else getattr(env.loader, "searchpath", [])
+            looked = f" in {', '.join(map(str, places))}" if places else ""
+            raise MXNetManifestError(
+                f"manifest: there is no file {content!r}{looked}: name it relative to the DAG's folder or to "
+                "template_searchpath, or give its absolute path, such as Path(__file__).parent / 'job.yaml'"
+            ) from e
+
     def resolve_template_files(self) -> None:
         """Read the manifest's file, and none that an argument happens to name."""
+        with contextlib.suppress(OSError):  # there is none yet, maybe: the task fails
+            self.manifest = _of_absolute(self.manifest, self.template_ext)
         others = {field: getattr(self, field) for field in self.template_fields if field != "manifest"}
         for field in others:
             setattr(self, field, None)
         super().resolve_template_files()
         for field, value in others.items():
             setattr(self, field, value)
+
+
+def file_name(manifest: Any, endings: Sequence[str]) -> Any:
+    """Return a manifest that names a file as the text by which Airflow finds it; any other as it is."""
+    if isinstance(manifest, PurePath):
+        return str(manifest)
+    return manifest.strip() if _is_file_name(manifest, endings) else manifest
+
+
+def _is_file_name(manifest: Any, endings: Sequence[str]) -> bool:
+    return isinstance(manifest, str) and (name := manifest.strip()).endswith(tuple(endings)) and "\n" not in name
+
+
+def _of_absolute(manifest: Any, endings: Sequence[str]) -> Any:
+    """Return the text of the file of an absolute path, which Airflow's loader of templates finds nowhere.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    if not (_is_file_name(manifest, endings) and (path := Path(manifest)).is_absolute()):
+        return manifest
+    try:
+        return decoded(path.read_bytes()) + "\n"  # else one that ends in a file's name would be taken for that
+    except ManifestError as e:
+        raise MXNetManifestError(f"manifest: {manifest}: {e}") from e
 
 
 def _has_marks(text: str, env: "jinja2.Environment") -> bool:

@@ -5,11 +5,11 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
 
 import msgspec
 import yaml
-from airflow.providers.common.compat.sdk import conf
+from airflow.providers.common.compat.sdk import AirflowTaskTimeout, conf
 
 from mxnet_operator.api import names
 from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from mxnet_provider.job.job_ref import JobRef
 
 
+_OUT_OF_TIME: Final = "the execution_timeout of its task is over"
+
+
 class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     """Run an MXJob to its end and return what it came to.
 
@@ -82,9 +85,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
     (`{"Validation-accuracy": [[3, 0.98]]}`) and Airflow's gauges `mxnet_job.validation_accuracy` and `mxnet_job.epoch`.
 
     Args:
-        manifest: The MXJob: a dict, YAML text, or the name of a `.yaml`, `.yml` or `.json` file on the DAG's template
-            search path. One of an older version, such as v1beta1 or MXNetJob, is created as the v1 MXJob that it means.
-            (templated)
+        manifest: The MXJob: a dict, YAML text, or a `.yaml`, `.yml` or `.json` file: its name on the DAG's template
+            search path, or its absolute path, as text or a Path. ConfigMaps, Secrets, PersistentVolumeClaims and
+            Services beside the job are applied before it is created, and stay. One of an older version, such as v1beta1
+            or MXNetJob, is created as the v1 MXJob that it means. (templated)
         image: The image of the container `mxnet`. (templated)
         command: Its command, a list. (templated)
         args: Its arguments, a list. (templated)
@@ -126,7 +130,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         restart_scope: What a retry restarts: Job (all replicas) or Replica. (templated)
         success_policy: Who must exit with 0: Scheduler or AllWorkers. (templated)
         run_policy: Further fields of spec.runPolicy. (templated)
-        name: Beginning of the job's name, in place of the manifest's. (templated)
+        name: Beginning of the job's name, in place of the manifest's; what no name may have becomes `-`. (templated)
         namespace: The job's namespace; if not given the manifest's, the connection's, the one that Airflow runs in,
             `default`, the first there is. (templated)
         labels: Labels of the job; `pod_labels` are those of its pods. (templated)
@@ -277,7 +281,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             timeout = self.execution_timeout
             deadline = None if timeout is None else time.time() + timeout.total_seconds()
             job = ours.begin(
-                lambda token: self.manifest_to_create(context, token),
+                lambda token: self._with_objects_applied(self.manifest_to_create(context, token)),
                 deadline,
                 namespace=self._given_namespace,
                 reuse_succeeded=self.reuse_succeeded_on_retry,
@@ -293,19 +297,14 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
                 return begun
             if job_state(job) not in TERMINAL and self.deferrable:
                 self._defer(ours, deadline)
-            ended = wait(
-                self.hook,
-                ours.ref,
-                self._wait_options,
-                self._log_options,
-                result_of=self._result_of,
-                stats_tags=self._stats_tags,
-                log=self.log,
-                stop=ours.killed,
-                keep=ours.keep,
-                lease=None if ours.lease is None else ours.lease.seconds,
-                reattached_at=ours.reattached_at,
-            )
+            try:
+                ended = self._wait(ours)
+            except AirflowTaskTimeout:
+                now = time.time()
+                if not ours.success_is_known():
+                    raise
+                self.log.info("execution_timeout is over, but %s has as good as succeeded.", ours.title)
+                ended = self._wait(ours, deadline=now)
             return self._complete(context, ours, ended)
 
     def execute_complete(self, context: "Context", event: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -338,10 +337,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             return self._check_again(context, ours, out_of_time=airflow_versions.is_deferral_timeout(failure))
 
     def on_kill(self) -> None:
-        """Delete, suspend or keep the unfinished job of this try; another that has its name by now is left alone."""
+        """Delete, suspend or keep the unfinished job of this try, if it was a user who ended its task."""
         self._killed = True
         if self._job is not None:
-            self._job.kill()
+            self._job.worker_ends()
 
     def dry_run(self) -> None:
         """Print the MXJob that would be created; nothing is sent."""
@@ -365,13 +364,27 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
         return manifest
 
+    def _with_objects_applied(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Apply what the given manifest has beside the job, such as a ConfigMap; return the job to create."""
+        objects = [] if self.manifest is None else manifests.parse_all(self.manifest)[1]
+        for each in objects:
+            namespace = each["metadata"].get("namespace") or manifest["metadata"]["namespace"]
+            title = f"{each['kind']} {namespace}/{each['metadata']['name']}"
+            try:
+                is_new = self.hook.apply_object(each, namespace)
+            except Exception as e:
+                if (answer := api_errors.refusal(e)) is None:
+                    raise
+                raise failure(answer, f"{title}, which the manifest has beside the job") from e
+            self.log.info("%s %s.", "Created" if is_new else "Found, and patched by the manifest,", title)
+        return manifest
+
     def _final_manifest(self, labels: Mapping[str, str], token: str) -> dict[str, Any]:
         manifest = self.given_manifest()
         metadata = manifests.metadata_of(manifest)
-        base = self.name or metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
-        metadata["name"] = task_labels.job_name(
-            str(base or task_labels.base_name(self.task_id)), manifests.replica_counts(manifest), token
-        )
+        written = metadata.get("name") or str(metadata.pop("generateName", "")).rstrip("-")
+        base = task_labels.base_name(self.name or self.task_id) if self.name or not written else str(written)
+        metadata["name"] = task_labels.job_name(base, manifests.replica_counts(manifest), token)
         metadata["namespace"] = self._namespace_by(metadata)
         manifests.add_labels(metadata, labels)
         manifests.label_templates(manifest, labels)
@@ -449,18 +462,20 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             ends=self._end_options,
             waits=self.wait_for_completion,
             lease=self._lease(context),
-            api_outage_tolerance=self._wait_options.api_outage_tolerance,
             retries=self.retries or 0,
         )
         if self._killed:
-            ours.kill()
+            ours.worker_ends()
         try:
             yield ours
         except KeyboardInterrupt:  # `airflow dags test` calls no on_kill
-            self.on_kill()
+            ours.kill("its task was interrupted")
+            raise
+        except AirflowTaskTimeout:
+            ours.kill(_OUT_OF_TIME)
             raise
         except airflow_versions.REFUSALS:
-            ours.kill_if_user_ended_task()
+            ours.worker_ends()  # a user may have cleared the task, and no heartbeat of this try will say so any more
             raise
         except Exception as e:
             if (answer := api_errors.refusal(e)) is None:
@@ -468,6 +483,23 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             raise failure(answer, ours.title) from e
         else:
             ours.is_let_go = True
+
+    def _wait(self, ours: TaskJob, deadline: float | None = None) -> Event:
+        """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
+        return wait(
+            self.hook,
+            ours.ref,
+            self._wait_options,
+            self._log_options,
+            result_of=self._result_of,
+            stats_tags=self._stats_tags,
+            log=self.log,
+            stop=ours.killed,
+            keep=ours.keep,
+            lease=None if ours.lease is None else ours.lease.seconds,
+            reattached_at=ours.reattached_at,
+            deadline=deadline,
+        )
 
     def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
@@ -508,7 +540,10 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             raise MXNetJobUnreachableError(
                 f"The API server can't be reached, and {ref.title} may be running; another try will look for it: {e}"
             ) from e
-        found = completion_of(job, ref.uid, now=time.time(), deadline=0.0 if out_of_time else ours.deadline)
+        now, deadline = time.time(), ours.deadline
+        if out_of_time:
+            deadline = min(deadline or now, now)
+        found = completion_of(job, ref.uid, now=now, deadline=deadline)
         if found is not None:
             ended = end_of_waiting(self.hook, ref, found, job, result_of=self._result_of, log=self.log)
             return self._complete(context, ours, ended)
@@ -533,7 +568,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         if concluded.shows_events and self._log_options.log_events_on_failure:
             show_events(self.hook, ref, self.log)
         if concluded.ends_job:
-            self.on_kill()
+            ours.kill(_OUT_OF_TIME if ended.status == "timeout" else "it did not start within startup_timeout")
         ours.finished(ended)
         raise concluded.error
 

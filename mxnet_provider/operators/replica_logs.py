@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
+from mxnet_operator.readers.log_lines import LogCursor, split_lines
 from mxnet_operator.readers.long_result import is_part
 from mxnet_operator.readers.pods import has_log, is_log_complete, label_of
+from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.job import replicas
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget, notice
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 
     from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 
-_DRAIN_SECONDS: Final = 30.0
+_SHOW_SECONDS: Final = 10.0
+"""How long the rest of a log is shown as it is read; what is left then is read for its figures first."""
+_DRAIN_SECONDS: Final = 50.0
+_STOP_SECONDS: Final = 5.0
+_TAIL_LINES: Final = 1000
 _AT_ONCE: Final = 10_000
 _PER_SECOND: Final = 200.0
 """A worker is its task's alone: it shows more than a trigger does."""
@@ -49,6 +55,7 @@ class ReplicaLogs:
         self._label_of: dict[str, str] = {}
         self._followers: dict[str, LogFollower] = {}
         self._budgets: dict[str, LogBudget] = {}
+        self._pods: dict[str, tuple[str, str]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -73,14 +80,46 @@ class ReplicaLogs:
                 self._followers[uid] = self._start(pod)
 
     def drain(self) -> None:
-        """Wait for the last lines of replicas that have ended, half a minute at most, and show those kept back."""
+        """Read the rest of the logs of replicas that have ended, a minute at most each, and show the last lines."""
         for uid, follower in self._followers.items():
-            follower.join(_DRAIN_SECONDS)
+            follower.join(_SHOW_SECONDS)
             if follower.is_alive():
-                self._log.warning("[%s] The end of the log was not read within half a minute.", self._label_of[uid])
-                follower.stop()
+                self._budgets[uid].hold_back()
                 follower.join(_DRAIN_SECONDS)
-            self._show(self._budgets[uid].finish())
+            if follower.is_alive():
+                follower.stop()
+                follower.join(_STOP_SECONDS)
+                self._show_tail(uid)
+            else:
+                self._show(self._budgets[uid].finish())
+
+    def _show_tail(self, uid: str) -> None:
+        """Show the last lines alone, and take their figures, where reading all lines took too long."""
+        label, (pod, namespace) = self._label_of[uid], self._pods[uid]
+        self._log.warning(
+            "[%s] The log was not read whole within a minute, and figures from its middle may be missing. All of it, "
+            "while the pod is there: kubectl logs -n %s %s. Its last lines:",
+            label,
+            namespace,
+            pod,
+        )
+        try:
+            stream = self._hook.open_log(pod, namespace, tail_lines=_TAIL_LINES)
+            if stream is None:
+                return
+            cursor = LogCursor()
+            with stream as chunks:
+                for line in split_lines(chunks):
+                    text = cursor.take(line) or ""
+                    self._read_figures(label, text)
+                    if not is_part(text):
+                        self._log.info("[%s] %s", label, text)
+        except Exception as e:
+            self._log.warning("[%s] Could not read the end of the log either: %s", label, message(e))
+
+    def _read_figures(self, label: str, text: str) -> None:
+        if label == self._labels[0]:
+            self._metrics.read(text)
 
     def complete(self) -> list[str]:
         """Return the replicas whose whole log has been shown."""
@@ -101,13 +140,13 @@ class ReplicaLogs:
             current = self._hook.get_replica_pod(name, namespace)
             return current is None or current["metadata"]["uid"] != uid or is_log_complete(current)
 
+        self._pods[uid] = name, namespace
         budget = self._budgets[uid] = LogBudget(
             at_once=_AT_ONCE, per_second=_PER_SECOND, notice=notice(label, name, namespace), clock=self._clock
         )
 
         def emit(text: str) -> None:
-            if label == self._labels[0]:
-                self._metrics.read(text)
+            self._read_figures(label, text)
             if not is_part(text):
                 self._show(budget.take(f"[{label}] {text}"))
 

@@ -1,29 +1,28 @@
 """The MXJob of one try of a task: made or found again, remembered in Airflow's task state store, ended with the try."""
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from mxnet_operator.api.conditions import TERMINAL, job_state
+from mxnet_operator.api.conditions import SUCCEEDED, TERMINAL, job_state
 from mxnet_operator.api.job_url import job_page
 from mxnet_operator.api.storable import storable
 from mxnet_provider import airflow_versions
 from mxnet_provider.exceptions import MXNetJobError, MXNetJobNameTakenError, MXNetJobUnreachableError
 from mxnet_provider.hooks import api_errors
 from mxnet_provider.job import event, holder, kill, reattach, task_labels
+from mxnet_provider.job.completion import success_is_known
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.kill import Decide, Ending
 from mxnet_provider.job.reattach import Record
-from mxnet_provider.job.task_state import ENDED_BY_A_USER, state_in
+from mxnet_provider.job.task_state import CLEARED, ENDED_BY_A_USER, UNANSWERED, state_in
 from mxnet_provider.links.mxnet_job import job_url
-from mxnet_provider.operators.detached import DetachedProcess, Order
 from mxnet_provider.options import EndOptions
 
 if TYPE_CHECKING:
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 _REDEFERRALS: Final = 3
 _DID: Final = {"delete": "Deleted", "suspend": "Suspended"}
+_STATE_SECONDS: Final = 4.0
+"""Of the five seconds that a worker has between SIGTERM and SIGKILL; the rest is for the API server."""
+_LOOK_SECONDS: Final = 10.0
 _PAGE_SECONDS: Final = 2.0
 """How long a worker that is about to leave its job waits for the controller to reconcile it."""
 _PAGE_PAUSE: Final = 0.1
@@ -80,7 +82,6 @@ class TaskJob:
         ends: What is done with jobs that are over, or whose task is.
         waits: Whether the try waits for the job, and so holds it.
         lease: What a job that it holds carries; None for none.
-        api_outage_tolerance: For how many seconds the deletion of its job is tried once the worker is gone.
         retries: The task's, as its DAG says now.
     """
 
@@ -95,7 +96,6 @@ class TaskJob:
         ends: EndOptions,
         waits: bool,
         lease: holder.Lease | None,
-        api_outage_tolerance: float,
         retries: int,
     ) -> None:
         self._ti = context["ti"]
@@ -122,8 +122,6 @@ class TaskJob:
         self.killed = threading.Event()
         self.is_let_go = False
         """Whether this process is done with the job: a signal to the worker is then no user's kill."""
-        self._api_outage_tolerance = api_outage_tolerance
-        self._outliving: DetachedProcess | None = None
 
     @property
     def ref(self) -> JobRef:
@@ -228,32 +226,77 @@ class TaskJob:
             self._remember(phase="finished", outcome=ended.payload())
         self._remove_finished(self.ref, (ended.summary or {}).get("state"), self._holds)
 
-    def kill(self) -> None:
-        """Delete, suspend or keep the unfinished job; another that has its name by now is left alone."""
+    def worker_ends(self) -> None:
+        """Do as `kill` where a user ended or cleared the task; else the job stays, and the next try goes on with it.
+
+        Airflow ends a worker as well when its scheduler crashed and the task was reset, and a node when it is drained.
+        """
+        self.killed.set()
+        if self.known is None or self.is_let_go or self._ends.on_kill_action == "keep":
+            return
+        state, unsaid = self._task_state()
+        if state in ENDED_BY_A_USER:
+            was = "cleared" if state == CLEARED else "ended"
+            self.kill(f"its task was {was} by a user", is_cleared=state == CLEARED)
+            return
+        has = f"Airflow does not say how the task stands: {unsaid}" if unsaid else f"Airflow has the task as {state}"
+        self._log.warning("%s goes on, for the next try or until its lease runs out: %s.", self.title, has)
+
+    def kill(self, why: str, *, is_cleared: bool = False) -> None:
+        """Delete, suspend or keep the unfinished job; another that has its name by now is left alone.
+
+        Where the API server does not answer, the job's lease ends it.
+        """
         self.killed.set()
         if self.known is None or self.is_let_go or self._ends.on_kill_action == "keep":
             return
         action, ref = self._ends.on_kill_action, self.known
-        with self._outlived(ref):
-            ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=self._holds))
-        if ended.done:
-            self._log.info("%s %s, because the task was killed.", _DID[action], ref.title)
-        elif ended.why:
-            self._log.warning("%s is left alone, though this try was killed: %s.", ref.title, ended.why)
-
-    def kill_if_user_ended_task(self) -> None:
-        """Do as `kill` where Airflow rejects a request of this try because a user ended or cleared its task.
-
-        The try fails of the rejection, so that no heartbeat calls `on_kill` any more, and its job would go on.
-        """
+        decide = partial(kill.request, uid=ref.uid, action=action, holds=self._holds, is_cleared=is_cleared)
+        self._log.info("%s is to be %s: %s.", ref.title, _DID[action].lower(), why)
         try:
-            state = state_in(airflow_versions.states_for_worker(self._ti), self._ti)
+            ended = self._end(ref, decide)
         except Exception as e:
-            self._log.warning("%s is left alone: Airflow does not say how the task stands: %s", self.title, e)
+            if api_errors.refusal(e) is None and not api_errors.is_transient(e):
+                raise
+            limit = "it has no lease" if self.lease is None else f"its lease of {self.lease.seconds} s ends it"
+            self._log.error(kill.NOT_ENDED, ref.title, api_errors.message(e), limit, ref.namespace)
             return
-        if state in ENDED_BY_A_USER:
-            self._log.warning("A user ended or cleared the task: Airflow has it as %s.", state)
-            self.kill()
+        self.is_let_go = True
+        if ended.done:
+            self._log.info("%s %s: %s.", _DID[action], ref.title, why)
+        elif ended.why:
+            self._log.warning("%s is left alone: %s.", ref.title, ended.why)
+
+    def _task_state(self) -> tuple[str | None, str]:
+        """Return the state in which Airflow has the task, or UNANSWERED, and why it is not answered.
+
+        Asked in a thread: the signal that ends a worker may have come in the middle of another question, which holds
+        the lock on them.
+        """
+        answer: list[tuple[str | None, str]] = []
+
+        def ask() -> None:
+            try:
+                answer.append((state_in(airflow_versions.states_for_worker(self._ti), self._ti), ""))
+            except Exception as e:
+                answer.append((UNANSWERED, f"{type(e).__name__}: {e}"))
+
+        asking = threading.Thread(target=ask, name="how the task stands", daemon=True)
+        asking.start()
+        asking.join(_STATE_SECONDS)
+        return answer[0] if answer else (UNANSWERED, f"no answer within {_STATE_SECONDS} s")
+
+    def success_is_known(self) -> bool:
+        """Whether the job has succeeded, or will once its Scheduler is stopped; False where the API server is away."""
+        try:
+            job = self._hook.get_job_once(self.ref, timeout=_LOOK_SECONDS)
+        except Exception as e:
+            if api_errors.refusal(e) is None and not api_errors.is_transient(e):
+                raise
+            return False
+        if job is None or job["metadata"]["uid"] != self.ref.uid:
+            return False
+        return job_state(job) == SUCCEEDED or success_is_known(job)
 
     def keep(self, job: Mapping[str, Any]) -> None:
         """Renew the lease of the job as it was just read, if it is time to, and note where its page is.
@@ -278,45 +321,6 @@ class TaskJob:
                 raise
             self._renewer.give_up()
             self._log.error(holder.NOT_RENEWED, self.ref.title, api_errors.message(answer))
-
-    @contextlib.contextmanager
-    def _outlived(self, ref: JobRef) -> Iterator[None]:
-        """Have a process of its own end the job, where this one is killed over it, or fails."""
-        self._detach(ref)
-        try:
-            yield
-        except Exception:
-            if self._outliving is not None:
-                self._outliving.release()
-            raise
-        if self._outliving is not None:
-            self._outliving.dismiss()
-
-    def _detach(self, ref: JobRef) -> None:
-        connection = self._hook.connection_arguments()
-        if self._outliving is not None or connection is None or not (self._waits and self._api_outage_tolerance):
-            return
-        order = Order(
-            ref=ref,
-            action=self._ends.on_kill_action,
-            propagation_policy=self._ends.propagation_policy,
-            of_try=self.token,
-            tolerance=self._api_outage_tolerance,
-            connection=connection,
-        )
-        try:
-            self._outliving = DetachedProcess(order)
-        except (OSError, TypeError) as e:
-            self._log.warning("No process could be started to end %s if this one is killed first: %s", ref.title, e)
-            return
-        self._log.info(
-            "The task was killed: %s is to be %s. If this process is killed before the API server answers, process "
-            "%d goes on asking for up to %.0f s.",
-            ref.title,
-            _DID[self._ends.on_kill_action].lower(),
-            self._outliving.pid,
-            self._api_outage_tolerance,
-        )
 
     def _begin(
         self,
@@ -497,7 +501,7 @@ class TaskJob:
     def _stop_if_killed(self) -> None:
         """Stop a task that was killed by a signal before its job was known: it goes on after the signal."""
         if self.killed.is_set():
-            self.kill()
+            self.worker_ends()
             raise MXNetJobError("The task was killed before it waited for its job.")
 
     def _replace(self, job: Mapping[str, Any], ref: JobRef) -> None:
@@ -507,7 +511,7 @@ class TaskJob:
             raise MXNetJobError(f"{ref.title} is left alone: {holder.title_of(standing)} waits for it now.")
         action: kill.Action = "keep" if self._ends.on_kill_action == "keep" else "delete"
         holds = holder.held_by_try(holder.try_of(standing))
-        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=holds))
+        ended = self._end(ref, partial(kill.request, uid=ref.uid, action=action, holds=holds, is_cleared=True))
         if ended.done:
             self._log.info("Deleted %s, because the task was cleared.", ref.title)
         elif ended.why:

@@ -36,11 +36,12 @@ def wait(
     keep: Callable[[Mapping[str, Any]], None],
     lease: float | None,
     reattached_at: float | None = None,
+    deadline: float | None = None,
 ) -> Event:
     """Wait until the wait for the job is over, its log and its states appearing in the task's log.
 
     `keep` is called with the job after each poll, to renew what has to be: a lease of so many seconds, if any.
-    `reattached_at` is as for `completion_of`.
+    `reattached_at` and `deadline` are as for `completion_of`.
 
     Raises:
         MXNetJobError: `stop` was set before.
@@ -55,7 +56,15 @@ def wait(
         shown.follow()
 
     with shown:
-        waited = hook.wait(ref, **asdict(waiting), reattached_at=reattached_at, lease=lease, observe=observe, stop=stop)
+        waited = hook.wait(
+            ref,
+            **asdict(waiting),
+            reattached_at=reattached_at,
+            deadline=deadline,
+            lease=lease,
+            observe=observe,
+            stop=stop,
+        )
         if waited is None:
             raise MXNetJobError(f"{ref.title} is no longer waited for, because the task was killed.")
         found, job = waited

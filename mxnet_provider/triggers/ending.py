@@ -1,4 +1,4 @@
-"""End of a trigger's job when a user ended the task: only if that is so, and for as long as it takes.
+"""End of a trigger's job when a user ended the task: only if that is so.
 
 Airflow calls `on_kill` as well for triggers that another triggerer has taken over, when this one comes back from a
 pause (apache/airflow#73454), and before 3.3 it calls `cleanup` at every end of a trigger. So Airflow is asked how the
@@ -6,7 +6,7 @@ task stands, and the job who holds it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from mxnet_provider import airflow_versions
+from mxnet_provider.hooks.api_errors import is_transient, message, refusal
 from mxnet_provider.job import holder, kill
-from mxnet_provider.job.delivery import FIRST_PAUSE, deliver
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.task_state import ABSENT, OVER, UNANSWERED, state_in
 
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _STAYS: Final = frozenset({"deferred", UNANSWERED})
+_PAUSE: Final = 1.0
+_KILL_SECONDS: Final = 20.0
+"""How long the API server is asked again; Airflow gives `on_kill` thirty seconds."""
 _ASK_SECONDS: Final = 60.0
 """The first question to a triggerer that has just started takes it 3 CPU seconds, ten seconds on a busy machine."""
 
 _running: Final[set[asyncio.Task[None]]] = set()
-"""Endings that go on when `on_kill` has returned; an event loop alone keeps no task alive."""
+"""Endings under way; an event loop alone keeps no task alive."""
 
 
 def who_may_end(state: str | None) -> Literal["nobody", "try", "run"]:
@@ -53,12 +56,12 @@ async def state_of(ti: Any) -> str | None:
                 try:
                     return state_in(await airflow_versions.states_of(ti), ti)
                 except Exception:
-                    await asyncio.sleep(FIRST_PAUSE)
+                    await asyncio.sleep(_PAUSE)
     except TimeoutError:
         return UNANSWERED
 
 
-class JobEnd(msgspec.Struct, frozen=True):
+class TerminationRequest(msgspec.Struct, frozen=True):
     """Request to end a job: what is to be done, and by whom."""
 
     ref: JobRef
@@ -68,19 +71,20 @@ class JobEnd(msgspec.Struct, frozen=True):
     """The token of the task's try; None in triggers of earlier releases."""
     run: str | None
     """The token that this run of the trigger has written; None if it has not."""
-    tolerance: float
-    """For how many seconds an API server that doesn't answer is asked again."""
-    wait: float
-    """For how many seconds the caller is kept waiting for that."""
+    lease: int | None
+    """Seconds after which the controller ends a job that could not be ended; None where it does not."""
 
 
 async def end_job(
-    end: JobEnd,
+    end: TerminationRequest,
     ti: Any,
     connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
     log: "Logger",
 ) -> None:
-    """End the job, if the task no longer waits for it; what takes long goes on when this returns.
+    """End the job, if the task no longer waits for it.
+
+    Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended, and
+    that would cut short what takes longer than a round. So the job is seen to in a task of its own.
 
     Args:
         end: What is to be done.
@@ -91,44 +95,19 @@ async def end_job(
     if end.action == "keep":
         log.info("%s is kept, as on_kill_action says.", end.ref.title)
         return
-    await _see_through(_end(end, ti, connect, log), end, log)
-
-
-async def _see_through(ending: Coroutine[Any, Any, None], end: JobEnd, log: "Logger") -> None:
-    """Wait for an ending, for some seconds, and leave it to itself then.
-
-    Airflow's triggerer cancels a trigger anew with each of its rounds, one a second, until the trigger has ended, and
-    that would cut short what takes longer than a round. So the job is seen to in a task of its own.
-    """
-    task = asyncio.create_task(ending)
+    task = asyncio.create_task(_end(end, ti, connect, log))
     _running.add(task)
     task.add_done_callback(_running.discard)
-    loop = asyncio.get_running_loop()
-    until = loop.time() + end.wait
-    while not task.done() and (left := until - loop.time()) > 0:
+    while not task.done():
         try:
-            await asyncio.wait({task}, timeout=left)
+            await asyncio.wait({task})
         except asyncio.CancelledError:
             continue
-    if task.done():
-        task.result()
-        return
-    log.error(
-        "%s may still be running: the API server, or Airflow, did not answer for %.0f s. It is asked for up to %.0f s "
-        "more, while this triggerer runs; after that the job's lease ends it, if it has one. To delete it: "
-        "kubectl delete %s.%s -n %s %s",
-        end.ref.title,
-        end.wait,
-        end.tolerance,
-        end.ref.plural,
-        end.ref.group,
-        end.ref.namespace,
-        end.ref.name,
-    )
+    task.result()
 
 
 async def _end(
-    end: JobEnd,
+    end: TerminationRequest,
     ti: Any,
     connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
     log: "Logger",
@@ -141,13 +120,32 @@ async def _end(
         log.warning("%s is left alone, though this trigger was cancelled: %s.", title, said)
         return
     holds = holder.held_by_try(end.of_try) if who == "try" else holder.held_exactly_by(end.of_try, end.run)
-    decide = partial(kill.request, uid=end.ref.uid, action=end.action, holds=holds)
-    ended = await deliver(
-        end.ref, decide, connect, propagation_policy=end.propagation_policy, seconds=max(end.tolerance, end.wait)
-    )
-    if ended is None:
-        log.error("%s could not be ended: the API server did not answer for %.0f s.", title, end.tolerance)
-    elif ended.done:
+    decide = partial(kill.request, uid=end.ref.uid, action=end.action, holds=holds, is_cleared=who == "run")
+    try:
+        async with asyncio.timeout(_KILL_SECONDS):
+            ended = await _through_outage(end, decide, connect)
+    except Exception as e:
+        if not is_transient(e) and refusal(e) is None:
+            raise
+        limit = "it has no lease" if end.lease is None else f"its lease of {end.lease} s ends it"
+        log.error(kill.NOT_ENDED, title, message(e), limit, end.ref.namespace)  # noqa: TRY400
+        return
+    if ended.done:
         log.info("%s %s, because a user ended the task.", "Deleted" if end.action == "delete" else "Suspended", title)
     elif ended.why:
         log.warning("%s is left alone, though this trigger was cancelled: %s.", title, ended.why)
+
+
+async def _through_outage(
+    end: TerminationRequest,
+    decide: kill.Decide,
+    connect: "Callable[[], AbstractAsyncContextManager[MXNetJobAsyncHook]]",
+) -> kill.Ending:
+    while True:
+        try:
+            async with connect() as hook:
+                return await hook.end_job(end.ref, decide, propagation_policy=end.propagation_policy)
+        except Exception as e:
+            if not is_transient(e):
+                raise
+        await asyncio.sleep(_PAUSE)

@@ -28,7 +28,7 @@ from mxnet_provider.options import DEFAULT_CONNECTION
 from mxnet_provider.outage import Outage
 from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
-from mxnet_provider.triggers.ending import JobEnd, end_job
+from mxnet_provider.triggers.ending import TerminationRequest, end_job
 from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from mxnet_provider.hooks.mxnet_job_async import MXNetJobAsyncHook
 
 _LONGEST_HOLD: Final = 10.0
-_KILL_SECONDS: Final = 20.0
 _RESTARTED_AFTER: Final = 60.0
 """A trigger that starts so many seconds after its task was deferred has probably run before."""
 _IS_TOLD_OF_KILLS: Final = hasattr(BaseTrigger, "on_kill")
@@ -176,14 +175,13 @@ class MXNetJobTrigger(BaseTrigger):
         await self._end_job(self.task_instance)
 
     async def _end_job(self, ti: Any) -> None:
-        end = JobEnd(
+        end = TerminationRequest(
             self.ref,
             self.on_kill_action,
             self.propagation_policy,
             of_try=self.holder,
             run=None if self._renewer is None else self._renewer.token,
-            tolerance=self.api_outage_tolerance,
-            wait=_KILL_SECONDS,
+            lease=self.lease,
         )
         await end_job(end, ti, self._hook, self.log)
 

@@ -8,6 +8,7 @@ from waiting import eventually
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.sampled
 @anywhere
 def test_an_outage_that_is_short_enough_is_waited_out(world):
     run = world.begin("deferred")
@@ -21,6 +22,7 @@ def test_an_outage_that_is_short_enough_is_waited_out(world):
     assert run.creations() == 1
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(world):
     run = world.begin("deferred_impatient")
@@ -35,6 +37,7 @@ def test_after_a_long_outage_the_worker_looks_for_itself_and_defers_again(world)
     assert run.creations() == 1
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_token_may_be_replaced_while_a_task_is_deferred(world):
     run = world.begin("deferred")
@@ -45,6 +48,7 @@ def test_a_token_may_be_replaced_while_a_task_is_deferred(world):
     assert run.train.xcom()["uid"] == uid
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_credentials_that_stay_refused_fail_the_task_for_good_and_leave_the_job(world):
     run = world.begin("deferred")
@@ -65,6 +69,7 @@ def refusing_once(answer):
     return handler
 
 
+@pytest.mark.sampled
 @anywhere
 def test_a_task_for_which_a_quota_has_no_room_tries_again(world):
     words = 'mxjobs.kubeflow.org "x" is forbidden: exceeded quota: jobs, requested: count/mxjobs.kubeflow.org=1'
@@ -74,6 +79,7 @@ def test_a_task_for_which_a_quota_has_no_room_tries_again(world):
     assert words in run.train.log(1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.kubernetes
 @pytest.mark.parametrize("cluster", ["real"], indirect=True)
 def test_a_real_quota_is_waited_for_by_retries(world):
@@ -89,6 +95,7 @@ def test_a_real_quota_is_waited_for_by_retries(world):
         assert run.succeed().try_number > 1
 
 
+@pytest.mark.sampled
 @anywhere
 def test_a_right_that_is_missing_is_named_and_not_asked_for_again(world):
     words = (

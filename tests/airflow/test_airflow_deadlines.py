@@ -7,6 +7,7 @@ from waiting import eventually
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_scheduler(world):
     """The trigger looks at the job before the clock, and meets nobody; a minute after the deadline it is ended."""
@@ -24,6 +25,7 @@ def test_a_task_whose_trigger_can_t_see_that_it_takes_too_long_is_ended_by_the_s
     assert run.deletions() == [uid]
 
 
+@pytest.mark.sampled
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_takes_too_long_ends_its_job(world, mode):
@@ -35,6 +37,7 @@ def test_a_task_that_takes_too_long_ends_its_job(world, mode):
     assert "AirflowTaskTimeout" in run.train.log()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(world, mode):
     run = world.begin(f"{mode}_imageless")
@@ -45,6 +48,7 @@ def test_a_job_whose_image_is_missing_fails_its_task_with_the_cluster_s_reason(w
     assert "no/such:image" in log
 
 
+@pytest.mark.sampled("waiting-local")
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_fits_nowhere_fails_its_task_with_the_cluster_s_reason(world, mode):

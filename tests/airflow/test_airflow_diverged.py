@@ -6,6 +6,7 @@ from airflow_world import MODES
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_diverged(world, mode):
     triggerer = world.airflow.pid("triggerer")
@@ -18,6 +19,7 @@ def test_a_diverged_training_that_succeeds_is_a_success_that_shows_where_it_dive
     assert world.airflow.pid("triggerer") == triggerer
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_fails_with_a_nul_among_its_last_words_fails_its_task_with_them(world, mode):
     triggerer = world.airflow.pid("triggerer")

@@ -38,6 +38,7 @@ for mode in ("deferred", "waiting"):
 """A file with two DAGs, whose task `train` is there as long as TRAINS is true."""
 
 
+@pytest.mark.sampled("deferred-failed-local", "waiting-success-local")
 @anywhere
 @pytest.mark.parametrize("state", ["failed", "success"])
 @pytest.mark.parametrize("mode", MODES)
@@ -50,6 +51,7 @@ def test_a_task_that_a_user_ends_ends_its_job(world, mode, state):
     assert run.creations() == 1
 
 
+@pytest.mark.exhaustive
 @anywhere
 @pytest.mark.parametrize(("kind", "suspended"), [("suspended", True), ("kept", False)])
 def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, suspended):
@@ -66,6 +68,7 @@ def test_a_job_may_be_suspended_or_kept_when_its_task_is_ended(world, kind, susp
     assert uid not in run.deletions()
 
 
+@pytest.mark.sampled
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_is_cleared_gets_a_new_job_and_the_old_one_goes(world, mode):
@@ -98,6 +101,7 @@ def test_a_task_that_is_taken_out_of_its_dag_leaves_no_job(world):
         assert run.creations() == 1
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_finished_task_that_is_cleared_runs_again(world):
     run = world.begin("deferred")
@@ -114,6 +118,7 @@ def test_a_finished_task_that_is_cleared_runs_again(world):
     assert run.deletions() == []
 
 
+@pytest.mark.sampled
 @anywhere
 def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
     """The request has arrived, and its reply is held back until Airflow ends the task."""
@@ -136,6 +141,7 @@ def test_a_task_that_is_cleared_while_it_creates_its_job_leaves_one_job(world):
     assert run.uids() == {uid}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(world, mode):
     """Airflow refuses what the task asks it next, which comes before the heartbeat that would end the task."""
@@ -158,6 +164,7 @@ def test_a_task_that_is_cleared_before_it_writes_down_its_job_gets_a_new_one(wor
     assert old in run.deletions()
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_is_over(world):
     """Airflow doesn't tell that from a retry. The reply to the job's deletion is held back until it ends the task."""
@@ -178,12 +185,14 @@ def test_a_task_that_is_cleared_while_it_returns_has_the_result_of_the_job_that_
     assert run.creations() == 1
 
 
+@pytest.mark.exhaustive
 @anywhere
-def test_a_worker_that_is_asked_to_end_ends_its_job_and_a_retry_makes_another(world):
+def test_a_worker_that_is_asked_to_end_by_no_user_leaves_its_job_to_the_retry(world):
     run = world.begin("waiting")
-    old = run.in_progress()
+    uid = run.in_progress()
     os.kill(run.train.look().pid, signal.SIGTERM)
-    new = run.replaced(old)
+    run.train.wait("running", try_number=2)
     assert run.succeed().try_number == 2
-    assert run.train.xcom()["uid"] == new
-    assert run.deletions() == [old]
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.deletions()) == (1, [])
+    assert "goes on, for the next try or until its lease runs out" in run.train.log(1)

@@ -8,6 +8,8 @@ from builders import make_mxjob
 from cluster_fixtures import EXAMPLES
 from controller_fixtures import submitted
 
+pytestmark = pytest.mark.exhaustive
+
 DAGS = str(Path(__file__).resolve().parents[2] / "dags")
 
 

@@ -7,13 +7,14 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 from airflow_executors import WORKERS, celery_executor_airflow, kubernetes_executor_airflow
 from airflow_world import AT_ONCE, DAGS, MODES, AirflowWorld
 from begun_tests import BegunTests
 from waiting import eventually
 
-pytestmark = pytest.mark.whole_airflow
+pytestmark = [pytest.mark.exhaustive, pytest.mark.whole_airflow]
 
 
 @pytest.fixture(scope="module", params=["kubernetes", "celery"])
@@ -140,18 +141,19 @@ def test_a_worker_that_is_stopped_waits_for_its_task(world):
 
 @with_celery
 @pytest.mark.alone
-def test_a_worker_whose_processes_are_all_signalled_ends_its_job_and_a_retry_makes_another(world):
+def test_a_worker_whose_processes_are_all_signalled_leaves_its_job_to_the_retry(world):
     """As systemd does with a unit's control group unless it is told otherwise."""
     run = world.begin("waiting")
-    old = run.in_progress()
+    uid = run.in_progress()
+    pid = run.train.look().pid
     world.airflow.send("worker", signal.SIGTERM)
-    eventually(lambda: old not in run.uids())
+    eventually(lambda: not psutil.pid_exists(pid))
     world.airflow.stop("worker")
     world.airflow.start("worker")
-    new = run.replaced(old)
+    run.train.wait("running", try_number=2)
     assert run.succeed().try_number == 2
-    assert run.train.xcom()["uid"] == new
-    assert run.deletions() == [old]
+    assert run.train.xcom()["uid"] == uid
+    assert (run.creations(), run.deletions()) == (1, [])
 
 
 @with_celery
@@ -184,29 +186,15 @@ def delete_worker(world, run, **options):
 
 
 @with_kubernetes
-def test_a_worker_s_pod_that_is_deleted_ends_its_job_and_a_retry_makes_another(world):
+@pytest.mark.parametrize("options", [{}, {"gracePeriodSeconds": 0}], ids=["drained", "at once"])
+def test_a_worker_s_pod_that_is_deleted_leaves_its_job_to_the_retry(world, options):
     run = world.begin("waiting")
-    old = run.in_progress()
-    delete_worker(world, run)
-    new = run.replaced(old)
-    assert run.succeed().try_number == 2
-    assert run.train.xcom()["uid"] == new
-    assert run.deletions() == [old]
-
-
-@with_kubernetes
-def test_a_worker_s_pod_that_is_deleted_at_once_leaves_one_job_to_the_retry(world):
-    """The kubelet gives such a pod two seconds: `on_kill` deletes the job within them, or the retry goes on with it."""
-    run = world.begin("waiting")
-    old = run.in_progress()
-    delete_worker(world, run, gracePeriodSeconds=0)
-    run.train.wait("running", try_number=2)
-    eventually(lambda: "MXJob default/" in run.train.log(2))
     uid = run.in_progress()
+    delete_worker(world, run, **options)
+    run.train.wait("running", try_number=2)
     assert run.succeed().try_number == 2
     assert run.train.xcom()["uid"] == uid
-    assert run.uids() == {uid}
-    assert run.deletions() == ([] if uid == old else [old])
+    assert (run.creations(), run.deletions()) == (1, [])
 
 
 @with_kubernetes

@@ -167,7 +167,7 @@ def test_a_worker_that_comes_back_leaves_the_job_to_the_retry(waiting_world, tas
         first.result()
     found = waiting_world.hook.get_job(JobRef.of(job))
     assert not (found["spec"].get("runPolicy") or {}).get("suspend")
-    assert any("is left alone, though this try was killed: try 2 of its task waits for it now" in s for s in task_log())
+    assert any("is left alone: try 2 of its task waits for it now" in s for s in task_log())
     again.on_kill()
     with pytest.raises(MXNetJobError):
         second.result()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+import psutil
 import pytest
 from airflow_world import anywhere
 from waiting import eventually
@@ -11,6 +12,7 @@ from waiting import eventually
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.sampled
 @anywhere
 def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(world):
     run = world.begin("waiting")
@@ -23,6 +25,7 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on_with_its_job(wo
     assert "which try 1 created, is waited for again" in run.train.log(2)
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(world):
     run = world.begin("waiting")
@@ -33,6 +36,7 @@ def test_a_job_that_succeeds_while_its_worker_is_dead_is_the_retry_s_result(worl
     assert (run.creations(), run.uids()) == (1, {uid})
 
 
+@pytest.mark.exhaustive
 @anywhere
 @pytest.mark.parametrize("arrived", [False, True])
 def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(world, arrived):
@@ -56,6 +60,7 @@ def test_a_worker_that_is_killed_while_it_creates_its_job_leaves_no_second_one(w
     assert run.jobs()[uid]["metadata"]["name"] == held[0]["metadata"]["name"]
 
 
+@pytest.mark.sampled
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("cluster", "how"),
@@ -81,3 +86,21 @@ def test_a_triggerer_that_ends_leaves_jobs_and_what_users_asked_for_meanwhile_to
     assert (waiting.creations(), waiting.deletions()) == (1, [])
     if world.cluster.has_logs:
         assert waiting.train.xcom("metrics") == {"Validation-accuracy": [[0, 0.5], [1, 0.9]]}
+
+
+@pytest.mark.alone
+def test_a_scheduler_that_crashes_leaves_the_jobs_of_its_living_workers_to_their_next_tries(world):
+    """Airflow resets the tasks, as after a Clear, and rejects the next heartbeat of the workers that live on."""
+    runs = [world.begin("waiting") for _ in range(3)]
+    uids = [run.in_progress() for run in runs]
+    workers = [run.train.look().pid for run in runs]
+    world.airflow.crash("scheduler")
+    world.airflow.killed_schedulers_are_given_up_on()
+    world.airflow.start("scheduler")
+    for run in runs:
+        run.train.wait("running", try_number=2)
+    eventually(lambda: not any(psutil.pid_exists(pid) for pid in workers))
+    for run, uid in zip(runs, uids, strict=True):
+        run.succeed()
+        assert run.train.xcom()["uid"] == uid
+        assert (run.creations(), run.deletions()) == (1, [])

@@ -11,6 +11,7 @@ from mxnet_operator.api.conditions import job_state
 pytestmark = pytest.mark.whole_airflow
 
 
+@pytest.mark.sampled
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_fails_is_shown_and_a_retry_makes_another(world, mode):
@@ -28,6 +29,7 @@ def test_a_job_that_fails_is_shown_and_a_retry_makes_another(world, mode):
     assert run.uids() == {old, new}
 
 
+@pytest.mark.sampled("waiting-local")
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_is_deleted_by_hand_is_a_failure_and_a_retry_makes_another(world, mode):
@@ -40,6 +42,7 @@ def test_a_job_that_is_deleted_by_hand_is_a_failure_and_a_retry_makes_another(wo
     assert run.deletions() == []
 
 
+@pytest.mark.exhaustive
 @anywhere
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_that_somebody_replaces_is_a_failure_and_theirs_is_left_alone(world, mode):
@@ -62,6 +65,7 @@ def test_a_job_that_somebody_replaces_is_a_failure_and_theirs_is_left_alone(worl
     world.cluster.delete(theirs)
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_job_that_is_gone_when_the_task_resumes_has_succeeded_all_the_same(world):
     run = world.begin("deferred_ttl")
@@ -71,6 +75,7 @@ def test_a_job_that_is_gone_when_the_task_resumes_has_succeeded_all_the_same(wor
     run.has_no_job()
 
 
+@pytest.mark.exhaustive
 @anywhere
 def test_a_name_that_is_taken_is_left_to_who_has_it(world):
     taken = []

@@ -12,7 +12,7 @@ from waiting import eventually
 
 from mxnet_operator.api.conditions import job_state
 
-pytestmark = pytest.mark.whole_airflow
+pytestmark = [pytest.mark.exhaustive, pytest.mark.whole_airflow]
 
 
 @pytest.fixture(scope="module", params=OLDER)

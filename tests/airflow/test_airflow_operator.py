@@ -36,6 +36,7 @@ from mxnet_provider.job import metrics, reattach, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
+from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 from mxnet_provider.operators.mxnet_job_delete import MXNetJobDeleteOperator
 from mxnet_provider.operators.mxnet_tune import MXNetTuneOperator
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
@@ -373,7 +374,7 @@ def test_a_killed_task_deletes_its_job_and_stops_waiting(waiting_world, task_log
     with pytest.raises(MXNetJobError, match="because the task was killed"):
         task.result()
     assert waiting_world.hook.get_job(JobRef.of(job)) is None
-    assert f"Deleted MXJob default/{job['metadata']['name']}, because the task was killed." in task_log()
+    assert f"Deleted MXJob default/{job['metadata']['name']}: its task was ended by a user." in task_log()
 
 
 def test_a_task_that_is_killed_before_it_has_a_job_has_nothing_to_delete(world):
@@ -430,6 +431,65 @@ def test_what_the_server_refuses_for_good_is_not_tried_again(world):
     finalized = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "finalizers": ["not a key!"]}}
     with pytest.raises(MXNetManifestError, match=r"(?s)The API server rejected MXJob default/.*finalizers"):
         world.start(world.operator(manifest=finalized)).result()
+
+
+def test_a_manifest_as_the_server_printed_it_makes_a_job_anew(world):
+    first = world.job_of(world.start(world.operator(manifest=MANIFEST, wait_for_completion=False)))
+    world.write_status(first, "Succeeded", "done")
+    printed = world.hook.get_job(JobRef.of(first))
+    again = world.job_of(world.start(world.operator(manifest=printed, wait_for_completion=False)))
+    assert printed["status"]["state"] == "Succeeded"
+    assert again["metadata"]["uid"] != first["metadata"]["uid"]
+    assert "status" not in again
+
+
+WITH_OBJECTS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: CONFIG}
+data: {rate: "RATE"}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: CONFIG}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+
+
+def test_objects_beside_the_job_are_created_or_patched_and_stay(world):
+    name = f"beside-{world.deferrable}".lower()
+    for rate in ("0.1", "0.2"):
+        text = WITH_OBJECTS.replace("CONFIG", name).replace("RATE", rate) + yaml.safe_dump(MANIFEST)
+        job = world.job_of(world.start(world.operator(manifest=text, wait_for_completion=False)))
+        world.delete(job)
+    api = world.hook.core_v1_client
+    found = api.read_namespaced_config_map(name, "default")
+    assert (found.data, found.metadata.owner_references) == ({"rate": "0.2"}, None)
+    assert api.read_namespaced_persistent_volume_claim(name, "default").metadata.name == name
+
+
+def test_an_object_beside_the_job_that_is_refused_is_named_and_no_job_created(world):
+    before = len(world.jobs())
+    text = WITH_OBJECTS.replace("CONFIG", "Not_Valid") + yaml.safe_dump(MANIFEST)
+    with pytest.raises(MXNetManifestError, match="ConfigMap default/Not_Valid, which the manifest has beside the job"):
+        world.start(world.operator(manifest=text)).result()
+    assert len(world.jobs()) == before
+
+
+def test_a_resource_version_that_a_callback_sets_fails_the_task_at_once(world):
+    class SetsVersion(MXNetJobCallback):
+        @staticmethod
+        def on_manifest_created(*, manifest, **_):
+            manifest["metadata"]["resourceVersion"] = "1"
+
+    with pytest.raises(MXNetManifestError, match="resourceVersion should not be set on objects to be created"):
+        world.start(world.operator(manifest=MANIFEST, callbacks=SetsVersion)).result()
+
+
+def test_a_name_is_made_valid_as_a_task_s_id_is(world):
+    job = world.job_of(world.start(world.operator(name="Train_Model", wait_for_completion=False)))
+    assert job["metadata"]["name"].startswith("train-model-")
 
 
 def test_a_missing_namespace_is_said_so(world):
@@ -573,6 +633,52 @@ def test_a_trigger_that_the_scheduler_ended_is_a_timeout_which_ends_the_job(defe
         operator.resume_execution(**OUT_OF_TIME, context=context)
     operator.on_kill()  # Airflow's task runner does, after a timeout
     assert world.hook.get_job(JobRef.of(job)) is None
+
+
+def write_known_success(world, job):
+    """All Workers have ended with 0, and the Scheduler goes on."""
+    left = {"type": "SchedulerStillRunning", "status": "True", "reason": "NoDistributedKVStore", "message": ""}
+    world.write_status(job, "Running", conditions=[{**left, "lastUpdateTime": STAMP, "lastTransitionTime": STAMP}])
+
+
+def test_a_trigger_that_the_scheduler_ended_is_followed_by_another_where_the_job_s_success_is_known(deferred):
+    world, job, operator, context = deferred
+    write_known_success(world, job)
+    with pytest.raises(TaskDeferred):
+        operator.resume_execution(**OUT_OF_TIME, context=context)
+    assert world.hook.get_job(JobRef.of(job)) is not None
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_worker_whose_time_is_over_waits_on_where_its_job_s_success_is_known(waiting_world, known):
+    """Airflow raises its timeout wherever the worker is, and calls `on_kill` if that gets through."""
+    job = None
+
+    class OutOfTime(MXNetJobOperator):
+        def _wait(self, ours, **options):
+            nonlocal job
+            if job is not None:
+                waiting_world.write_status(job, "Succeeded")
+                return super()._wait(ours, **options)
+            job = waiting_world.hook.get_job(ours.ref)
+            if known:
+                write_known_success(waiting_world, job)
+            raise AirflowTaskTimeout
+
+    operator = OutOfTime(
+        task_id="train",
+        image="mxjob/mxnet:1.9.1",
+        config_file=waiting_world.kubeconfig,
+        deferrable=False,
+        poll_interval=0.05,
+    )
+    task = waiting_world.start(operator)
+    if known:
+        assert task.result()["state"] == "Succeeded"
+    else:
+        with pytest.raises(AirflowTaskTimeout):
+            task.result()
+    assert (waiting_world.hook.get_job(JobRef.of(job)) is not None) is known
 
 
 def test_a_resumed_task_without_a_store_knows_its_job_from_its_xcoms(deferred):

@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from mxnet_operator.api.conditions import job_state
+
+pytestmark = pytest.mark.exhaustive
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "airflow.md"
 

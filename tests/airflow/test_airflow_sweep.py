@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.exhaustive
+
 OWN_DAGS = str(Path(__file__).parent / "dags")
 
 

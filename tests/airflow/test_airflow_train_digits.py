@@ -71,6 +71,7 @@ def failed_run(airflow, local_cluster):
     return output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("task_id", "exit_code", "last_line"),
     [
@@ -96,6 +97,7 @@ def test_a_failing_script_fails_the_task_with_the_words_of_the_job(
     assert last_line == "" or f"[worker-0] {last_line}" in failed_run.splitlines()
 
 
+@pytest.mark.exhaustive
 def test_nothing_of_a_failed_job_keeps_running(failed_run, local_cluster):
     def all_pods_are_over():
         pods = [
@@ -108,12 +110,15 @@ def test_nothing_of_a_failed_job_keeps_running(failed_run, local_cluster):
     eventually(all_pods_are_over)
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_takes_too_long_deletes_its_job(failed_run, local_cluster):
     assert "[worker-0] working" in failed_run
-    assert "because the task was killed" in failed_run
+    assert "takes_too_long" in failed_run
+    assert ": the execution_timeout of its task is over." in failed_run
     assert "takes_too_long" not in jobs_of(local_cluster, "failing_jobs")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dag", ["long_job", "long_deferred_job"])
 def test_an_interrupted_dags_test_deletes_its_job(airflow, local_cluster, dag):
     process = airflow.start(

@@ -42,6 +42,7 @@ def test_a_deferred_task_shows_its_job_while_it_waits_and_returns_its_result(wor
     assert uid not in run.deletions()
 
 
+@pytest.mark.sampled
 @anywhere
 def test_mapped_tasks_of_two_runs_have_a_job_each(world):
     runs = [world.begin("deferred_mapped") for _ in range(2)]
@@ -58,6 +59,7 @@ def test_mapped_tasks_of_two_runs_have_a_job_each(world):
     assert [run.creations() for run in runs] == [2, 2]
 
 
+@pytest.mark.exhaustive
 def test_a_pool_that_counts_deferred_tasks_limits_how_many_jobs_there_are(world):
     run = world.begin("pooled")
     most = 0
@@ -80,6 +82,7 @@ def test_a_pool_that_counts_deferred_tasks_limits_how_many_jobs_there_are(world)
     assert most == 2
 
 
+@pytest.mark.exhaustive
 def test_the_sweep_trains_once_for_each_rate_two_at_a_time_and_chooses_the_best(world):
     run = world.airflow.trigger("sweep_digits", epochs=2)
     run.wait("success")
@@ -97,6 +100,7 @@ def test_the_sweep_trains_once_for_each_rate_two_at_a_time_and_chooses_the_best(
     assert max(unfinished) <= 2
 
 
+@pytest.mark.sampled
 @anywhere
 def test_a_sensor_waits_for_a_job_that_another_task_created_and_a_third_deletes_it(world):
     run = world.begin("detached")

@@ -11,10 +11,10 @@ from pathlib import Path
 import argo_page
 import pytest
 from argo_fixtures import COMMAND, NAMESPACE, by_template
-from kubectl import kubectl
-from kubernetes_programs import programs_or_skip
+from kubernetes_programs import kubectl, programs_or_skip
 
 pytestmark = [
+    pytest.mark.exhaustive,
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo", "argo-trigger"),
     pytest.mark.asyncio(loop_scope="module"),
 ]

@@ -9,6 +9,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.exhaustive
 async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
     name = await argo.submit(one_training())
     await argo.job(name)
@@ -17,6 +18,7 @@ async def test_a_workflow_that_is_stopped_deletes_its_job(argo):
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
 
+@pytest.mark.exhaustive
 async def test_a_terminated_workflow_leaves_a_job_that_does_not_go_with_it_until_it_is_deleted(argo):
     name = await argo.submit(one_training(deadline=3600, delete_with_workflow=False))
     job = await argo.job(name)
@@ -39,6 +41,7 @@ async def test_a_workflow_that_is_terminated_takes_its_job_along(argo):
     assert f"The workflow {name} is being shut down (Terminate)" in told["message"]
 
 
+@pytest.mark.exhaustive
 async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
     name = await argo.submit(one_training(timeout="30s"))
     await argo.job(name)
@@ -48,6 +51,7 @@ async def test_a_step_that_takes_too_long_fails_and_its_job_is_deleted(argo):
     await argo.no_jobs(name)
 
 
+@pytest.mark.exhaustive
 async def test_a_job_goes_with_its_workflow(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
@@ -57,6 +61,7 @@ async def test_a_job_goes_with_its_workflow(argo):
     await argo.no_jobs(name)
 
 
+@pytest.mark.exhaustive
 async def test_a_job_that_is_deleted_by_hand_fails_the_step_and_is_not_made_again(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
@@ -85,6 +90,7 @@ async def test_a_failed_step_that_is_retried_by_hand_makes_a_new_job(argo):
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
+@pytest.mark.exhaustive
 async def test_without_the_exit_handler_a_retry_by_hand_finds_the_failed_job_and_fails_again(argo):
     made = one_training()
     made.on_exit = None
@@ -99,6 +105,7 @@ async def test_without_the_exit_handler_a_retry_by_hand_finds_the_failed_job_and
     assert uids(await argo.jobs(name)) == [failed["metadata"]["uid"]]
 
 
+@pytest.mark.exhaustive
 async def test_a_workflow_that_is_resubmitted_has_a_job_of_its_own(argo):
     first = await argo.submit(one_training())
     job = await argo.job(first)

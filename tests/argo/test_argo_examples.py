@@ -25,6 +25,7 @@ def arguments(job):
     return container["args"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name_of_example", ["train", "runner"])
 async def test_the_training_is_one_gang_with_the_epochs_of_the_workflow(argo, name_of_example):
     manifest = example(name_of_example)
@@ -53,6 +54,7 @@ async def test_the_sweep_tries_each_pair_and_tells_the_best(argo):
     assert json.loads(outputs_of(node_of(done, "search"))["best"])["result"]["pair"] == ["0.003", "64"]
 
 
+@pytest.mark.exhaustive
 async def test_the_tuning_is_followed_by_a_training_that_knows_its_result(argo):
     modes = []
 
@@ -71,6 +73,7 @@ async def test_the_tuning_is_followed_by_a_training_that_knows_its_result(argo):
     assert modes == ["MXTune", "MXTrain"]
 
 
+@pytest.mark.exhaustive
 async def test_the_night_starts_a_training_by_the_shipped_template(argo):
     """The server takes the schedule as it is; that its hour has come is said by a schedule that was just missed."""
     manifest = example("nightly")

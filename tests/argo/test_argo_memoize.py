@@ -8,6 +8,7 @@ from argo_fixtures import NAMESPACE, messages_of, node_of, one_runner, one_train
 from hera.workflows.models import Memoize
 
 pytestmark = [
+    pytest.mark.exhaustive,
     pytest.mark.kubernetes("workflow-controller", "argoexec"),
     pytest.mark.asyncio(loop_scope="module"),
 ]

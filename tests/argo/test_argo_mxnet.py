@@ -65,6 +65,7 @@ async def test_the_example_trains_and_its_accuracy_is_the_steps_result(argo, mxn
     assert 0.5 < result["accuracy"] <= 1
 
 
+@pytest.mark.exhaustive
 async def test_the_log_of_a_training_is_the_runners_while_it_trains(argo, mxnet_python, tmp_path):
     goes_on = tmp_path / "goes-on"
     command = ["python", "-c", waits_for(goes_on)]

@@ -11,6 +11,7 @@ from mxnet_argo import MXJobSpec
 from mxnet_operator.readers.argo_workflow import WORKFLOW_LABEL
 
 pytestmark = [
+    pytest.mark.exhaustive,
     pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
     pytest.mark.asyncio(loop_scope="module"),
 ]

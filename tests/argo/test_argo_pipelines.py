@@ -25,6 +25,7 @@ def variables(job, replica_type):
     return {each["name"]: each["value"] for each in container["env"]}
 
 
+@pytest.mark.exhaustive
 async def test_a_sweep_of_twenty_chooses_the_best_although_one_fails_and_some_tell_no_number(argo):
     async def end(job):
         trial = json.loads(variables(job, "Worker")["TRIAL"])
@@ -51,6 +52,7 @@ async def test_a_sweep_of_twenty_chooses_the_best_although_one_fails_and_some_te
     assert len([each for each in results if each["value"] is None]) == len(NO_NUMBER)
 
 
+@pytest.mark.exhaustive
 async def test_a_sweep_by_another_number_of_which_the_lowest_is_best(argo):
     parameters = {"image": "i", "command": json.dumps(COMMAND), "trials": "[3, 1, 2]"}
     name = await argo.submit(by_template("mxjob-sweep", metric="val-loss", direction="minimize", **parameters))
@@ -65,6 +67,7 @@ async def test_a_sweep_by_another_number_of_which_the_lowest_is_best(argo):
     assert [each["value"] for each in json.loads(outputs["results"])] == [3, 2, 1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("exit_code", "message", "words"),
     [
@@ -92,6 +95,7 @@ async def test_a_sweep_without_a_number_fails_with_what_its_trials_told(argo, ex
     assert [each["value"] for each in results] == [None] * (0 if exit_code else 2)
 
 
+@pytest.mark.exhaustive
 async def test_what_a_tuning_found_reaches_the_training(argo):
     tuned = '{"schedule": "a \\"quoted\\" one\\n"}'
     seen = {}
@@ -126,6 +130,7 @@ TRAINING = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner"])
 @pytest.mark.parametrize("cluster", [False, True], ids=["namespace", "cluster"])
 async def test_a_training_template_takes_lists_numbers_and_resources_as_text(argo, template, cluster):
@@ -143,6 +148,7 @@ async def test_a_training_template_takes_lists_numbers_and_resources_as_text(arg
     assert outputs_of(node_of(done, "train" if template == "mxjob-train" else "run"))["result"] == "0.5"
 
 
+@pytest.mark.exhaustive
 async def test_whoever_submits_a_template_can_have_failed_jobs_kept(argo):
     jobs = {}
     for choice in ("keep", "delete"):
@@ -155,6 +161,7 @@ async def test_whoever_submits_a_template_can_have_failed_jobs_kept(argo):
     assert uids(await argo.jobs(name)) == [kept["metadata"]["uid"]]
 
 
+@pytest.mark.exhaustive
 async def test_a_failed_job_is_kept_for_as_long_as_its_submitter_says_and_then_deleted(argo):
     parameters = {"image": "i", "command": json.dumps(COMMAND), "keep_failed_for": "15s"}
     name = await argo.submit(by_template("mxjob-train", **parameters))
@@ -172,6 +179,7 @@ async def test_a_failed_job_is_kept_for_as_long_as_its_submitter_says_and_then_d
     assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
 
+@pytest.mark.exhaustive
 async def test_how_many_trials_run_at_once_is_a_number_that_a_workflow_lowers(argo):
     """`parallelism` takes no parameter of Argo's; what the Workflow has of its own holds for the run."""
     parameters = {"image": "i", "command": json.dumps(COMMAND), "servers": "0", "trials": "[1, 2, 3]"}
@@ -190,6 +198,7 @@ async def test_how_many_trials_run_at_once_is_a_number_that_a_workflow_lowers(ar
     assert (await argo.finished(name))["status"]["phase"] == "Succeeded"
 
 
+@pytest.mark.exhaustive
 async def test_a_workflow_of_ones_own_refers_to_templates_of_the_cluster(argo):
     """The runner's account is its template's: the workflow runs as one that may not see pods."""
     arguments = {"image": "i", "command": COMMAND, "servers": 0}

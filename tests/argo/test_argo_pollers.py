@@ -35,6 +35,7 @@ async def test_a_poller_that_is_killed_finds_its_job_again(argo):
     await succeeds_with(argo, name, job)
 
 
+@pytest.mark.exhaustive
 async def test_our_controller_completes_a_killed_pollers_result_where_argos_does_not(argo):
     """On Argo 4 that never does; here, on 3.7, it stands still, and then goes on with what ours has made of it."""
     name = await argo.submit(one_training())
@@ -55,6 +56,7 @@ async def test_our_controller_completes_a_killed_pollers_result_where_argos_does
     await succeeds_with(argo, name, job)
 
 
+@pytest.mark.exhaustive
 async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
@@ -62,6 +64,7 @@ async def test_a_poller_whose_pod_is_deleted_finds_its_job_again(argo):
     await succeeds_with(argo, name, job)
 
 
+@pytest.mark.exhaustive
 async def test_a_create_whose_reply_is_lost_is_no_second_job(argo):
     """The poller itself asks again, by the same name."""
     manifest = one_training().to_dict()
@@ -74,6 +77,7 @@ async def test_a_create_whose_reply_is_lost_is_no_second_job(argo):
         assert len(front.lost) == 1
 
 
+@pytest.mark.exhaustive
 async def test_a_suspended_job_is_waited_for_and_a_new_poller_leaves_it_suspended(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
@@ -89,6 +93,7 @@ async def test_a_suspended_job_is_waited_for_and_a_new_poller_leaves_it_suspende
     await succeeds_with(argo, name, job)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("missing", ["create", "get"])
 async def test_an_account_without_a_right_fails_with_its_name_and_makes_no_job(argo, missing):
     account = await argo.account(f"cannot-{missing}", [verb for verb in VERBS if verb != missing])
@@ -104,6 +109,7 @@ async def test_an_account_without_a_right_fails_with_its_name_and_makes_no_job(a
     assert name not in json.dumps([job["metadata"]["labels"] for job in listed])
 
 
+@pytest.mark.exhaustive
 async def test_a_new_poller_sets_back_what_others_changed_in_the_manifests_fields(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
@@ -120,6 +126,7 @@ def deadline(job):
     return job and job["spec"]["runPolicy"]["activeDeadlineSeconds"]
 
 
+@pytest.mark.exhaustive
 async def test_the_account_may_do_what_steps_and_exit_handlers_ask_for_and_nothing_else(argo):
     """Made, changed by others, applied again, failed and cleared away; from the server's audit log."""
     name = await argo.submit(one_training())

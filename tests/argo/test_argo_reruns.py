@@ -23,6 +23,7 @@ def args_of(job):
     return container["args"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("template", list(ENTRY))
 async def test_a_succeeded_step_that_is_retried_with_other_arguments_trains_with_them(argo, template):
     given = {"image": "i", "command": json.dumps(COMMAND), "servers": "0"}
@@ -60,6 +61,7 @@ def evaluated_each_time(kind):
     return made
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["step", "runner"])
 async def test_inputs_that_vary_make_no_second_job_and_no_finished_job_is_taken_for_theirs(argo, kind):
     name = await argo.submit(evaluated_each_time(kind))

@@ -77,6 +77,7 @@ class TestEndsOfTheJob:
         assert "ValueError: boom" in outputs["message"]
         await argo.no_jobs(name)
 
+    @pytest.mark.exhaustive
     async def test_a_job_that_is_deleted_by_hand_fails_the_runner_and_is_not_made_again(self, argo):
         name = await argo.submit(one_runner())
         job = await argo.job(name)
@@ -87,6 +88,7 @@ class TestEndsOfTheJob:
         assert "was deleted by somebody else" in messages_of(done, "train")[0]
         await argo.no_jobs(name)
 
+    @pytest.mark.exhaustive
     async def test_a_suspended_job_is_waited_for(self, argo):
         name = await argo.submit(one_runner(spec=MXJobSpec(**lone(), run_policy={"suspend": True})))
         job = await argo.job(name)
@@ -95,6 +97,7 @@ class TestEndsOfTheJob:
         (await argo.api.merge(path, {"spec": {"runPolicy": {"suspend": False}}})).ok()
         await succeeds_with(argo, name, job)
 
+    @pytest.mark.exhaustive
     async def test_no_parameter_breaks_out_of_its_place(self, argo):
         values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
         spec = MXJobSpec(**lone(), args=["--all=" + text("p0"), *map(text, values)])
@@ -107,6 +110,7 @@ class TestEndsOfTheJob:
 
 
 class TestEndsOfTheRunner:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("kill", ["kill", "kill_command"])
     async def test_a_runner_that_is_killed_finds_its_job_again(self, argo, kill):
         name = await argo.submit(one_runner())
@@ -127,6 +131,7 @@ class TestEndsOfTheRunner:
         after = (await argo.api.get(path)).ok()
         assert after["spec"]["runPolicy"]["activeDeadlineSeconds"] == 5000, "a runner sets back what others changed"
 
+    @pytest.mark.exhaustive
     async def test_an_api_server_that_goes_away_and_comes_back_ends_neither_runner_nor_job(self, argo):
         manifest = one_runner().to_dict()
         manifest["metadata"] = {"name": "sees-an-outage"}
@@ -143,6 +148,7 @@ class TestEndsOfTheRunner:
         assert exit_codes(done) == ["0"]
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
+    @pytest.mark.exhaustive
     async def test_a_create_whose_reply_is_lost_is_no_second_job(self, argo):
         manifest = one_runner().to_dict()
         manifest["metadata"] = {"name": "runner-loses-a-reply"}
@@ -156,6 +162,7 @@ class TestEndsOfTheRunner:
         assert exit_codes(done) == ["0"]
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
+    @pytest.mark.exhaustive
     async def test_a_job_of_the_runners_name_that_is_not_its_own_is_left_alone(self, argo):
         manifest = one_runner().to_dict()
         manifest["spec"]["suspend"] = True
@@ -180,6 +187,7 @@ class TestEndsOfTheRunner:
 class TestEndsOfTheWorkflow:
     """Without the exit handler: what deletes the job is the runner."""
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("how", ["Terminate", "Stop"])
     async def test_a_workflow_that_is_shut_down_deletes_its_job(self, argo, how):
         name = await argo.submit(one_runner(cleanup=False))
@@ -188,6 +196,7 @@ class TestEndsOfTheWorkflow:
         await argo.no_jobs(name)
         assert (await argo.finished(name))["status"]["phase"] == "Failed"
 
+    @pytest.mark.exhaustive
     async def test_a_step_whose_time_is_over_deletes_its_job_and_is_not_tried_again(self, argo):
         name = await argo.submit(one_runner(cleanup=False, timeout="30s"))
         await argo.job(name)
@@ -197,12 +206,14 @@ class TestEndsOfTheWorkflow:
         assert exit_codes(done) == ["124"]
         assert "longer than the specified deadline" in messages_of(done, "train")[0]
 
+    @pytest.mark.exhaustive
     async def test_a_job_goes_with_its_workflow(self, argo):
         name = await argo.submit(one_runner(cleanup=False))
         await argo.job(name)
         (await argo.api.delete(argo.path("workflows", name))).ok()
         await argo.no_jobs(name)
 
+    @pytest.mark.exhaustive
     async def test_a_failed_runner_that_is_retried_by_hand_makes_a_new_job(self, argo):
         name = await argo.submit(one_runner())
         failed = await argo.job(name)
@@ -227,11 +238,13 @@ class TestRights:
         assert exit_codes(done) == ["3"]
         assert 'cannot create resource "mxjobs"' in messages_of(done, "train")[0]
 
+    @pytest.mark.exhaustive
     async def test_a_runner_that_may_not_see_pods_follows_its_job_without_a_log(self, argo):
         account = await argo.account("runner-sees-no-pods", ["get", "list", "watch", "create"])
         name = await argo.submit(one_runner(service_account_name=account))
         await succeeds_with(argo, name, await argo.job(name))
 
+    @pytest.mark.exhaustive
     async def test_a_runner_that_may_not_see_workflows_leaves_its_job_when_it_is_stopped(self, argo):
         account = await argo.account("runner-sees-no-workflows", ["get", "list", "watch", "create", "delete"])
         name = await argo.submit(one_runner(cleanup=False, service_account_name=account))
@@ -242,6 +255,7 @@ class TestRights:
         assert code_of(ended[poller]) == 143
         assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
+    @pytest.mark.exhaustive
     async def test_its_account_may_do_what_a_runner_asks_for_and_nothing_else(self, argo):
         """Made, evicted, found again and terminated: all that a runner does, from the server's audit log."""
         name = await argo.submit(one_runner(cleanup=False))

@@ -34,6 +34,7 @@ async def test_a_step_succeeds_with_its_job_and_reports_state_message_and_result
     assert uids(await argo.jobs(name)) == [job["metadata"]["uid"]]
 
 
+@pytest.mark.exhaustive
 async def test_a_job_that_fails_fails_the_step_at_once_in_its_own_words_and_is_cleared_away(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
@@ -55,6 +56,7 @@ async def test_an_output_of_the_authors_own_is_read_of_the_finished_job(argo):
     assert outputs_of(node_of(await argo.finished(name), "train"))["accuracy"] == "0.99"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("exit_code", "said"), [(1, "failed: "), (0, "error: output accuracy: fromjson cannot be applied")]
 )
@@ -77,6 +79,7 @@ CONDITIONS = [
 """Conditions of the author's own, the exit code of the job's worker, and the condition that fails the step, if any."""
 
 
+@pytest.mark.exhaustive
 async def test_a_step_with_conditions_of_its_authors_ends_when_its_job_is_over(argo):
     async def ended(conditions, exit_code):
         name = await argo.submit(one_training(**conditions))
@@ -90,6 +93,7 @@ async def test_a_step_with_conditions_of_its_authors_ends_when_its_job_is_over(a
         assert message == "" if why is None else f"failure condition '{{{why}}}' evaluated true" in message, message
 
 
+@pytest.mark.exhaustive
 async def test_no_parameter_breaks_out_of_its_place(argo):
     values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
     spec = MXJobSpec(image="i", command=COMMAND, servers=0, args=["--all=" + text("p0"), *map(text, values)])
@@ -107,6 +111,7 @@ async def test_no_parameter_breaks_out_of_its_place(argo):
     assert set(job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]) == {"containers"}
 
 
+@pytest.mark.exhaustive
 async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
     """Argo reads arguments as templates, in several passes; whatever it makes of one, a text stays one text."""
     payload, layers = '"\n- injected', ["{{workflow.parameters.payload}}"]
@@ -132,6 +137,7 @@ async def test_tags_within_tags_in_a_parameter_stay_in_its_place(argo):
     assert set(container["args"]) <= {payload, *layers}
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_is_one_step(argo):
     name = await argo.submit(one_training(spec=MXJobSpec(image="i", command=COMMAND, workers=2)))
     await argo.end(await argo.job(name))
@@ -143,12 +149,14 @@ def training_of(size):
     return one_training(spec=MXJobSpec(image="i", command=COMMAND, servers=0, env={"LONG": "x" * size}))
 
 
+@pytest.mark.exhaustive
 async def test_a_manifest_of_100_kb_is_applied_whole(argo):
     job = await argo.job(await argo.submit(training_of(100_000)))
     (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     assert container["env"] == [{"name": "LONG", "value": "x" * 100_000}]
 
 
+@pytest.mark.exhaustive
 async def test_a_longer_one_than_fits_a_variable_fails_the_step_for_want_of_a_right_of_argos(argo):
     """Argo would pass it on by a ConfigMap, which its own roles don't let its controller make."""
     name = await argo.submit(training_of(140_000))

@@ -54,6 +54,7 @@ WRONG = {
 """Wrong texts for the parameter, and words of the message."""
 
 
+@pytest.mark.exhaustive
 async def test_what_is_no_manifest_fails_the_step_at_once_and_makes_no_job(argo):
     async def ends(text):
         name = await argo.submit(by_template("mxjob-manifest", manifest=text))

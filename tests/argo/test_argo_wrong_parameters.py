@@ -40,6 +40,7 @@ async def ended(request, argo):
     return dict(zip(asked, await asyncio.gather(*(end(*each) for each in asked)), strict=True))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("parameter", WRONG)
 @pytest.mark.parametrize("template", ENTRIES)
 async def test_a_parameter_that_cannot_be_read_fails_the_step_at_once_by_its_field_and_makes_no_job(

@@ -12,7 +12,7 @@ from jobs import worker_job
 from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from left_overs import folder_prefix
 
-pytestmark = pytest.mark.kubernetes("helm", "kubectl")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("helm", "kubectl")]
 
 NAMESPACE = "mxnet-operator"
 

@@ -122,6 +122,7 @@ async def life(api, folder, processes, at=0, fault=None):
             processes.kill(last)
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("gangs")
 @pytest.mark.parametrize("fault", Fault, ids=[fault.name.lower() for fault in Fault])
 async def test_whichever_write_a_fault_meets_the_job_ends_the_same(api, processes, tmp_path, fault, everything):

@@ -46,6 +46,7 @@ async def limit(world, field, since, job="digits"):
     return seconds
 
 
+@pytest.mark.sampled
 async def test_a_finished_job_is_deleted_when_its_time_is_over_with_all_that_it_had(world, restarted):
     await world.submit(submitted(ending(gang(cleanPodPolicy="None"), **DONE)))
     job = await world.state("digits", "Succeeded")
@@ -56,6 +57,7 @@ async def test_a_finished_job_is_deleted_when_its_time_is_over_with_all_that_it_
         await world.emptied(path)
 
 
+@pytest.mark.sampled("restarted")
 async def test_a_job_that_takes_too_long_fails_and_is_stopped(world, restarted):
     await world.submit(submitted(gang(cleanPodPolicy="All")))
     job = await world.state("digits", "Running")
@@ -67,6 +69,7 @@ async def test_a_job_that_takes_too_long_fails_and_is_stopped(world, restarted):
     await world.emptied(PODS)
 
 
+@pytest.mark.sampled
 async def test_a_job_whose_image_is_never_pulled_fails_and_says_so(world, restarted):
     await world.submit(submitted(fated(gang(cleanPodPolicy="All"), {("Worker", 1, 0): NO_IMAGE})))
     pods = await world.eventually(
@@ -83,6 +86,7 @@ async def test_a_job_whose_image_is_never_pulled_fails_and_says_so(world, restar
     await world.emptied(PODS)
 
 
+@pytest.mark.sampled
 async def test_a_suspended_job_gives_up_its_pods_and_begins_anew_when_it_is_resumed(world, restarted):
     ends_well = {(kind, 0, 1): {"exitCode": 0} for kind in DONE} | {("Worker", 1, 1): {"exitCode": 0}}
     await world.submit(submitted(fated(gang(), ends_well, runs_for="2s")))
@@ -106,6 +110,7 @@ async def test_a_suspended_job_gives_up_its_pods_and_begins_anew_when_it_is_resu
     }
 
 
+@pytest.mark.sampled
 async def test_the_deadline_of_a_suspended_job_stands_still(world, restarted):
     await world.submit(submitted(gang(cleanPodPolicy="All")))
     await world.submit(submitted(make_mxjob("clock").worker(1)))

@@ -84,6 +84,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("take_away", TAKEN)
 async def test_a_pod_that_is_taken_away_restarts_the_gang_and_counts_nothing(world, take_away):
     async with pod_history(world) as history:
@@ -99,6 +100,7 @@ async def test_a_pod_that_is_taken_away_restarts_the_gang_and_counts_nothing(wor
     assert not history.beside_older
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("take_away", TAKEN)
 async def test_under_never_a_pod_that_is_taken_away_fails_the_job(world, take_away):
     await world.submit(gang("Never"))
@@ -115,6 +117,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fate", FAILURES.values(), ids=FAILURES)
 async def test_what_a_node_does_to_a_pod_for_its_own_sake_counts(world, fate):
     await world.submit(gang("ExitCode", {FIRST: fate, **ENDS_WELL}))
@@ -148,6 +151,7 @@ async def test_a_worker_out_of_memory_is_not_tried_again(world):
     assert "(OOMKilled)" in message
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", [0, 1, 3])
 async def test_a_job_that_always_fails_has_as_many_attempts_as_its_limit_allows(world, kubernetes, limit):
     fates = {("Worker", 0, attempt): {"exitCode": 137} for attempt in range(limit + 1)}

@@ -133,6 +133,13 @@ def is_on_its_way(pod):
     return pod["status"]["phase"] in {"Pending", "Running"} or "deletionTimestamp" in pod["metadata"]
 
 
+@pytest.mark.sampled(
+    "never-1-scheduler-0-none",
+    "onfailure-137-worker-1-running",
+    "always-1-server-0-all",
+    "exitcode-143-worker-1-none",
+    "exitcode-127-worker-1-none",
+)
 @pytest.mark.parametrize("name", ROWS)
 async def test_a_job_ends_as_the_tables_say(outcomes, name):
     assert outcomes[name] == expected(name)

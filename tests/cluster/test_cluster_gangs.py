@@ -122,6 +122,7 @@ def has_group(groups, job):
     return any(job_of(group) == job for group in groups.values())
 
 
+@pytest.mark.exhaustive
 async def test_without_groups_the_twelve_deadlock(native):
     """All GPUs are held by gangs that lack some, none of which can end before it has them: that is for ever."""
     async with at_work(native, NONE) as world:
@@ -155,6 +156,7 @@ def killed_and_paused(which):
     return set(drawn[:3]), drawn[3:]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("which", ["chosen", "fresh"])
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
 async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
@@ -179,6 +181,7 @@ async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspend
             await nothing_is_left(world, kind)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
 async def test_a_gang_that_waits_alone_runs_once_another_job_has_ended_or_is_deleted(request, gang_scheduling):
     """No pod is created meanwhile, which would have scheduler-plugins try it again, nor does anything else happen."""
@@ -234,6 +237,7 @@ async def more_than_there_are_waits_and_is_put_right(world):
     assert {pod["metadata"]["uid"] for pod in before.values()} == {pod["metadata"]["uid"] for pod in after.values()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
 async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk(request, gang_scheduling):
     """training-operator 1.8.1's, as it is: its job asks for the scheduler that its installation names, or for none."""
@@ -247,60 +251,6 @@ async def test_the_official_test_of_gang_scheduling_passes_with_the_official_sdk
         await following
 
 
-class SmallGangs:
-    """Gangs of four GPUs that keep all 16 in use: one ends at a time, and another one is there already."""
-
-    def __init__(self, world):
-        self.world = world
-        self.submitted = 0
-        self.passed = 0
-        self.running, self.waiting = [], []
-
-    async def fill(self):
-        for _ in range(4):
-            await self.submit()
-        for name in self.waiting:
-            await self.world.state(name, "Running")
-        self.running, self.waiting = self.waiting, []
-
-    async def submit(self):
-        name = f"small-{self.submitted}"
-        self.submitted += 1
-        self.waiting.append(name)
-        await self.world.submit(submitted(gang(name, 4)))
-        return name
-
-    async def pass_by(self, large):
-        """Have one more come and one end, and wait until that has had its effect; returns whether the large one runs.
-
-        That is: one of those that wait has the four GPUs, or all of them are held back.
-        """
-        name = await self.submit()
-        await self.world.eventually(JOBS, lambda jobs: runs_or_says_why_not(jobs.get(name, {})))
-        if self.running:
-            await self.end(self.running.pop(0))
-
-        def has_had_its_effect(jobs):
-            is_held = self.running and all(reason(jobs[each]) == "HeldBack" for each in self.waiting)
-            return is_held or any(state(jobs[each]) == "Running" for each in (large, *self.waiting))
-
-        jobs = await self.world.eventually(JOBS, has_had_its_effect)
-        started = [each for each in self.waiting if state(jobs[each]) == "Running"]
-        self.running += started
-        self.waiting = [each for each in self.waiting if each not in started]
-        self.passed += len(started)
-        return state(jobs[large]) == "Running"
-
-    async def end(self, name):
-        pods = (await self.world.api.get(self.world.path(PODS))).ok()["items"]
-        await self.world.move([pod["metadata"]["name"] for pod in pods if job_of(pod) == name], "Succeeded", 0)
-        await self.world.state(name, "Succeeded")
-
-
-def state(job):
-    return job.get("status", {}).get("state", "")
-
-
 def reason(job):
     """Why a job has no nodes, if it says so."""
     conditions = job.get("status", {}).get("conditions", ())
@@ -308,38 +258,7 @@ def reason(job):
     return next(found, "")
 
 
-def runs_or_says_why_not(job):
-    return state(job) == "Running" or reason(job)
-
-
-@pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_a_large_gang_starves_behind_small_ones_until_it_is_let_come_first(request, gang_scheduling):
-    """The same job under a controller without --gang-precedence-after and then under one with it."""
-    async with at_work(request.getfixturevalue(gang_scheduling), gang_scheduling) as world:
-        small = SmallGangs(world)
-        await small.fill()
-        await world.submit(submitted(gang("large", 12)))
-        await world.eventually(JOBS, lambda jobs: reason(jobs["large"]) == "Unschedulable")
-        for _ in range(6):
-            assert not await small.pass_by("large")
-        assert small.passed == 6
-        await world.stop()
-        await world.start(gangs=backends_of(gang_scheduling), policy=Policy(gang_precedence_after=timedelta(seconds=2)))
-        held = set()
-        while not await small.pass_by("large"):
-            jobs = await world.eventually(JOBS, bool)
-            held |= {name for name in small.waiting if reason(jobs[name]) == "HeldBack"}
-        assert held
-        await small.end("large")
-        while small.waiting:
-            for name in list(small.running):
-                small.running.remove(name)
-                await small.end(name)
-            name = small.waiting.pop(0)
-            await world.state(name, "Running")
-            small.running.append(name)
-
-
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_placed_in_time_fails_and_says_why(world):
     await world.submit(submitted(gang("late", 17, schedulingPolicy={"scheduleTimeoutSeconds": 3})))
     failed = await world.state("late", "Failed")
@@ -407,6 +326,7 @@ async def test_packed_workers_share_a_node_and_their_servers_do_not(world):
     assert len(set(await nodes_of(world, "packed", "-server-"))) == 2
 
 
+@pytest.mark.exhaustive
 async def test_no_other_job_comes_onto_exclusive_nodes(world):
     await world.submit(submitted(gang("first", 2, placement="Exclusive")))
     (first,) = set(await nodes_of(world, "first", "first-"))

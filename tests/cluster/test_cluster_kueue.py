@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import json
-import logging
 import os
 import re
 import time
@@ -14,17 +12,15 @@ import pytest
 import yaml
 from builders import make_mxjob
 from cluster_fixtures import MXJOB
-from control_plane_fixtures import new_namespace, our_kubernetes
+from control_plane_fixtures import our_kubernetes
 from controller_fixtures import JOBS, PODS, submitted
-from deployment import MANIFESTS
 from fake_nodes import NODES, ending, fake_node, fake_nodes
-from kubectl import kubectl
-from kueue import API, VISIBILITY, kueue
-from waiting import SECONDS, until
+from kubernetes_programs import kubectl
+from kueue import API, kueue
+from waiting import SECONDS
 
 from mxnet_operator.api import names
 from mxnet_operator.controller import controller as controller_module
-from mxnet_operator.controller import queue_places as queue_places_module
 from mxnet_operator.controller import queues as queues_module
 from mxnet_operator.controller.children.queue_workloads import QUEUE_WORKLOADS
 from mxnet_operator.description import MXJobDescription, to_manifest
@@ -210,6 +206,7 @@ async def test_borrowed_quota_is_reclaimed_from_the_whole_job_which_comes_back_b
     await world.state("borrower", "Running")
 
 
+@pytest.mark.exhaustive
 async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
     await world.submit(job("patient", "a", 8))
     await world.state("patient", "Running")
@@ -218,6 +215,7 @@ async def test_a_more_urgent_job_evicts_one_of_its_own_queue(world):
     await world.state("patient", "Running")
 
 
+@pytest.mark.exhaustive
 async def test_in_a_strict_queue_a_large_job_gets_its_turn_before_younger_small_ones(world, api, namespace):
     """Two GPUs stay free for it; admitted to them, the small one would go on for ever, and the large one never run."""
     await made_queue(api, namespace, "strict", queueingStrategy="StrictFIFO", cohortName=f"{namespace}-strict")
@@ -233,6 +231,7 @@ async def test_in_a_strict_queue_a_large_job_gets_its_turn_before_younger_small_
     assert not await of_job(world, "small")
 
 
+@pytest.mark.exhaustive
 async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
     """As docs/kueue.md prints it."""
     await world.submit(job("first", "a", 8))
@@ -248,144 +247,6 @@ async def test_kubectl_and_mxjob_show_what_stands_in_the_queue(world):
         " MXTrain   Queue a: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in"
         " flavor gpu, 2 more needed"
     )
-
-
-@pytest.fixture
-def visible(running):
-    """Kueue's visibility API, behind the API server."""
-    with running.visible():
-        yield
-
-
-@pytest.fixture(params=[("v1beta2", "v1beta1"), ("v1beta1",)], ids=["newest", "older"])
-async def speaks(request, visible, world, monkeypatch):
-    """A controller that speaks these versions of it."""
-    if len(request.param) < 2:
-        await world.stop()
-        monkeypatch.setattr(queue_places_module, "_VERSIONS", request.param)
-        await world.start()
-
-
-@pytest.fixture
-async def line(api, namespace):
-    """The queue `line` of four GPUs, in which nobody is preempted."""
-    for value in range(1, 6):
-        await made(api, "WorkloadPriorityClass", f"level-{value}", value=value)
-    await made_queue(api, namespace, "line", cohortName=f"{namespace}-line", preemption={})
-
-
-def at_level(name, value):
-    return job(name, "line", 4, **{names.QUEUE_PRIORITY_LABEL: f"level-{value}"})
-
-
-async def stand(world, **before):
-    """Wait until the jobs say how many workloads come before them, and nothing where none does."""
-
-    def told(jobs):
-        said = {each: jobs[each].get("status", {}).get("conditions", ()) for each in before if each in jobs}
-        return {
-            name: told["message"].partition("; ")[2]
-            for name, conditions in said.items()
-            for told in conditions
-            if told["type"] == "Admitted" and "insufficient unused quota" in told["message"]
-        }
-
-    words = {
-        name: f"{count} workload{'' if count == 1 else 's'} before it in the queue" if count else ""
-        for name, count in before.items()
-    }
-    await world.eventually(JOBS, lambda jobs: told(jobs) == words)
-
-
-@contextlib.asynccontextmanager
-async def followed(world, manifest, folder):
-    """The messages of a user's `mxjob run`, which leaves the job when it ends."""
-    path = folder / "job.json"
-    manifest["metadata"]["namespace"] = world.namespace
-    path.write_text(json.dumps(manifest))
-    options = ["--on-interrupt", "keep"]
-    process = await asyncio.create_subprocess_exec(
-        *[*MXJOB, "run", "-f", str(path), *options], env=user_of(world), stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        yield process.stderr
-    finally:
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            process.terminate()
-        await process.communicate()
-
-
-async def reads(messages, words):
-    """Wait until a message ends so."""
-    async with asyncio.timeout(SECONDS):
-        while not (message := (await messages.readline()).decode()).endswith(f"{words}\n"):
-            assert message, "mxjob has ended"
-
-
-async def test_waiting_jobs_say_how_many_workloads_of_any_kind_come_before_them(speaks, line, world, api, tmp_path):
-    await world.submit(at_level("runs", 1))
-    await world.state("runs", "Running")
-    for name, level in (("middle", 2), ("high", 3)):
-        await world.submit(at_level(name, level))
-    async with followed(world, at_level("low", 1), tmp_path) as messages:
-        await stand(world, low=2, middle=1, high=0)
-        await reads(messages, "; 2 workloads before it in the queue")
-        await world.submit(at_level("urgent", 5))
-        await stand(world, low=3, middle=2, high=1, urgent=0)
-        await reads(messages, "; 3 workloads before it in the queue")
-    async with new_namespace(api, accounts=True) as elsewhere:
-        await made(api, "LocalQueue", "theirs", {"clusterQueue": f"{world.namespace}-line"}, elsewhere)
-        labels = {names.QUEUE_LABEL: "theirs", names.QUEUE_PRIORITY_LABEL: "level-4"}
-        container = {"name": "c", "image": "i", "resources": {"limits": {GPU: "4"}}}
-        pod = {"metadata": {"name": "foreign", "labels": labels}, "spec": {"containers": [container]}}
-        (await api.post(f"/api/v1/namespaces/{elsewhere}/pods", pod)).ok()
-        await stand(world, low=4, middle=3, high=2, urgent=0)
-        (await api.delete(world.path(f"{JOBS}/middle"))).ok()
-        await stand(world, low=3, high=2, urgent=0)
-        for command in ("get -o wide", "describe low"):
-            assert "; 3 workloads before it in the queue" in await printed(world, [*MXJOB, *command.split()])
-        (await api.delete(f"/api/v1/namespaces/{elsewhere}/pods/foreign")).ok()
-        await stand(world, low=2, high=1, urgent=0)
-    (await api.delete(world.path(f"{JOBS}/runs"))).ok()
-    await world.state("urgent", "Running")
-    await stand(world, low=1, high=0)
-
-
-async def test_the_component_gives_the_right_to_ask_for_places(visible, line, world):
-    account = "system:serviceaccount:mxnet-operator:mxnet-operator"
-    path = f"{VISIBILITY[0]}/namespaces/{world.namespace}/localqueues/line/pendingworkloads?limit=1"
-    asked = [kubectl(), "get", "--raw", path, f"--as={account}"]
-    with pytest.raises(AssertionError, match="is forbidden"):
-        await printed(world, asked)
-    rights = ["-f", str(MANIFESTS / "components" / "kueue" / "rbac.yaml")]
-    await printed(world, [kubectl(), "apply", *rights])
-    on = {
-        "group": VISIBILITY[0].split("/")[2],
-        "resource": "localqueues",
-        "subresource": "pendingworkloads",
-        "verb": "get",
-    }
-    review = {"spec": {"user": account, "resourceAttributes": {**on, "namespace": world.namespace}}}
-    try:
-        async with asyncio.timeout(SECONDS):
-            while not (await world.api.post(REVIEWS, review)).ok()["status"]["allowed"]:
-                pass  # until the API server has seen the binding
-        assert json.loads(await printed(world, asked))["items"] == []
-    finally:
-        await printed(world, [kubectl(), "delete", *rights])
-
-
-async def test_where_no_places_are_served_a_job_says_the_rest(line, world, caplog):
-    caplog.set_level(logging.INFO)
-    for name, level in (("runs", 3), ("first", 2), ("second", 1)):
-        await world.submit(at_level(name, level))
-        if name == "runs":
-            await world.state(name, "Running")
-    async with asyncio.timeout(SECONDS):
-        await until(lambda: "jobs don't say how many come before them" in caplog.text)
-    await stand(world, first=0, second=0)
-    about = [each for each in caplog.records if each.name == queue_places_module.__name__]
-    assert [each.levelno for each in about] == [logging.INFO]
 
 
 def user_of(world):
@@ -410,6 +271,7 @@ async def printed(world, command):
     return out.decode()
 
 
+@pytest.mark.exhaustive
 async def test_an_eviction_is_carried_through_by_the_next_controller(world):
     await world.submit(job("patient", "a", 8))
     await world.state("patient", "Running")
@@ -448,6 +310,7 @@ async def test_a_job_that_its_user_suspends_gives_its_quota_back_and_queues_agai
     assert len(await of_job(world, "suspended")) == 5
 
 
+@pytest.mark.exhaustive
 async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world):
     await world.submit(job("lost", "nope", 1, ends=True))
     await says(world, "lost", "LocalQueue nope doesn't exist")
@@ -459,6 +322,7 @@ async def test_an_unknown_queue_or_class_is_said_at_once_and_can_be_mended(world
     await world.state("lost", "Succeeded")
 
 
+@pytest.mark.exhaustive
 async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     await world.submit(job("held", "a", 2))
     await world.state("held", "Running")
@@ -475,6 +339,7 @@ async def test_a_workload_that_is_deactivated_or_deleted_stops_its_job(world):
     await world.state("held", "Running")
 
 
+@pytest.mark.exhaustive
 async def test_a_restart_of_the_gang_keeps_its_quota(world):
     await world.submit(job("restarts", "a", 2, "ExitCode"))
     await world.state("restarts", "Running")
@@ -491,6 +356,7 @@ async def test_a_restart_of_the_gang_keeps_its_quota(world):
     assert placed(await of_job(world, "restarts")) == {"pool"}
 
 
+@pytest.mark.exhaustive
 async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
     """This one serves both versions: the controller is kept from knowing the newer."""
     await world.stop()
@@ -508,6 +374,7 @@ async def test_an_older_kueue_is_spoken_to_in_its_version(world, monkeypatch):
     assert any("/v1beta1/" in path for _, path in world.writes)
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_when_it_can(impatient, world, api):
     """Its node comes too late for the first time; with a backoffLimit of 0 it runs all the same."""
     late = job("late", "a", 8, "ExitCode", ends=True)
@@ -527,6 +394,7 @@ async def test_a_gang_that_is_not_ready_in_time_gives_its_quota_back_and_runs_wh
     assert since((await workloads(world))["late"], "QuotaReserved") >= requeues_at
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_comes_again(impatient, world, api):
     lost = job("lost", "a", 2, "ExitCode")
     lost["spec"]["runPolicy"] = {"backoffLimit": 0}
@@ -542,6 +410,7 @@ async def test_a_gang_that_is_not_ready_again_in_time_gives_its_quota_back_and_c
     assert (again["status"]["restarts"] >= 2, again["status"].get("restartsCountTowardsMax", 0)) == (True, 0)
 
 
+@pytest.mark.exhaustive
 async def test_a_gang_that_is_not_ready_in_time_once_too_often_is_deactivated_and_says_so(unforgiving, world):
     late = job("late", "a", 8, "ExitCode")
     late["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"rack": "new"}
@@ -569,6 +438,7 @@ def since(workload, condition):
     return next(each["lastTransitionTime"] for each in workload["status"]["conditions"] if each["type"] == condition)
 
 
+@pytest.mark.exhaustive
 async def test_a_job_without_a_queue_is_not_managed_and_its_pods_are_held_back_where_kueue_is_not_told_of_mxjobs(
     manages_all, request, world
 ):
@@ -610,6 +480,7 @@ def _plural(kind):
     return "validatingadmissionpolicies" if kind.endswith("Policy") else "validatingadmissionpolicybindings"
 
 
+@pytest.mark.exhaustive
 async def test_the_policy_of_the_guide_refuses_jobs_that_name_no_queue_and_leaves_older_ones_alone(world, api):
     await world.submit(job("older", None, 1))
     jobs, unnamed = world.path(JOBS), job("unnamed", None, 1)

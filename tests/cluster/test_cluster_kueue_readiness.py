@@ -9,7 +9,7 @@ from kueue import API, kueue
 
 from mxnet_operator.description import MXJobDescription, to_manifest
 
-pytestmark = pytest.mark.kubernetes("kueue")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("kueue")]
 
 GPU = "nvidia.com/gpu"
 WORKLOADS = f"{API}/namespaces/default/workloads"

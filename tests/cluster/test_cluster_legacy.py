@@ -18,7 +18,7 @@ from waiting import SECONDS
 from mxnet_operator.api.kinds import LEGACY
 from mxnet_operator.client.resources import resource_of
 
-pytestmark = pytest.mark.kubernetes
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes]
 
 OVERLAYS = MANIFESTS / "overlays"
 LEGACY_CRDS = ("crd/mxjobs.fioravanzo.org", "crd/mxjobs.mxnet.mlkube.io")

@@ -81,6 +81,7 @@ def described(cluster, name):
     return json.loads(text)
 
 
+@pytest.mark.exhaustive
 def test_the_example_trains_and_looks_as_on_the_local_control_plane(cluster, local_cluster):
     manifest = json.dumps(digits_job("same", *EPOCHS))
     for each in (cluster, local_cluster):
@@ -185,6 +186,7 @@ def test_a_log_that_is_not_there_yet_is_refused_in_the_kubelets_words(cluster):
     cluster.delete("mxjob", "imageless")
 
 
+@pytest.mark.exhaustive
 def test_killing_the_cluster_takes_the_control_plane_with_it_and_the_next_one_starts_clean(home, programs):
     assert home.mxjob(*UP).returncode == 0
     state = home.state
@@ -203,6 +205,7 @@ def test_killing_the_cluster_takes_the_control_plane_with_it_and_the_next_one_st
     assert home.find("mxjobs", "") == []
 
 
+@pytest.mark.exhaustive
 def test_a_control_plane_program_that_ends_ends_the_cluster(home, programs):
     assert home.mxjob(*UP).returncode == 0
     scheduler = next(pid for pid, command in home.processes().items() if "/kube-scheduler " in command)
@@ -213,6 +216,7 @@ def test_a_control_plane_program_that_ends_ends_the_cluster(home, programs):
     assert "kube-scheduler ended with -9" in home.files.log.read_text()
 
 
+@pytest.mark.exhaustive
 def test_a_start_that_is_broken_off_leaves_nothing(home, programs):
     with home.start_mxjob("local", "up", "--control-plane", "kubernetes") as starting:
         eventually(lambda: "/etcd " in " ".join(home.processes().values()))
@@ -234,6 +238,7 @@ def test_without_the_programs_the_command_says_how_to_get_them(home, tmp_path):
     assert home.processes() == {}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("plane", ["local", "kubernetes"])
 def test_kubectl_and_mxjob_show_change_await_and_delete_jobs_and_pods(plane, request):
     home = request.getfixturevalue("cluster" if plane == "kubernetes" else "local_cluster")

@@ -8,7 +8,7 @@ from controller_fixtures import JOBS, PODS, submitted
 from fake_nodes import NODES, fake_node
 from waiting import SECONDS
 
-pytestmark = pytest.mark.kubernetes
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes]
 
 RACK = "test.mxjob/rack"
 LOST = "digits-worker-0"

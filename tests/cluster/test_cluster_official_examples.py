@@ -28,6 +28,7 @@ async def node(api):
     (await api.delete(f"{NODES}/large")).ok()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("example", EXAMPLES)
 async def test_an_example_of_the_last_official_operator_runs_unchanged(world, node, example):
     manifest = yaml.safe_load((source_of("training-operator") / "examples" / "mxnet" / example).read_text())

@@ -16,7 +16,7 @@ from pod_history import pod_history
 from mxnet_operator.api.conditions import job_state
 from mxnet_operator.kube.credentials import load_credentials
 
-pytestmark = pytest.mark.kubernetes
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes]
 
 REPLICAS = (("Scheduler", 0), ("Server", 0), ("Worker", 0), ("Worker", 1))
 FAILS, ENDS = {"exitCode": 137}, {"exitCode": 0}

@@ -274,6 +274,7 @@ OLDER_FORMATS = {
 """One of each older kind that an overlay installs."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("overlay", OLDER_FORMATS)
 async def test_the_controller_may_do_what_it_asks_for_and_asks_for_all_that_it_may_do(
     server, installed, world, overlay, tmp_path
@@ -323,6 +324,7 @@ def definition(plural, kind, group="argoproj.io"):
     }
 
 
+@pytest.mark.exhaustive
 async def test_with_the_component_for_argo_dead_pollers_results_are_completed_and_without_it_it_is_said(
     server, installed, world, ask, tmp_path
 ):
@@ -361,6 +363,7 @@ async def test_with_the_component_for_argo_dead_pollers_results_are_completed_an
     await ask.remove("-f", rights, "-f", crds)
 
 
+@pytest.mark.exhaustive
 async def test_the_component_for_scheduler_plugins_gives_the_rights_that_its_groups_take(
     server, installed, world, ask, tmp_path
 ):
@@ -424,6 +427,7 @@ async def its_poller_is_dead(world, name):
     await goes_with_a_workflow(world, name, {})
 
 
+@pytest.mark.exhaustive
 async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refuses_the_pods(
     server, installed, world, ask, tmp_path
 ):
@@ -438,6 +442,7 @@ async def test_without_the_right_on_finalizers_a_server_that_checks_owners_refus
     assert "cannot set blockOwnerDeletion" in event["message"]
 
 
+@pytest.mark.exhaustive
 async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_security(installed, world):
     await installed("standalone")
     pods = await world.eventually("/api/v1/namespaces/mxnet-operator/pods", lambda found: len(found) == 2)
@@ -449,6 +454,7 @@ async def test_the_deployments_pods_satisfy_the_namespaces_restricted_pod_securi
     assert 'violates PodSecurity "restricted' in refused.body["message"]
 
 
+@pytest.mark.exhaustive
 async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_other(installed, world):
     await installed("standalone")
     there = ControllerWorld(world.api, None, world.kubeconfig, "mxnet-operator")
@@ -471,6 +477,7 @@ async def test_of_two_ready_controllers_a_drain_evicts_one_and_waits_with_the_ot
         await there.api.delete(there.path(f"{PODS}/{name}"), {"gracePeriodSeconds": 0})
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "file",
     [
@@ -487,6 +494,7 @@ async def test_the_api_server_accepts_each_network_policy(file, server):
         (await api.post(path, policy, dryRun="All", fieldValidation="Strict")).ok()
 
 
+@pytest.mark.exhaustive
 async def test_the_files_of_the_base_work_one_by_one(ask):
     files = [MANIFESTS / "base" / name for name in ("crd.yaml", "rbac.yaml", "admission.yaml", "deployment.yaml")]
     for file in files:
@@ -501,6 +509,7 @@ async def test_the_files_of_the_base_work_one_by_one(ask):
             await ask.remove("-f", file)
 
 
+@pytest.mark.exhaustive
 async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overlay(installed, world, ask):
     """With what docs/install.md says: the CRD and the roles for people, and three rights that `admin` lacks."""
     base = MANIFESTS / "base"
@@ -525,6 +534,7 @@ async def test_the_administrator_of_a_namespace_can_install_the_namespaced_overl
     await ask("delete", "-f", base / "rbac.yaml", "--selector=app.kubernetes.io/component=user-roles")
 
 
+@pytest.mark.exhaustive
 async def test_who_may_edit_or_view_a_namespace_may_do_so_with_its_mxjobs(installed, world, ask):
     await installed("standalone")
     for role in ("edit", "view"):

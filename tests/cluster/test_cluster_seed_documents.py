@@ -148,6 +148,7 @@ async def outcomes(request, seen):
     return found
 
 
+@pytest.mark.exhaustive
 async def test_the_crd_is_listed_after_the_commands_that_install_it(installed):
     _, crds = installed
     heading, *lines = crds.splitlines()
@@ -231,6 +232,7 @@ async def test_001_the_status_of_the_document_comes_with_get_o_yaml(seen):
     assert {"startTime", "completionTime"} <= shown["status"].keys()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ROWS)
 async def test_an_exit_code_is_permanent_or_retryable_as_the_document_says(outcomes, name):
     _, replica_type, code, retried = ROWS[name]

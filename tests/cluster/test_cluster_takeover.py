@@ -16,8 +16,7 @@ from control_plane_fixtures import real_api
 from controller_fixtures import JOBS, PODS, SERVICES, ControllerWorld, RecordingClient, submitted
 from fake_nodes import EXIT_CODE, NODES, ending, fake_node
 from foreign_children import older_status
-from kubectl import kubectl
-from kubernetes_programs import CONTROL_PLANE, programs_or_skip
+from kubernetes_programs import CONTROL_PLANE, kubectl, programs_or_skip
 from left_overs import folder_prefix
 from training_operator import MXJOB_WEBHOOK, WEBHOOK, WEBHOOKS, its_crd, its_webhooks, training_operator
 from waiting import SECONDS
@@ -208,6 +207,7 @@ async def taken_over(cluster):
     return cluster
 
 
+@pytest.mark.exhaustive
 async def test_its_webhook_refuses_every_change_once_it_is_stopped(cluster):
     refused = cluster.kubectl("patch", "mxjob", "running", "--type=merge", "-p", '{"spec":{"runPolicy":{}}}')
     assert "failed calling webhook" in refused.stderr, refused

@@ -165,6 +165,7 @@ def of_rules(messages):
     return [each for each in messages if each.endswith(RULE_MESSAGES)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("generated", [manifest, older])
 async def test_generated_manifests_are_judged_alike(api, namespace, generated):
     seed = int(os.environ.get("MXJOB_TEST_SEED", random.SystemRandom().randrange(2**32)))

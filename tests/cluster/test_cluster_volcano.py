@@ -19,7 +19,7 @@ from mxnet_operator.controller.gangs import backends_of
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.plan.gang import gang_of
 
-pytestmark = pytest.mark.kubernetes("controller-gen")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.kubernetes("controller-gen")]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 from apiserver_objects import CONFIG_MAPS, JOBS, PODS, SERVICES, config_map, mxjob, pod
 
+from mxnet_operator.api.conversion import without_server_fields
+
 
 async def test_refuses_a_stale_resource_version(api, namespace):
     path = JOBS.format(namespace)
@@ -65,6 +67,18 @@ async def test_a_name_can_be_taken_once(api, namespace):
         "details": {"name": "e1", "group": "kubeflow.org", "kind": "mxjobs"},
         "code": 409,
     }
+
+
+async def test_a_job_as_the_server_printed_it_is_created_anew_without_what_the_server_sets(api, namespace):
+    path = JOBS.format(namespace)
+    first = (await api.post(path, mxjob("a", finalizers=["example.com/keep"]))).ok()
+    (await api.delete(f"{path}/a")).ok()
+    printed = (await api.get(f"{path}/a")).ok()
+    (await api.merge(f"{path}/a", {"metadata": {"finalizers": None}})).ok()
+    again = (await api.post(path, without_server_fields(printed))).ok()
+    assert "deletionTimestamp" in printed["metadata"]
+    assert "deletionTimestamp" not in again["metadata"]
+    assert again["metadata"]["uid"] != first["metadata"]["uid"]
 
 
 async def test_a_name_is_generated_on_request(api, namespace):

@@ -84,6 +84,7 @@ def test_a_job_that_fails_exits_with_1_and_the_words_of_its_condition(local_clus
     assert "worker-0 exited with code 7:\noh\n" in done.stderr
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_deletes_the_job_and_waits_until_it_is_gone(local_cluster, write, number, code):
     name = f"run-interrupted-{code}"
@@ -167,6 +168,7 @@ def test_a_job_that_takes_too_long_exits_with_124(local_cluster, write):
     assert local_cluster.get("mxjob", "run-late") is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("change", "args", "said"),
     [
@@ -197,7 +199,35 @@ def test_several_documents_are_refused(local_cluster):
     done = local_cluster.mxjob("run", "-f", "-", stdin=f"{text}\n---\n{text}")
 
     assert done.returncode == 2
-    assert "stdin: expected one MXJob, found 2 documents" in done.stderr
+    assert "stdin: expected one MXJob, found 2 in 2 documents" in done.stderr
+
+
+def test_a_config_map_beside_the_job_is_there_for_its_pods_and_takes_new_content(local_cluster):
+    job = worker_job("run-beside", "import os; print(os.environ['RATE'])")
+    (container,) = job["spec"]["mxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["envFrom"] = [{"configMapRef": {"name": "run-beside"}}]
+    for rate in ("0.1", "0.2"):
+        config_map = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "run-beside"},
+            "data": {"RATE": rate},
+        }
+        done = local_cluster.mxjob("run", "-f", "-", stdin=f"{json.dumps(config_map)}\n---\n{json.dumps(job)}")
+        assert (done.returncode, done.stdout) == (0, f"{rate}\n"), done.stderr
+        local_cluster.mxjob("delete", "run-beside")
+    assert "ConfigMap run-beside already exists in namespace default" in done.stderr
+
+
+def test_what_can_not_be_created_beside_a_job_is_refused_before_anything_is(local_cluster):
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "run-never"}}
+    text = f"{json.dumps(account)}\n---\n{json.dumps(worker_job('run-never', 'pass'))}"
+
+    done = local_cluster.mxjob("run", "-f", "-", stdin=text)
+
+    assert done.returncode == 2
+    assert "stdin: v1 ServiceAccount can't be created with a job" in done.stderr
+    assert local_cluster.get("mxjob", "run-never") is None
 
 
 def test_a_namespace_that_is_not_there_is_a_refusal_of_the_server(local_cluster, write):

@@ -79,6 +79,7 @@ def test_a_finished_job_of_other_replicas_is_not_taken_for_this_runs(local_clust
     assert local_cluster.mxjob(*run, write(job_of("adopt-other", "print('lr=0.1')"))).returncode == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("labels", "said"),
     [({RUN: "2"}, f"its label {RUN} is '2', not '1'"), ({}, f"its label {RUN} is None, not '1'")],
@@ -133,6 +134,7 @@ def test_a_job_that_is_being_deleted_is_waited_for_and_made_anew(local_cluster, 
     assert "MXJob adopt-going created" in said
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -253,6 +255,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_job_is_made(local
     assert local_cluster.get("mxjob", "outputs-never") is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("adopting", "code"), [((), 1), (("--adopt", RUN), 75)], ids=["run", "adopt"])
 def test_a_disk_that_is_full_at_the_end_is_said(local_cluster, write, tmp_path, adopting, code):
     out = tmp_path / "out"

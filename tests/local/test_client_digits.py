@@ -42,6 +42,7 @@ def test_a_description_trains_and_tells_its_log_figures_and_result(client):
         client.get(job)
 
 
+@pytest.mark.exhaustive
 def test_the_program_of_the_page_prints_what_the_page_shows(local_cluster, tmp_path):
     block, shown = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL).groups()
     (tmp_path / "page.py").write_text(block)

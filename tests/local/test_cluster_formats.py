@@ -45,6 +45,7 @@ def type_of(job_format):
     return f"{kind.singular}.{kind.group}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("job_format", FORMATS)
 def test_mxjob_run_trains_with_a_job_of_any_format(cluster, job_format):
     manifest = json.dumps(job_in(job_format, f"run-{job_format}", TRAIN))
@@ -93,6 +94,7 @@ def test_kubectl_tells_the_kinds_apart_as_on_a_cluster_with_the_overlay(cluster,
     assert names("mxnet") == {f"{type_of(job_format)}/asleep-{job_format}" for job_format in FORMATS}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("job_format", ["v1", "mxnetjob", "fioravanzo", "mlkube"])
 def test_kubectl_shows_state_replicas_restarts_duration_and_age_of_every_kind(cluster, jobs, job_format):
     shown = cluster.kubectl("get", f"{type_of(job_format)}/asleep-{job_format}", "-o", "wide").stdout.splitlines()

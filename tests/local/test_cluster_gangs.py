@@ -97,6 +97,7 @@ def held_over_time(events):
         yield Counter(job for job, _ in placed.values()), sum(count for _, count in placed.values())
 
 
+@pytest.mark.exhaustive
 def test_twelve_jobs_that_compete_for_eight_gpus_all_succeed(gpu_cluster, tmp_path):
     jobs = {f"gang-{index}": workers for index, workers in enumerate(WORKERS)}
     manifests = [job(name, tmp_path / name, workers) for name, workers in jobs.items()]
@@ -133,6 +134,7 @@ def test_a_job_that_waits_says_what_is_missing_and_how_many_come_first(gpu_clust
         gpu_cluster.wait_for(name, "Succeeded")
 
 
+@pytest.mark.exhaustive
 def test_a_job_is_placed_by_its_scheduling_policy(gpu_cluster, tmp_path):
     """`minAvailable`, put right while it waits; the priority class, an unknown one; and the time to wait at most."""
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}

@@ -71,6 +71,7 @@ def test_kubectl_applies_watches_follows_and_waits_for_a_real_training(local_clu
     assert "MXJobSucceeded" in {event["reason"] for event in events}
 
 
+@pytest.mark.exhaustive
 def test_two_jobs_of_one_shape_run_at_once_on_addresses_of_their_own(local_cluster):
     for name in ("digits-a", "digits-b"):
         local_cluster.create(digits_job(name, *EPOCHS))
@@ -82,6 +83,7 @@ def test_two_jobs_of_one_shape_run_at_once_on_addresses_of_their_own(local_clust
     assert all(pod["status"]["podIP"].startswith(local_cluster.state.subnet) for pod in pods)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("at", "fault", "replica", "code", "last_line"),
     [
@@ -112,6 +114,7 @@ def test_a_failing_script_fails_its_job_in_its_own_words_and_nothing_keeps_runni
     eventually(lambda: not [line for line in local_cluster.processes().values() if "faulty.py" in line])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "break_it",
     [

@@ -100,6 +100,7 @@ def test_a_start_that_fails_shows_the_end_of_the_log(home):
     assert home.mxjob("local", "status").returncode == 3
 
 
+@pytest.mark.exhaustive
 def test_killing_the_cluster_takes_its_jobs_with_it_and_the_next_one_starts_clean(home, mxnet_python):
     assert home.mxjob("local", "up", "--detach").returncode == 0
     port, pid = home.state.port, home.state.pid

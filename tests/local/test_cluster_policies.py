@@ -45,6 +45,7 @@ def undisturbed_accuracy(local_cluster):
     return accuracy_of(local_cluster, "undisturbed")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("victim", ["worker-1", "server-0", "scheduler-0"])
 def test_a_gang_that_loses_a_member_comes_again_goes_on_from_its_checkpoint_and_learns_as_much(
     local_cluster, tmp_path, undisturbed_accuracy, victim

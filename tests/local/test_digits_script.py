@@ -101,6 +101,7 @@ def lose(checkpoints):
     (checkpoints / "digits-0001.params").unlink()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("damage", [cut, garble, lose])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(mxnet_python, checkpointed, damage):
     damage(checkpointed / "checkpoints")
@@ -110,6 +111,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(mxnet_python, 
     assert epochs_in(done.stdout) == [1]
 
 
+@pytest.mark.exhaustive
 def test_weights_without_their_description_do_not_count(mxnet_python, checkpointed):
     """As when the pod was killed between the two files."""
     (checkpointed / "checkpoints" / "digits-0001.json").unlink()
@@ -118,6 +120,7 @@ def test_weights_without_their_description_do_not_count(mxnet_python, checkpoint
     assert epochs_in(done.stdout) == [1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -55,6 +55,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     return process.wait(SECONDS), process.stdout.read()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("role", ["scheduler", "server", "worker"])
 def test_a_blocked_mxnet_process_ends_on_sigterm(mxnet_python, role):
     # MXNet loads its library, and then the others of the gang never come.
@@ -78,6 +79,7 @@ def test_the_scripts_own_handler_of_sigterm_is_called():
         assert ended(process) == (1, "saved\n")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("fault", "code"), [("raise SystemExit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("os.abort()", 134), ("pass", 0)]
 )

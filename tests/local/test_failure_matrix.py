@@ -49,6 +49,7 @@ def cases(*found: Case) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", found, ids=str)
 
 
+@pytest.mark.sampled
 @cases(
     *(
         Case(fault=fault, at=at)
@@ -67,6 +68,7 @@ def test_a_worker_that_fails_ends_its_job(matrix, case):
         assert "Segmentation fault: 11" in played.message
 
 
+@pytest.mark.sampled
 @cases(
     *(
         Case(replica, fault, at, workers=2 if at == "end" else 1)
@@ -99,6 +101,7 @@ RETRIED = [
 ]
 
 
+@pytest.mark.sampled
 @cases(*RETRIED)
 def test_what_was_killed_is_tried_again_and_ends_with_the_weights_of_an_undisturbed_run(matrix, case):
     played, undisturbed = matrix(case), matrix(UNDISTURBED)
@@ -111,6 +114,7 @@ def test_what_was_killed_is_tried_again_and_ends_with_the_weights_of_an_undistur
         assert others["resumed"] == 0
 
 
+@pytest.mark.sampled
 @cases(*(Case(fault=fault, at=at, policy="ExitCode") for fault, at in (("exception", "middle"), ("segfault", "start"))))
 def test_a_permanent_exit_code_is_final(matrix, case):
     played = matrix(case)
@@ -118,6 +122,7 @@ def test_a_permanent_exit_code_is_final(matrix, case):
     assert played.job["status"]["restarts"] == 0
 
 
+@pytest.mark.sampled
 @cases(Case(fault=DELETED, policy="ExitCode", ends="Succeeded"), Case(fault=DELETED))
 def test_a_pod_that_is_deleted_is_no_failure_of_its_program_and_final_only_without_restarts(matrix, case):
     played = matrix(case)
@@ -132,6 +137,7 @@ def test_a_pod_that_is_deleted_is_no_failure_of_its_program_and_final_only_witho
         assert mine["weights"] == pytest.approx(others["weights"], abs=1e-4)
 
 
+@pytest.mark.sampled
 @cases(
     Case(fault="hang", deadline_after="Running"),
     Case(fault="awaited thread", deadline_after="Running"),
@@ -151,6 +157,7 @@ def test_an_exception_in_a_thread_that_nothing_waits_for_is_no_failure(matrix, c
     assert [each["weights"] for each in played.results] == [each["weights"] for each in undisturbed.results]
 
 
+@pytest.mark.sampled
 @cases(*(Case("server-0", fault, at="", workers=1) for fault in ABSENT))
 def test_a_server_that_never_comes_up_ends_its_job_at_the_deadline(matrix, case):
     message = matrix(case).message

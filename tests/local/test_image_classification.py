@@ -21,6 +21,7 @@ def cluster(local_cluster):
     return local_cluster
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
 def test_a_distributed_training_is_told_by_epoch_with_its_speed_and_metrics_and_drawn(cluster, tmp_path, store):
     name, page = f"cifar-{store.replace('_', '-')}", tmp_path / "report.html"

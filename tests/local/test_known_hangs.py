@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from jobs import gang_job
 from waiting import eventually
 
@@ -23,6 +24,7 @@ def warnings(cluster, job, reason):
     return [event["message"] for event in events if event["type"] == "Warning"]
 
 
+@pytest.mark.exhaustive
 def test_what_can_be_known_to_hang_says_so_and_ends(local_cluster, tmp_path):
     """Both take a minute, so they are one test: neither waits for the other."""
     without_servers = gang_job("shells", BASE_IMAGE, TOGETHER)

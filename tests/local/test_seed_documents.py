@@ -92,6 +92,7 @@ def replicas(run, job):
     return [name.removeprefix(f"{job.name}-") for name in sorted(run.pods)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("job", TRAINED, ids=lambda job: job.file.name)
 def test_a_document_s_job_trains_to_its_end_as_it_stands(runs, job):
     run = runs[job]
@@ -104,6 +105,7 @@ def test_a_document_s_job_trains_to_its_end_as_it_stands(runs, job):
         assert float(re.search(r"Accuracy on the test images: ([\d.]+)", run.log)[1]) > 0.8
 
 
+@pytest.mark.exhaustive
 def test_000_one_scheduler_two_servers_and_four_workers_share_the_documents_environment(runs):
     run = runs[PROPOSED]
     kinds = ["scheduler-0", "server-0", "server-1", *(f"worker-{index}" for index in range(4))]
@@ -121,6 +123,7 @@ def test_000_a_single_node_job_is_one_pod(runs):
     assert replicas(runs[SINGLE], SINGLE) == ["worker-0"]
 
 
+@pytest.mark.exhaustive
 def test_001_the_worker_has_the_gpu_that_it_asks_for(runs):
     run = runs[TRAIN]
     assert re.search(r"CUDA_VISIBLE_DEVICES=[01]\): --gpus 0 is the CPU", run.log)
@@ -147,6 +150,7 @@ def test_001_clean_pod_policy_all_leaves_no_pod(cluster, runs):
         eventually(lambda type_=type_: cluster.find(type_, TRAIN.namespace, labels=of_job) == [])
 
 
+@pytest.mark.exhaustive
 def test_001_tuning_runs_on_real_tvm_with_the_parameters_from_its_environment(cluster, runs):
     run = runs[TUNE]
     assert run.code == 0, run.told
@@ -166,6 +170,7 @@ def test_002_a_local_job_writes_the_documents_log_and_its_checkpoint(runs):
     assert 'INFO:root:Saved checkpoint to "./wltest-0001.params"' in run.log
 
 
+@pytest.mark.exhaustive
 def test_002_each_of_three_workers_has_a_log_of_its_own_and_its_checkpoint(cluster, runs):
     run = runs[CIFAR]
     kinds = ["scheduler-0", "server-0", "server-1", "worker-0", "worker-1", "worker-2"]
@@ -183,6 +188,7 @@ def phase(job):
     return (job or {}).get("status", {}).get("phase", "")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("job", [LOCAL, CIFAR, LINEAR, MNIST], ids=lambda job: f"{job.namespace}-{job.name}")
 def test_the_status_of_a_list_format_has_phase_state_and_the_replicas_of_each_type(cluster, runs, job):
     found = cluster.wait_until(job.type, job.name, lambda each: phase(each) == "Done", job.namespace)
@@ -196,6 +202,7 @@ def test_the_status_of_a_list_format_has_phase_state_and_the_replicas_of_each_ty
     assert (workers["state"], set(workers["ReplicasStates"])) == ("Succeeded", {"Succeeded"})
 
 
+@pytest.mark.exhaustive
 def test_002_the_pods_of_a_job_are_found_by_its_runtime_id(cluster, runs):
     runtime_id = runs[CIFAR].job["status"]["RuntimeId"]
     label = f"mxjob.kubeflow.org/runtime-id={runtime_id}"
@@ -203,6 +210,7 @@ def test_002_the_pods_of_a_job_are_found_by_its_runtime_id(cluster, runs):
     assert [each["metadata"]["name"] for each in listed] == sorted(runs[CIFAR].pods)
 
 
+@pytest.mark.exhaustive
 def test_003_processes_meet_at_the_documents_port(runs):
     assert {variables(pod)["DMLC_PS_ROOT_PORT"] for pod in runs[LINEAR].pods.values()} == {"9000"}
 

@@ -30,6 +30,7 @@ with open("/dev/termination-log", "w") as result:
 NUMBER = "import os; print(os.environ.get('DMLC_ROLE'), os.environ.get('DMLC_WORKER_ID'))"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("others", [{}, {"Scheduler": 0, "Server": 0}], ids=["worker-only", "zero-of-the-others"])
 def test_a_job_of_one_worker_and_no_server_trains_as_a_local_one(local_cluster, others):
     name = f"single-{len(others)}"

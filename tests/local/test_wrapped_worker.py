@@ -13,6 +13,8 @@ from mxnet_operator.builders import build_pod
 from mxnet_operator.builders.fail_fast import DATA, MOUNT_PATH
 from mxnet_operator.local.claims import claim_subnet
 
+pytestmark = pytest.mark.exhaustive
+
 SCRIPT = """
 import sys
 import mxnet as mx

@@ -19,6 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.kubernetes("kubelet", "coredns"))
             item.add_marker(pytest.mark.node)
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from apiserver_objects import binding
 from controller_fixtures import submitted
-from kubectl import kubectl
+from kubernetes_programs import kubectl
 from real_node.cheap_gang import BUSYBOX, SERVE, UNTIL_AGAIN, gang, with_state
 from real_node.configuration import DISK_PRESSURE_MIB, MEMORY_PRESSURE_MIB, PAUSE_IMAGE
 from real_node.node import NODE

@@ -104,6 +104,7 @@ class AirflowServer:
         settings.parent.mkdir(exist_ok=True)
         settings.write_text("import kubernetes.client\nimport kubernetes_asyncio.client\n")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._crashed: list[subprocess.Popen[bytes]] = []
         self._told_to_end: set[str] = set()
         self._noticed = Noticed(home / "scheduler.log")
         self._token = ""
@@ -159,6 +160,13 @@ class AirflowServer:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(SECONDS)
 
+    def crash(self, part: str) -> None:
+        """Kill the main process of a part; its workers live on until the end of the tests."""
+        process = self._processes.pop(part)
+        self._crashed.append(process)
+        process.kill()
+        process.wait(SECONDS)
+
     def killed_triggerers_are_given_up_on(self) -> None:
         """Have Airflow find that nothing was heard of a triggerer that was killed for longer than it waits.
 
@@ -171,8 +179,7 @@ class AirflowServer:
     def killed_schedulers_are_given_up_on(self) -> None:
         """Have Airflow find that nothing was heard of a scheduler that was killed for longer than it waits.
 
-        Its workers went with it, and what becomes of their tasks is asked when a scheduler starts, and then every five
-        minutes.
+        What becomes of its workers' tasks is asked when a scheduler starts, and then every five minutes.
         """
         set_back = "set latest_heartbeat = latest_heartbeat - interval '1 day'"
         where = "where job_type = 'SchedulerJob' and end_date is null"
@@ -185,6 +192,9 @@ class AirflowServer:
                 os.killpg(process.pid, signal.SIGTERM)
         for part in list(self._processes):
             self.stop(part)
+        for process in self._crashed:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         self._held.close()
 
     def run(self, *arguments: str, code: int = 0) -> str:

@@ -24,8 +24,7 @@ from control_plane import control_plane
 from control_plane_fixtures import real_api
 from controller_fixtures import ControllerWorld, RecordingClient
 from hera.workflows import Workflow
-from kubectl import kubectl
-from kubernetes_programs import CONTROL_PLANE, programs_or_skip, source_of
+from kubernetes_programs import CONTROL_PLANE, kubectl, programs_or_skip, source_of
 from left_overs import folder_prefix
 from waiting import SECONDS
 

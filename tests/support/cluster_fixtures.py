@@ -20,7 +20,7 @@ import pytest
 from cluster_objects import ClusterObjects
 from guarded_program import GuardedProgram
 from images_fixtures import SHARED_HOME
-from kubectl import kubectl
+from kubernetes_programs import kubectl
 from left_overs import folder_prefix
 from waiting import MINUTES, SECONDS
 

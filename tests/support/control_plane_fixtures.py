@@ -1,13 +1,15 @@
 """The real Kubernetes control plane of a test run: started when the first test needs it, stopped after the last.
 
-Tests that need it are marked `kubernetes`, with the names of further programs that they need. All are built before the
-first test, not on a test's clock.
+Tests that need it are marked `kubernetes`, with the names of further programs that they need. A test that needs no
+control plane but some of those programs is marked `programs`.
 """
 
 import asyncio
 import contextlib
-import shutil
+import os
 import ssl
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -16,41 +18,43 @@ import aiohttp
 import pytest
 from apiserver_fixtures import LONGEST_EVENT, Api
 from control_plane import Server, control_plane
-from kubectl import kubectl_on_path
-from kubernetes_programs import (
-    CONTROL_PLANE,
-    PACKAGES,
-    MissingProgramError,
-    building,
-    missing,
-    programs,
-    programs_or_skip,
-)
+from kubernetes_programs import AWAITED, CONTROL_PLANE, await_build, programs_or_skip
 from left_overs import folder_prefix
-from progress import say
 from waiting import SECONDS
 
 from mxnet_operator.api.definitions import definitions
 
+_PROGRAMS = Path(__file__).with_name("kubernetes_programs.py")
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build what the collected tests need."""
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """With TIER=all build what is missing beside the tests; it ends with the run (left_overs.py)."""
     config = session.config
-    if config.option.collectonly:
-        return
-    markers = [marker for item in session.items if (marker := item.get_closest_marker("kubernetes"))]
-    wanted = {name for marker in markers for name in (*CONTROL_PLANE, *marker.args)}
-    if not kubectl_on_path():
-        wanted.add("kubectl")
-    if not missing(wanted):
-        return
-    with building():  # one of pytest's workers builds, the others find what it has built
-        absent = missing(wanted)
-        if absent and shutil.which("go") is not None:
-            say(config, f"Building {', '.join(sorted(absent))} with Go: minutes, the first time")
-        for module in {PACKAGES[name][0] for name in absent}:  # those of one module at once: they share packages
-            with contextlib.suppress(MissingProgramError):  # the tests say it
-                programs([name for name in absent if PACKAGES[name][0] is module])
+    if config.getoption("--tier") == "all" and not (hasattr(config, "workerinput") or config.option.collectonly):
+        os.environ[AWAITED] = "1"
+        subprocess.Popen([sys.executable, _PROGRAMS], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # not on a test's clock
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Wait for the programs of a test that are being built."""
+    if os.environ.get(AWAITED):
+        await_build(needed(item))
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose programs are not there."""
+    programs_or_skip(needed(item))
+
+
+def needed(item: pytest.Item) -> set[str]:
+    """The programs that a test needs."""
+    found = {name for mark in item.iter_markers("programs") for name in mark.args}
+    for mark in item.iter_markers("kubernetes"):
+        found |= {*CONTROL_PLANE, *mark.args}
+    return found
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 from control_plane import Server
-from kubectl import kubectl
+from kubernetes_programs import kubectl
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version

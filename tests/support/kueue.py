@@ -1,8 +1,8 @@
 """A real Kueue on a real API server, without cert-manager, containers or root: all of it listens on loopback.
 
 The server reaches Kueue's webhooks through a Service of type ExternalName. Kueue makes its own certificates; what a
-kubelet would mount is copied from the Secret that it keeps them in. In the same way it reaches Kueue's visibility API,
-whose own port, 8082 of all addresses, another is put in place of (`tests/tools/kueue/server.go`).
+kubelet would mount is copied from the Secret that it keeps them in. `tests/tools/kueue/server.go` moves its visibility
+API, which no test reads, from port 8082 of all addresses to a port of loopback.
 """
 
 import base64
@@ -17,14 +17,11 @@ from kubernetes_programs import programs_or_skip, source_of
 
 NAMESPACE = "kueue-system"
 API = "/apis/kueue.x-k8s.io/v1beta2"
-VISIBILITY = ("/apis/visibility.kueue.x-k8s.io/v1beta2", "/apis/visibility.kueue.x-k8s.io/v1beta1")
 _SERVICE, _SECRET = "kueue-webhook-service", "kueue-webhook-server-cert"
 _CONVERTED = frozenset({"workloads", "clusterqueues", "localqueues", "cohorts", "multikueueclusters"})
 _WEBHOOKS = frozenset({"workload", "clusterqueue", "resourceflavor", "cohort", "pod"})
 _KEYS = ("tls.crt", "tls.key", "ca.crt", "ca.key")
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-_VISIBILITY_SERVICE = "kueue-visibility-server"
-_API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -48,9 +45,8 @@ class Kueue:
         ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         system = f"/api/v1/namespaces/{NAMESPACE}"
         ask("POST", f"{system}/secrets", {"metadata": {"name": _SECRET}})
-        for name in (_SERVICE, _VISIBILITY_SERVICE):
-            service = {"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
-            ask("POST", f"{system}/services", service)
+        service = {"metadata": {"name": _SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+        ask("POST", f"{system}/services", service)
         for path in sorted((components / "crd" / "bases").glob("*.yaml")):
             ask("POST", _CRDS, self._definition(yaml.load(path.read_text(), yaml.CSafeLoader)))
         for manifest in yaml.safe_load_all((components / "webhook" / "manifests.yaml").read_text()):
@@ -81,23 +77,6 @@ class Kueue:
             (self._certificates / key).write_bytes(base64.b64decode(value))
         url = f"http://127.0.0.1:{self._health_port}/readyz"
         self._programs.wait("Kueue", lambda: _answers(url) and self._accepts())
-
-    @contextlib.contextmanager
-    def visible(self) -> Iterator[None]:
-        """Its visibility API, which the API server serves in its place until the context ends. Blocks."""
-        folder = source_of("kueue") / "config" / "components" / "visibility"
-        manifests = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("apiservice_*.yaml"))]
-        for manifest in manifests:
-            behind = {"namespace": NAMESPACE, "name": _VISIBILITY_SERVICE, "port": self._visibility_port}
-            manifest["spec"]["service"] = behind
-            self._server.ask("POST", _API_SERVICES, manifest)
-        for each in VISIBILITY:
-            self._programs.wait("Kueue's visibility API", lambda path=each: self._server.ask("GET", path))  # type: ignore[misc]
-        try:
-            yield
-        finally:
-            for manifest in manifests:
-                self._server.ask("DELETE", f"{_API_SERVICES}/{manifest['metadata']['name']}")
 
     @contextlib.contextmanager
     def configured(self, **settings: Any) -> Iterator[None]:

@@ -18,7 +18,9 @@ Found = Mapping[tuple[str, str], Any]
 
 def found() -> Found:
     """What the names of the product's imported modules stand for."""
-    modules = [(name, module) for name, module in sys.modules.items() if name.partition(".")[0] in PACKAGES and module]
+    modules = [
+        (name, module) for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES and module
+    ]
     return {(name, attribute): value for name, module in modules for attribute, value in vars(module).items()}
 
 

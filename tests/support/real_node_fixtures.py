@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from deployment import MANIFESTS
 from guarded_program import GuardedProgram
-from kubectl import kubectl
-from kubernetes_programs import MissingProgramError
+from kubernetes_programs import AWAITED, MissingProgramError, await_build, kubectl
 from progress import say
 from real_node.images import BUSYBOX, DIGITS, OPERATOR, PAUSE, archives
 from real_node.node import RealNode, running, why_not
@@ -24,19 +23,23 @@ from mxnet_operator.api.conditions import TERMINAL
 IMAGES = (PAUSE, BUSYBOX, DIGITS, OPERATOR)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the images before the first test, not on a test's clock."""
-    markers = [marker for item in session.items for marker in item.iter_markers("node")]
-    if not markers or session.config.option.collectonly or why_not():
-        return
-    further = (image for marker in markers for image in marker.args)
-    try:
-        archives(
-            [*IMAGES, *dict.fromkeys(further)],
-            lambda names: say(session.config, f"Building the images {names}: minutes, the first time"),
-        )
-    except MissingProgramError as error:  # the tests say it
-        say(session.config, str(error))
+_PREPARED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Build the images before the first test of the node, not on a test's clock."""
+    if item.get_closest_marker("node") and not item.session.stash.get(_PREPARED, False) and not why_not():
+        item.session.stash[_PREPARED] = True
+        markers = [marker for each in item.session.items for marker in each.iter_markers("node")]
+        images = dict.fromkeys([*IMAGES, *(image for marker in markers for image in marker.args)])
+        if os.environ.get(AWAITED):
+            await_build([image.program for image in images if image.program])
+        try:
+            archives([*images], lambda names: say(item.config, f"Building the images {names}: minutes, the first time"))
+        except MissingProgramError as error:  # the tests say it
+            say(item.config, str(error))
+    return (yield)
 
 
 @contextlib.contextmanager

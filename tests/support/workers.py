@@ -1,18 +1,22 @@
 """How tests are dealt out to pytest's workers: a file at a time, since a file's tests share what they start.
 
-The file that took longest when it ran last comes first, or it would be what everybody waits for at the end. Files that
-share a control plane go to few workers, as each worker has one of its own.
+Unit tests come first, then what starts MXNet, TVM or Airflow, then what needs programs that Go may still be building.
+Of each of these three, the file that took longest when it ran last comes first: else everybody would wait for it at
+the end. Folders whose files share costly servers go to one worker; files that share a control plane go to few.
 """
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sized
+from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_folders import SHARED
 from xdist.scheduler import LoadScopeScheduling
 
+SHARED = ("tests/airflow", "tests/argo", "tests/node")
+"""Folders whose files share servers. What their fixtures with the scope `package` start ends with their last test."""
 SECONDS_OF_FILES = "mxjob/seconds"
 """Where pytest's cache has how long each scope took when it ran last."""
 OTHER_AIRFLOWS = "tests/airflow, other Airflows"
@@ -26,7 +30,7 @@ def _airflow(*names: str) -> list[str]:
 
 
 _ALONE = _airflow(
-    *("connections", "database", "detached", "holder", "operator", "provider", "reference", "side_by_side"),
+    *("connections", "database", "holder", "operator", "provider", "reference", "side_by_side"),
     *("storable", "trigger"),
 )
 APART = {
@@ -35,8 +39,8 @@ APART = {
     **{path: path for path in _ALONE},
 }
 """Scopes of files of shared folders that use none of the servers that their folder shares."""
-ON_A_CONTROL_PLANE = ("tests/cluster/", "tests/conformance/")
-"""Folders whose files use the one control plane of a worker: 5 CPU seconds to start it, 1.6 a minute to keep it."""
+START_LITTLE = ("tests/unit/", "tests/simulation/", "tests/conformance/", "tests/local/apiserver/")
+NEED_PROGRAMS = ("tests/argo", "tests/cluster/", "tests/node")
 WITH_CONTROL_PLANES = 2
 """Workers that start one, as long as there is something else for the others."""
 _WHERE_NOTHING_RAN = {
@@ -46,7 +50,6 @@ _WHERE_NOTHING_RAN = {
     OTHER_AIRFLOWS: 470.0,
     AIRFLOW_COMMANDS: 300.0,
     "tests/cluster/test_cluster_rbac.py": 440.0,
-    "tests/simulation/test_simulation_mutations.py": 290.0,
     "tests/cluster/test_cluster_crashes.py": 160.0,
     "tests/local/test_failure_matrix.py": 160.0,
     "tests/cluster/test_cluster_gangs.py": 150.0,
@@ -55,7 +58,6 @@ _WHERE_NOTHING_RAN = {
     "tests/cluster/test_cluster_local_kubernetes.py": 100.0,
     "tests/cluster/test_cluster_kueue.py": 90.0,
     "tests/local/test_known_hangs.py": 75.0,
-    "tests/unit/support/test_left_overs.py": 75.0,
     "tests/cluster/test_cluster_seed_documents.py": 70.0,
 }
 """Seconds of the scopes that took longer than a minute in a run of TIER=all on 2026-11-24.
@@ -73,11 +75,43 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def scope_of(nodeid: str) -> str:
-    """The file of a test, or its shared folder, or its scope in APART: what one worker runs alone."""
+    """The file of a test, or its shared folder, or its scope in APART: what one worker runs alone.
+
+    The cells of tests/conformance on a real API server are a scope of their own, beside their file's.
+    """
     path = nodeid.partition("::")[0]
     if path in APART:
         return APART[path]
+    if path.startswith("tests/conformance/") and "[kubernetes" in nodeid:
+        return f"{path}, on Kubernetes"
     return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), path)
+
+
+@functools.cache
+def phase_of(scope: str) -> int:
+    """0 of what starts little, 1 of what starts MXNet, TVM or Airflow, 2 of what needs programs that Go builds."""
+    if scope.startswith(NEED_PROGRAMS) or scope.endswith(", on Kubernetes") or _is_marked(scope):
+        return 2
+    return 0 if scope.startswith(START_LITTLE) else 1
+
+
+def _is_marked(scope: str) -> bool:
+    path = Path(scope)
+    return path.is_file() and re.search(r"mark\.(programs|kubernetes)", path.read_text()) is not None
+
+
+class SharedFolder(pytest.Package):
+    """A package to pytest, though nothing imports it: for a mere folder the scope `package` means the whole session."""
+
+    def setup(self) -> None:
+        """Import nothing."""
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> SharedFolder | None:
+    """Collect a shared folder as one."""
+    if path.relative_to(parent.config.rootpath).as_posix() in SHARED:
+        return SharedFolder.from_parent(parent, path=path)
+    return None
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
@@ -93,7 +127,9 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _assign_work_unit(self, node: Any) -> None:
         if self.workqueue:
             having = [each for each, given in self.assigned_work.items() if any(map(_is_on_a_control_plane, given))]
-            best = preferred(self.workqueue, has_control_plane=node in having, control_planes=len(having))
+            first = min(map(phase_of, self.workqueue))
+            scopes = {scope: tests for scope, tests in self.workqueue.items() if phase_of(scope) == first}
+            best = preferred(scopes, has_control_plane=node in having, control_planes=len(having))
             self.workqueue.move_to_end(longest(best, self._seconds), last=False)
         super()._assign_work_unit(node)
 
@@ -107,7 +143,8 @@ def preferred(scopes: Mapping[str, Sized], *, has_control_plane: bool, control_p
 
 
 def _is_on_a_control_plane(scope: str) -> bool:
-    return scope.startswith(ON_A_CONTROL_PLANE)
+    """The one control plane of a worker: 5 CPU seconds to start it, 1.6 a minute to keep it."""
+    return scope.startswith("tests/cluster/") or scope.endswith(", on Kubernetes")
 
 
 def longest(scopes: Mapping[str, Sized], seconds: Mapping[str, float]) -> str:

@@ -43,7 +43,6 @@ TERMINAL: Final = frozenset({SUCCEEDED, FAILED})
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
 REASON_MIN_AVAILABLE: Final = "MinAvailableTooLarge"
 REASON_GROUP_PENDING: Final = "PodGroupPending"
-REASON_HELD: Final = "HeldBack"
 REASON_NO_SCHEDULER: Final = "NoScheduler"
 REASON_NODE_SILENT: Final = "KubeletNotReporting"
 REASON_EXITED_EARLY: Final = "ExitedEarly"

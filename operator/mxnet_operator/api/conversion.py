@@ -1,5 +1,6 @@
 """Conversion of a manifest of an older API version to v1: with the changes, without the server's own fields."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -48,7 +49,7 @@ def convert(manifest: dict[str, Any]) -> Conversion | None:
         return None
     remarks = [Remark(("apiVersion",), f"was {manifest['apiVersion']}" + _kind_was(manifest))]
     spec = spec_to_v1(manifest, lambda path, why: remarks.append(Remark(path, why)))
-    metadata = {name: value for name, value in manifest["metadata"].items() if name not in _OF_THE_SERVER}
+    metadata = without_server_fields(manifest)["metadata"]
     annotations = {
         name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name != _OF_KUBECTL
     }
@@ -60,6 +61,17 @@ def convert(manifest: dict[str, Any]) -> Conversion | None:
         remarks.append(Remark(("metadata",), f"left out, since the server writes it: {', '.join(left_out)}"))
     header = {"apiVersion": names.API_VERSION, "kind": names.KIND}
     return Conversion({**header, "metadata": metadata, "spec": spec}, tuple(remarks))
+
+
+def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest without its status and the metadata that only the server sets, as `kubectl create` sends it.
+
+    `kubectl get -o yaml` prints these fields; the server rejects a creation that names a resourceVersion.
+    """
+    kept = {name: value for name, value in manifest.items() if name != "status"}
+    if isinstance(metadata := kept.get("metadata"), Mapping):
+        kept["metadata"] = {name: value for name, value in metadata.items() if name not in _OF_THE_SERVER}
+    return kept
 
 
 def _kind_was(manifest: dict[str, Any]) -> str:

@@ -9,22 +9,33 @@ from mxnet_operator.api.types import MXJob
 
 def job_labels(job: MXJob) -> dict[str, str]:
     """Return the labels of every child: 1.8.1's, the job's uid, and its short form, the documents' RuntimeId."""
-    return _of_job(job.metadata.name, job.metadata.uid)
+    uid = job.metadata.uid
+    return {
+        names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
+        names.LABEL_JOB_NAME: job.metadata.name,
+        names.LABEL_JOB_UID: uid,
+        names.LABEL_RUNTIME_ID: names.runtime_id(uid),
+    }
 
 
 def replica_labels(job: MXJob, replica_type: str, index: int) -> dict[str, str]:
-    """Return the labels of one replica's pod, whatever its attempt."""
-    return _of_replica(job.metadata.name, job.metadata.uid, replica_type, index)
+    """Return the labels of one replica's pod, whatever its attempt.
+
+    `job-role: master` goes to every Server: a quirk of 1.8.1 that selectors in use rely on.
+    """
+    job_role = TYPES[replica_type].job_role
+    role = {names.LABEL_JOB_ROLE: job_role} if job_role else {}
+    return {
+        **job_labels(job),
+        names.LABEL_REPLICA_TYPE: replica_type.lower(),
+        names.LABEL_REPLICA_INDEX: str(index),
+        **role,
+    }
 
 
 def pod_labels(job: MXJob, replica_type: str, index: int, attempt: int) -> dict[str, str]:
     """Return the labels of one replica's pod of one attempt."""
-    return labels_of_pod(job.metadata.name, job.metadata.uid, replica_type, index, attempt)
-
-
-def labels_of_pod(job_name: str, job_uid: str, replica_type: str, index: int, attempt: int) -> dict[str, str]:
-    """Return the labels of a pod of which the job is known by name and uid only."""
-    return {**_of_replica(job_name, job_uid, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
+    return {**replica_labels(job, replica_type, index), names.LABEL_ATTEMPT: str(attempt)}
 
 
 def owner_reference(job: MXJob) -> dict[str, Any]:
@@ -36,25 +47,4 @@ def owner_reference(job: MXJob) -> dict[str, Any]:
         "uid": job.metadata.uid,
         "controller": True,
         "blockOwnerDeletion": True,
-    }
-
-
-def _of_job(name: str, uid: str) -> dict[str, str]:
-    return {
-        names.LABEL_OPERATOR_NAME: names.OPERATOR_NAME,
-        names.LABEL_JOB_NAME: name,
-        names.LABEL_JOB_UID: uid,
-        names.LABEL_RUNTIME_ID: names.runtime_id(uid),
-    }
-
-
-def _of_replica(job_name: str, job_uid: str, replica_type: str, index: int) -> dict[str, str]:
-    """`job-role: master` goes to every Server: a quirk of 1.8.1 that selectors in use rely on."""
-    job_role = TYPES[replica_type].job_role
-    role = {names.LABEL_JOB_ROLE: job_role} if job_role else {}
-    return {
-        **_of_job(job_name, job_uid),
-        names.LABEL_REPLICA_TYPE: replica_type.lower(),
-        names.LABEL_REPLICA_INDEX: str(index),
-        **role,
     }

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from mxnet_operator.api import names
-from mxnet_operator.api.kinds import ALL
+from mxnet_operator.api.bundled_objects import is_job
 from mxnet_operator.api.manifest_text import MOST_BYTES, ManifestError, decoded, read
 from mxnet_operator.cli.errors import CommandError, Exit
 
@@ -41,11 +40,8 @@ class Document:
 
     @property
     def is_job(self) -> bool:
-        """Whether the document is a job; one without a kind counts as a job, so that the missing kind is reported."""
-        kind = self.content.get("kind") if isinstance(self.content, dict) else None
-        if kind is None:
-            kind = names.KIND
-        return isinstance(kind, str) and kind.lower() in {each.kind.lower() for each in ALL}
+        """Whether the document is a job; see `bundled_objects.is_job`."""
+        return is_job(self.content)
 
     def line(self, path: str = "") -> int:
         """Return the line (from 1) of the field at `path`, or of its nearest ancestor that exists."""

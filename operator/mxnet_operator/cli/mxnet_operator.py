@@ -121,17 +121,6 @@ def run(  # noqa: PLR0917 - options
             show_default=False,
         ),
     ] = "",
-    gang_precedence_after: Annotated[
-        float,
-        typer.Option(
-            parser=_seconds,
-            metavar="DURATION",
-            envvar=f"{_ENV}GANG_PRECEDENCE_AFTER",
-            help="How long a gang waits for GPUs or other extended resources until it comes first: younger jobs that"
-            " ask for the same get no pods until it is placed, for ten times as long at the most. 0 turns it off.",
-            show_default="0",
-        ),
-    ] = 0,
     job_url_template: Annotated[
         str,
         typer.Option(
@@ -281,7 +270,6 @@ def run(  # noqa: PLR0917 - options
         metrics=controller.address(metrics_address, 8080),
         health=controller.address(health_address, 8081),
         gangs=controller.gang_schedulers(gang_scheduling.value, gang_scheduler_name),
-        gang_precedence_after=controller.precedence_after(gang_precedence_after),
         job_url_template=controller.url_template(job_url_template),
         metrics_certificate=metrics_certificate,
     )

@@ -21,9 +21,7 @@ from mxnet_operator.controller.gangs.kinds import child_kinds as child_kinds_of
 from mxnet_operator.controller.informers import WatchedChildren, WatchedJobs
 from mxnet_operator.controller.instrumentation import ControllerObserver, JobEvent, Result
 from mxnet_operator.controller.leases import Leases
-from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import Child, JobRecord
-from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import Queues
 from mxnet_operator.controller.reconcile import Reconciler, is_stale
 from mxnet_operator.controller.status_writer import StatusWriter
@@ -90,9 +88,6 @@ class Controller:
         self._fail_fast_hook = fail_fast_hook
         self._policy = policy
         self.queue = WorkQueue(observer=self._observer)
-        after = policy.gang_precedence_after if policy is not None else None
-        self._precedence = None if after is None else Precedence(after, self.queue.add)
-        self._places = QueuePlaces(client, self.queue.add)
         self._client, self._writer = client, client.fenced(self._may_write)
         self._requests = FairSemaphore()
         self._gangs = tuple(_Gang(backend.name, child_kinds_of(backend)) for backend in gangs)
@@ -143,8 +138,6 @@ class Controller:
                 queues=partial(self._queues.system, children),
                 statuses=self.statuses,
                 policy=self._policy_of(kind),
-                precedence=self._precedence,
-                places=self._places,
             )
             added.append(jobs)
         self._jobs += added
@@ -193,7 +186,6 @@ class Controller:
             await self._one_synced.wait()
             await self._wait_for_gangs()
             self._keep(tasks, "queues", self._queues.run)
-            self._keep(tasks, "places in queues", self._places.run)
             self.synced.set()
             log.info("the caches are filled")
             elector = self.elector
@@ -361,8 +353,6 @@ class Controller:
         self._working = True
         for reconciler in self._reconcilers.values():
             reconciler.begin()
-        if self._precedence is not None:
-            self._precedence.clear()
         try:
             self._reconcile_all()
             log.info("running jobs")
@@ -371,7 +361,6 @@ class Controller:
         finally:
             self._working = False
             self.queue.clear()
-            self._places.clear()
             self.statuses.forget()
 
     def _may_write(self) -> bool:

@@ -211,17 +211,12 @@ class Executor:
             outcome.error = outcome.error or error
             return
         found = _found(metadata)
+        if found.owner_uid == job.metadata.uid and not found.is_watched:
+            await self._resolve_unwatched(job, action, resource, metadata, outcome)
+            return
         holder = holder_of_name(job, _attempt(manifest["metadata"]), found)
         if holder is Holder.THE_JOB:
-            if found.is_watched:
-                self._writes.record(job.metadata.key, resource, {"metadata": metadata})
-            elif isinstance(action, CreatePod):
-                labels = RestoreLabels(name, metadata["uid"], action.type, action.index, action.attempt)
-                if not await self._request(job, labels, outcome):
-                    outcome.error = outcome.error or ApiError(404, "NotFound", f'{resource} "{name}" has gone')
-            else:
-                words = f'{resource} "{name}" already exists, and lacks the labels by which this controller watches it'
-                outcome.error = outcome.error or ApiError(409, "AlreadyExists", words)
+            self._writes.record(job.metadata.key, resource, {"metadata": metadata})
             return
         outcome.error = outcome.error or ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists')
         if holder is Holder.ANOTHER:
@@ -230,6 +225,34 @@ class Executor:
                 " another name for the job"
             )
             outcome.reject(RejectedCreation(kind=manifest["kind"], name=name, message=message))
+
+    async def _resolve_unwatched(
+        self,
+        job: MXJob,
+        action: CreatePod | CreateChild,
+        resource: Resource,
+        metadata: dict[str, Any],
+        outcome: Outcome,
+    ) -> None:
+        """Give a pod of the job's its labels back, and `plan` sees it; delete another child of an older operator.
+
+        Whatever the plan was, it didn't know of that object: the rest waits until the watch has shown the change.
+        """
+        name, uid = metadata["name"], metadata["uid"]
+        if isinstance(action, CreatePod):
+            await self._request(
+                job, RestoreLabels(name, uid, action.type, action.index, int(_attempt(metadata))), outcome
+            )
+        elif action.beside_pods:
+            return
+        else:
+            path = resource.path(job.metadata.namespace, name)
+            try:
+                await self._client.delete(path, {"preconditions": {"uid": uid}})
+            except KubeError as error:
+                outcome.error = outcome.error or error
+        words = f'{resource} "{name}" already exists, and lacked the labels by which this controller watches it'
+        outcome.error = outcome.error or ApiError(409, "AlreadyExists", words)
 
     async def _end(self, job: MXJob, action: _Ending, outcome: Outcome) -> None:
         async with self._requests.turn(job.metadata.key):

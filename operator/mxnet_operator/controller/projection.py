@@ -12,7 +12,6 @@ import msgspec
 from mxnet_operator.api import names
 from mxnet_operator.api.kinds import kind_of
 from mxnet_operator.api.status_size import shortened
-from mxnet_operator.builders.metadata import labels_of_pod
 from mxnet_operator.client.resources import key_of, resource_of
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildView, PodView, QueueWorkload, ServiceView
@@ -200,13 +199,11 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
     """Return a pod for the cache; None if no job controls it, or nothing says which replica it is."""
     pod = _pods.decode(raw)
     meta, status = pod.metadata, pod.status
-    job, labels = _job_of(meta), meta.labels or {}
+    job = _job_of(meta)
     replica = _replica_of(meta, job[0]) if job is not None else None
     if job is None or replica is None:
         return None
     replica_type, index, attempt = replica
-    is_watched = has_watched_label(labels)
-    is_ours = meta.annotations is not None and bool(meta.annotations.replica)
     running, end = main_state(status).running, end_of(status)
     ended, init_container = (end.how, end.init_container) if end is not None else (None, "")
     waiter, waiting = waiting_of(status)
@@ -224,7 +221,7 @@ def project_pod(raw: msgspec.Raw) -> Child[PodView] | None:
         deleting=meta.deletion_timestamp is not None,
         delete_by=meta.deletion_timestamp,
         forced=meta.deletion_grace_period_seconds == 0,
-        mislabelled=not is_watched or (is_ours and not _is_labelled(labels, job, replica_type, index, attempt)),
+        is_watched=has_watched_label(meta.labels),
         finalizers=tuple(map(sys.intern, meta.finalizers or ())),
         deleted_at=_deleted_at(meta),
         removal_requested_at=_removal_requested_at(meta, disrupted),
@@ -279,12 +276,6 @@ def owner_uid(child: Child[Any]) -> str:
     """Return the owner's uid, by which children are indexed."""
     uid: str = child.view.owner_uid
     return uid
-
-
-def _is_labelled(labels: dict[str, str], job: tuple[str, str], replica_type: str, index: int, attempt: int) -> bool:
-    """Return whether a pod has all labels that it was created with; `job` is the key and the uid of its job."""
-    key, uid = job
-    return labels_of_pod(key.rpartition("/")[2], uid, replica_type, index, attempt).items() <= labels.items()
 
 
 def _deleted_at(meta: _Meta) -> datetime | None:

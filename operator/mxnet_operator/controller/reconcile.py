@@ -12,7 +12,7 @@ from mxnet_operator.api import conditions, job_formats
 from mxnet_operator.api.kinds import MXJOB, Kind
 from mxnet_operator.api.status_size import within_bounds
 from mxnet_operator.api.types import MXJob, MXJobStatus, ObjectMeta
-from mxnet_operator.client.resources import key_of, resource_of
+from mxnet_operator.client.resources import resource_of
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.decoding import JobRead, Reader
 from mxnet_operator.controller.events import EventRecorder
@@ -22,15 +22,12 @@ from mxnet_operator.controller.fair_semaphore import IN_FLIGHT
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.merge_patch import merge_patch
 from mxnet_operator.controller.nodes import node_views
+from mxnet_operator.controller.pod_lists import labelled_pods, lags_behind, owned_pods
 from mxnet_operator.controller.pollers import Pollers
-from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import JobRecord
-from mxnet_operator.controller.queue_places import QueuePlaces
 from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.controller.uncached_children import unwatched_children
-from mxnet_operator.controller.uncached_pods import has_running_pods, lags_behind, list_pods, with_unwatched_pods
 from mxnet_operator.controller.workflows import Workflows
 from mxnet_operator.kube.answers import Stored
 from mxnet_operator.kube.cache import Indexer
@@ -42,9 +39,7 @@ from mxnet_operator.plan import (
     Policy,
     QueueSystem,
     creation_rejected,
-    has_just_ended,
-    may_have_unwatched_children,
-    may_have_unwatched_pods,
+    may_have_unlabelled_pods,
     nodes_in_doubt,
     plan,
     reject,
@@ -81,14 +76,12 @@ class Reconciler:
         queues: Callable[[], QueueSystem] = QueueSystem,
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
-        precedence: Precedence | None = None,
-        places: QueuePlaces | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses`, `precedence` and `places` are shared by all reconcilers.
+        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -103,11 +96,6 @@ class Reconciler:
         self._on_status = on_status
         self._reader = Reader(kind)
         self._policy = policy or Policy()
-        self._precedence, self._places = precedence, places
-        # By job, the uid of the one whose pods are asked for by name at its end, until its clean-up was carried out.
-        self._ending: dict[str, str] = {}
-        self._ended: dict[str, str] = {}  # By job, the uid of the one for which that is done.
-        self._has_unwatched: set[str] = set()  # Jobs of which the last look found a pod by its name alone.
         self._workflows = Workflows(client, self._recorder, clock)
         self._pollers = Pollers(client, self._recorder, self._workflows, clock)
         self._leases = leases or Leases()
@@ -131,15 +119,11 @@ class Reconciler:
         record = self._jobs.get(key)
         if record is None:
             self._writes.forget(key)
-            self._ended.pop(key, None)
-            self._ending.pop(key, None)
-            self._has_unwatched.discard(key)
             self._statuses.forget_job(self._resource, self._status_path(key))
             self._reader.forget(key)
             self._workflows.forget(key)
             self._leases.forget(key)
             self._errors.forget(key)
-            self._forget_waiting(key)
             return None
         if unseen := self._writes.unseen(key):
             log.debug("waiting to see %s", unseen, extra={"job": key})
@@ -170,7 +154,6 @@ class Reconciler:
     async def _reconcile(self, key: str, raw: bytes, on_long: Callable[[], None]) -> timedelta | None:
         read = self._reader.read(key, raw)
         if read.job is None:
-            self._forget_waiting(key)
             running = await self._has_running_pods(read)
             decided = reject(
                 read.metadata.name,
@@ -184,65 +167,31 @@ class Reconciler:
             return decided.requeue_after
         over = await self._workflows.why_over(key, read.job, raw)
         decided = await self._decide(read.job, over, self._leases.left(key, read.job))
-        is_clean_up = key in self._ending
         again = await self._carry_out(read, read.job, decided, on_long)
-        if is_clean_up and key not in self._has_unwatched:  # Of such a pod's end no event will come.
-            self._ended[key] = self._ending.pop(key)
         at_pollers = await self._pollers.check(read.job)
         await self._errors.clear(key, raw)
         return min((each for each in (again, at_pollers) if each is not None), default=None)
 
-    def _forget_waiting(self, key: str) -> None:
-        """Drop what is known of a job among others that wait."""
-        if self._precedence is not None:
-            self._precedence.forget(key_of(self._resource, key))
-        if self._places is not None:
-            self._places.forget(key_of(self._resource, key))
-
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
-        cached = self._children.observed(read.metadata.uid).pods
-        if any(pod.phase not in ENDED for pod in cached):
-            return True
-        return bool(read.status.conditions) and await has_running_pods(self._client, read.metadata)
+        pods = self._children.observed(read.metadata.uid).pods
+        if read.status.conditions and all(pod.phase in ENDED for pod in pods):
+            pods = await owned_pods(self._client, read.metadata)
+        return any(pod.phase not in ENDED for pod in pods)
 
     async def _decide(self, job: MXJob, workflow_over: str, lease_left: timedelta | None) -> Plan:
         observed = msgspec.structs.replace(
             self._children.observed(job.metadata.uid), workflow_over=workflow_over, lease_left=lease_left
         )
         observed = await self._queues.observed(job, observed)
-        waiter = key_of(self._resource, job.metadata.key)
-        place = self._places.place_of(waiter, job, observed) if self._places is not None else None
-        if place is not None:
-            observed = msgspec.structs.replace(observed, queue_place=place)
-        if self._precedence is not None:
-            held_back_by = self._precedence.held_back_by(waiter, job, observed)
-            observed = msgspec.structs.replace(observed, held_back_by=held_back_by)
-        decided = await self._plan(job, observed)
-        are_listed = decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided))
-        if are_listed:
-            observed = msgspec.structs.replace(observed, pods=await list_pods(self._client, job))
+        if may_have_unlabelled_pods(job):
+            observed = msgspec.structs.replace(observed, pods=await owned_pods(self._client, job.metadata))
             decided = await self._plan(job, observed)
-        key = job.metadata.key
-        uid = job.metadata.uid
-        is_ending = self._ending.get(key) == uid or has_just_ended(job, self._now())
-        is_new_end = is_ending and self._ended.get(key) != uid
-        relies = relies_on_absence(job, decided) or is_new_end
-        self._has_unwatched.discard(key)
-        if decided.job is not None and (relies or may_have_unwatched_pods(job)):
-            pods = await with_unwatched_pods(self._client, decided.job, observed.pods, are_listed=are_listed)
-            if pods != observed.pods:
-                self._has_unwatched.add(key)
-                observed = msgspec.structs.replace(observed, pods=pods)
+        else:
+            decided = await self._plan(job, observed)
+            if decided.gives_back or (lags_behind(self._children.pods, job) and relies_on_absence(job, decided)):
+                observed = msgspec.structs.replace(observed, pods=await labelled_pods(self._client, job.metadata))
                 decided = await self._plan(job, observed)
-        if decided.job is not None and (relies or may_have_unwatched_children(job, decided)):
-            kinds = self._children.served
-            children = await unwatched_children(self._client, decided.job, kinds, observed.children)
-            if children:
-                observed = msgspec.structs.replace(observed, children=(*observed.children, *children))
-                decided = await self._plan(job, observed)
-        if is_new_end:
-            self._ending[key] = uid
         if relies_on_record(decided) and await self._is_outdated(job):
             return Plan(requeue_after=REQUEUE_AFTER)  # Its event is on the way.
         return decided
@@ -295,8 +244,6 @@ class Reconciler:
             wire = job_formats.status_to_wire(read.format, read.source, within_bounds(status), pods_left=pods_left)
             if (change := merge_patch(old, wire)) or decided.status is not None:
                 await self._write(job, change)
-        if status is not None and conditions.is_terminal(status) and not conditions.is_terminal(read.status):
-            self._ending[job.key] = job.uid  # However long it takes until the clean-up's turn comes.
         if decided.status is not None and self._on_status is not None:
             self._on_status(job.namespace, read.status, decided.status)
         for event in decided.events:

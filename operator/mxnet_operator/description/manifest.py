@@ -14,6 +14,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from mxnet_operator.api import names
+from mxnet_operator.api.conversion import without_server_fields
+from mxnet_operator.api.formats.v1 import V1
+from mxnet_operator.api.job_formats import format_of
 from mxnet_operator.api.strategic_merge import MergeKeyError, strategic_merge
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.description.checks import SECONDS, DescriptionError, given_fields, role_of
@@ -68,6 +71,7 @@ _FIELDS: Final = {**{replica_type: field for field, replica_type in ROLES.items(
 def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | None = None) -> Object:
     """Build the MXJob of a description, merged over `manifest` if there is one; arguments are not changed.
 
+    What only the API server sets is left out of the manifest, such as a resourceVersion or a status.
     A manifest of an older format becomes the v1 job that it means, if the description says more than its metadata.
     The API server's own rules are not checked: `mxnet_operator.api.validation` does that.
 
@@ -88,7 +92,7 @@ def to_manifest(description: MXJobDescription, manifest: Mapping[str, Any] | Non
 
 def _base(given: Object, manifest: Object) -> Object:
     """Return what a description is merged over: v1, where it says more than the metadata."""
-    return manifest if given.keys() <= _OF_METADATA else in_v1(manifest)
+    return without_server_fields(manifest if given.keys() <= _OF_METADATA else in_v1(manifest))
 
 
 def _built(given: Object) -> Object:
@@ -163,7 +167,9 @@ def _with_job_fields(job: Object, given: Object) -> Object:
         patch["labels"] = {**patch.get("labels", {}), names.QUEUE_LABEL: given["queue_name"]}
     spec = job.get("spec")
     if isinstance(spec, dict):
-        said: Object = {"runPolicy": policy} if policy else {}
+        # kubeflow-training 1.8.1 can't list a v1 job without one.
+        is_missing = spec.get("runPolicy") is None and format_of(job) is V1
+        said: Object = {"runPolicy": policy} if policy or is_missing else {}
         if given.get("success_policy") is not None:
             said["successPolicy"] = given["success_policy"]
         spec = strategic_merge(spec, said)

@@ -1,7 +1,10 @@
 """Errors of requests to a Kubernetes API server."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+_SET_VERSION: Final = "resourceVersion should not be set on objects to be created"
+"""Message of kube-apiserver's one 500 that rejects the object itself (storage/etcd3)."""
 
 
 class KubeError(Exception):
@@ -87,7 +90,8 @@ class ApiError(KubeError):
     @property
     def is_transient(self) -> bool:
         """Whether the same request may succeed when retried."""
-        return self.code in {408, 429} or self.code >= 500
+        is_outage = self.code in {408, 429} or self.code >= 500
+        return is_outage and _SET_VERSION not in self.message
 
 
 def _seconds(value: object) -> float | None:

@@ -1,9 +1,7 @@
 """Decide what a job needs next: pure functions of the job, its observed children, and the time; one file per policy."""
 
 from mxnet_operator.plan.absence import (
-    has_just_ended,
-    may_have_unwatched_children,
-    may_have_unwatched_pods,
+    may_have_unlabelled_pods,
     relies_on_absence,
     relies_on_record,
 )
@@ -12,18 +10,9 @@ from mxnet_operator.plan.children import ChildRule, ChildView
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.joining import with_attempt_created
 from mxnet_operator.plan.lease import kept_lease
-from mxnet_operator.plan.observed import HeldBack, NodeView, Observed, PodView
+from mxnet_operator.plan.observed import NodeView, Observed, PodView
 from mxnet_operator.plan.policy import Policy
-from mxnet_operator.plan.precedence import (
-    Claimant,
-    amount_in_words,
-    claimant,
-    comes_before,
-    next_by_age,
-    precedence_lasts,
-)
-from mxnet_operator.plan.queue import flavors_wanted, place_wanted, priority_wanted, queue_of
-from mxnet_operator.plan.queue_place import QueuePlace, queue_place
+from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
 from mxnet_operator.plan.services import ServiceView
@@ -33,36 +22,24 @@ from mxnet_operator.plan.workflow import goes_with_workflow
 __all__ = [
     "ChildRule",
     "ChildView",
-    "Claimant",
-    "HeldBack",
     "NodeView",
     "Observed",
     "Plan",
     "PodView",
     "Policy",
-    "QueuePlace",
     "QueueSystem",
     "QueueWorkload",
     "RejectedCreation",
     "ServiceView",
-    "amount_in_words",
-    "claimant",
-    "comes_before",
     "creation_rejected",
     "flavors_wanted",
     "goes_with_workflow",
-    "has_just_ended",
     "kept_lease",
-    "may_have_unwatched_children",
-    "may_have_unwatched_pods",
-    "next_by_age",
+    "may_have_unlabelled_pods",
     "nodes_in_doubt",
-    "place_wanted",
     "plan",
-    "precedence_lasts",
     "priority_wanted",
     "queue_of",
-    "queue_place",
     "reconcile_failed",
     "reconciled",
     "reject",

@@ -18,6 +18,8 @@ class CreateChild(_Named, frozen=True, kw_only=True, gc=False):
 
     fingerprint: str = ""
     """Digest of the manifest's sources; a child with another is outdated. Empty for a kind that never changes."""
+    beside_pods: bool = False
+    """Whether pods of the job have nodes: a child of its name that an older operator made is then left as it is."""
 
 
 class DeleteChild(msgspec.Struct, frozen=True, gc=False):
@@ -72,13 +74,13 @@ class StopPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
-    """Restore a pod's labels to their values at creation."""
+    """Give a pod the labels by which pods are watched, and by which its Services select it."""
 
     name: str
     uid: str
     type: str
     index: int
-    attempt: int
+    attempt: int = 0
 
 
 class SetGangMember(msgspec.Struct, frozen=True, gc=False):

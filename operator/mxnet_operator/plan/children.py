@@ -5,8 +5,7 @@ doesn't. So each kind is one `ChildRule`, and `Observed.rules` has those whose k
 """
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,8 +15,6 @@ from mxnet_operator.readers.pods import ENDED
 
 if TYPE_CHECKING:
     from mxnet_operator.plan.observed import Observed
-
-_REPLACED_CHECK: Final = timedelta(seconds=1)
 
 
 class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -30,8 +27,6 @@ class ChildView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fingerprint: str = ""
     """Digest of what it was built from, where the kind has one: `CreateChild.fingerprint`."""
     finalizers: tuple[str, ...] = ()
-    is_watched: bool = True
-    """Whether it has the label by which the controller watches; one that an older operator made is read by its name."""
 
 
 class ChildRule(msgspec.Struct, frozen=True):
@@ -57,14 +52,16 @@ class ChildRule(msgspec.Struct, frozen=True):
 
 def missing_children(job: MXJob, observed: "Observed") -> tuple[CreateChild, ...]:
     """Return the creations of missing children; pods rely on them, so they come first."""
-    return tuple(creation for _, creation, found in _wanted(job, observed) if found is None)
+    missing = (creation for _, creation, found in _wanted(job, observed) if found is None)
+    if not _is_placed(observed):
+        return tuple(missing)
+    return tuple(msgspec.structs.replace(creation, beside_pods=True) for creation in missing)
 
 
 def outdated_children(job: MXJob, observed: "Observed") -> tuple[DeleteChild | ReleaseChild, ...]:
     """Return the deletions of outdated children, which are created again once they are gone.
 
-    Only while no pod has a node: nothing is taken from under a gang that runs. One that an older operator made is
-    outdated: no event would say that it changes, and a Service of it may select no pods of ours.
+    Only while no pod has a node: nothing is taken from under a gang that runs.
     """
     if _is_placed(observed):
         return ()
@@ -84,12 +81,6 @@ def pods_are_admitted(job: MXJob, observed: "Observed") -> bool:
     )
 
 
-def time_until_replaced(observed: "Observed") -> timedelta | None:
-    """Return when to requeue a job of which an unwatched child is replaced: no event says that it is gone."""
-    is_replaced = any(not child.is_watched for child in observed.children) and not _is_placed(observed)
-    return _REPLACED_CHECK if is_replaced else None
-
-
 def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[DeleteChild, ...]:
     """Return the deletion of every child other than a pod, or only of the ones always deleted `at_the_end`.
 
@@ -101,11 +92,6 @@ def child_deletions(observed: "Observed", *, at_the_end: bool = False) -> tuple[
         for rule, child in _deletable(observed)
         if (rule.goes_at_the_end or not at_the_end) and not (rule.outlives_pods and has_pods)
     )
-
-
-def waits_for_pods(observed: "Observed") -> bool:
-    """Return whether a child is deleted only once no pod waits or runs."""
-    return any(rule.outlives_pods for rule, _ in _deletable(observed))
 
 
 def _deletable(observed: "Observed") -> Iterator[tuple[ChildRule, ChildView]]:
@@ -128,7 +114,7 @@ def _is_placed(observed: "Observed") -> bool:
 
 
 def _is_outdated(creation: CreateChild, found: ChildView) -> bool:
-    return not found.is_watched or creation.fingerprint != found.fingerprint
+    return creation.fingerprint != found.fingerprint
 
 
 def _is_held(rule: ChildRule, found: ChildView) -> bool:

@@ -5,13 +5,11 @@ servers never exit by themselves. Where the policy keeps pods they are ended in 
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeleteChild, DeletePod, StopPod
-from mxnet_operator.plan.children import child_deletions, waits_for_pods
+from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.deletion import delete_pod
-from mxnet_operator.plan.labels import unwatched_in
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.readers.pods import ENDED
 
@@ -20,12 +18,6 @@ def clean_up(job: MXJob, observed: Observed) -> tuple[StopPod | DeletePod | Dele
     """Return the clean-up that a finished job with defaults still needs; empty once it is complete."""
     policy = job.spec.run_policy.clean_pod_policy
     return (*_pods(policy, observed), *child_deletions(observed, at_the_end=policy == "None"))
-
-
-def time_until_cleaned_up(observed: Observed) -> timedelta | None:
-    """Return when to requeue a finished job whose clean-up waits for a pod of whose end no event may arrive."""
-    running = tuple(pod for pod in observed.pods if pod.phase not in ENDED)
-    return unwatched_in(running) if waits_for_pods(observed) else None
 
 
 def _pods(policy: str | None, observed: Observed) -> Iterator[StopPod | DeletePod]:

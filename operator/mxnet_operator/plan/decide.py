@@ -8,12 +8,12 @@ import msgspec
 from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.plan.actions import Action, DeleteJob, DeletePod, Event, Plan, StopPod
+from mxnet_operator.plan.actions import DeleteJob, DeletePod, Event, Plan, RestoreLabels, StopPod
 from mxnet_operator.plan.attempt import pods_of_earlier_attempts
 from mxnet_operator.plan.backoff import next_attempt
 from mxnet_operator.plan.begun import is_begun
-from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted, time_until_replaced
-from mxnet_operator.plan.cleanup import clean_up, time_until_cleaned_up
+from mxnet_operator.plan.children import missing_children, outdated_children, pods_are_admitted
+from mxnet_operator.plan.cleanup import clean_up
 from mxnet_operator.plan.deadlines import next_deadline
 from mxnet_operator.plan.deletion import delete_pod
 from mxnet_operator.plan.failure import Failure
@@ -24,13 +24,11 @@ from mxnet_operator.plan.gang_priority import replaced_for_priority, with_ignore
 from mxnet_operator.plan.gang_retry import time_until_touched, touched_groups
 from mxnet_operator.plan.give_back import give_back, time_until_given_back
 from mxnet_operator.plan.ignored_changes import ignored_events
-from mxnet_operator.plan.labels import label_events, restored, unwatched_in
 from mxnet_operator.plan.lease import expired, kept_lease
 from mxnet_operator.plan.notices import notices
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.page import recording_page, with_page
 from mxnet_operator.plan.policy import DEFAULT, Policy
-from mxnet_operator.plan.precedence import held_back, with_held_back
 from mxnet_operator.plan.queue import (
     Standing,
     admission_events,
@@ -101,22 +99,22 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> P
         return expired(job, lease)
     decided = _unfinished(read, observed, now, policy)
     workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
-    requeue_after = soonest(
-        decided.requeue_after, workflow_in, left if lease is not None else None, unwatched_in(observed.pods)
-    )
+    requeue_after = soonest(decided.requeue_after, workflow_in, left if lease is not None else None)
     return msgspec.structs.replace(decided, requeue_after=requeue_after)
 
 
 def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
     job = read.effective
+    if unwatched := [pod for pod in observed.pods if not (pod.is_watched or pod.deleting)]:
+        return Plan(actions=tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in unwatched))
     terminating = pods_of_earlier_attempts(job, observed)
     present = observed.without(terminating)
     replicas = replicas_of(job, present)
     ended = end_of_attempt(job, replicas, len(terminating))
     if isinstance(ended, Failure):
-        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status, restored(present.pods))
+        return _with_status("Warning", failed_status(job, replicas, ended, now), job.status)
     if has_succeeded(job, replicas, now):
-        return _with_status("Normal", succeeded_status(job, replicas, now), job.status, restored(present.pods))
+        return _with_status("Normal", succeeded_status(job, replicas, now), job.status)
     admission = admission_of(job, observed)
     if admission.standing is Standing.UNKNOWN:
         return Plan(requeue_after=admission.requeue_after)
@@ -138,30 +136,23 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         return _restarted(job, observed, other_pods, now)
     deadline = next_deadline(job, replicas, terminating)
     if deadline is not None and deadline.at <= now:
-        return _with_status(
-            "Warning", failed_status(job, replicas, deadline.failure, now), job.status, restored(present.pods)
-        )
+        return _with_status("Warning", failed_status(job, replicas, deadline.failure, now), job.status)
     scheduled = scheduled_gang(job, observed, policy)
     status = running_status(job, replicas, now, scheduled)
     left = await_termination(status.conditions, terminating, observed.nodes, now, policy)
     reported = with_ignored_change(read.specified, with_admission(left.conditions, admission, now), now)
     reported = with_ignored_priority(reported, job, replicas, now, policy)
-    held = held_back(job, observed)
-    reported = with_held_back(reported, job, held, now)
     status = msgspec.structs.replace(status, conditions=reported)
     record_in = time_to_record(job.status, status, replicas, now)
     begin = next_attempt(job, now, policy)
     waiting = begin is not None and begin > now
-    gets_pods = (
-        held is None and not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
-    )
+    gets_pods = not waiting and admission.standing is not Standing.HOLDS and pods_are_admitted(job, observed)
     return Plan(
         actions=(
             *(delete_pod(pod) for pod in terminating if not pod.deleting),
-            *restored(present.pods),
             *left.deletions,
             *outdated_children(job, observed),
-            *(missing_children(job, observed) if held is None else ()),
+            *missing_children(job, observed),
             *touched_groups(job, present, now),
             *admission.actions,
             *report_ready(observed, now, ready=conditions.is_true(reported, conditions.RUNNING)),
@@ -176,7 +167,6 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         events=(
             *(() if is_begun(job.status) else notices(read.asked, has_gangs=has_gangs(observed), policy=policy)),
             *left.events,
-            *label_events(present.pods),
             *trouble_events(job.status.conditions, reported),
             *admission_events(job.status.conditions, reported),
             *ignored_events(left.conditions, reported),
@@ -187,10 +177,8 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
             deadline.at - now if deadline is not None else None,
             left.requeue_after,
             complete_in,
-            held.ends_in if held is not None else None,
             admission.requeue_after,
             time_until_said(reported, admission, now),
-            time_until_replaced(observed),
             time_until_touched(job, present, now),
             time_until_trouble(reported, job, replicas, now, scheduled),
         ),
@@ -208,8 +196,7 @@ def _finished(job: MXJob, observed: Observed, now: datetime) -> Plan:
     if left is not None and left <= _AT_ONCE:
         return Plan(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
     actions = (*clean_up(job, observed), *finish(job, observed, now))
-    requeue_after = soonest(left, time_until_cleaned_up(observed))
-    return Plan(actions=actions, status=_with_state(job.status), requeue_after=requeue_after)
+    return Plan(actions=actions, status=_with_state(job.status), requeue_after=left)
 
 
 def _has_pods_left(job: MXJob, observed: Observed, decided: Plan, now: datetime) -> bool:
@@ -227,13 +214,8 @@ def _with_state(status: MXJobStatus) -> MXJobStatus | None:
     return None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
 
 
-def _with_status(
-    event_type: Literal["Normal", "Warning"],
-    status: MXJobStatus,
-    before: MXJobStatus,
-    labels: tuple[Action, ...] = (),
-) -> Plan:
-    """Return a plan that writes the status, posts its newest condition as an Event, and only restores labels."""
+def _with_status(event_type: Literal["Normal", "Warning"], status: MXJobStatus, before: MXJobStatus) -> Plan:
+    """Return a plan that only writes the status and posts its newest condition as an Event."""
     newest = status.conditions[-1]
     troubles = trouble_events(before.conditions, status.conditions)
-    return Plan(actions=labels, status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))
+    return Plan(status=status, events=(*troubles, Event(event_type, newest.reason, newest.message)))

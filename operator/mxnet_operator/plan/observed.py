@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 import msgspec
 
 from mxnet_operator.plan.children import ChildRule, ChildView
-from mxnet_operator.plan.queue_place import QueuePlace
 from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.services import SERVICES
 from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor
@@ -35,8 +34,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """deletionTimestamp of a terminating pod, which includes the grace period: when it should be gone."""
     forced: bool = False
     """Whether it was deleted with a grace period of zero, and still exists."""
-    mislabelled: bool = False
-    """Whether the labels by which it is watched, and by which its Services select it, were changed."""
+    is_watched: bool = True
+    """Whether it has the label by which pods are watched; a pod of kubeflow/mxnet-operator has not."""
     finalizers: tuple[str, ...] = ()
     deleted_at: datetime | None = None
     """Time of the request to delete it."""
@@ -134,19 +133,6 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state: Literal["Present", "Gone", "OutOfService", "Forbidden"]
 
 
-class HeldBack(msgspec.Struct, frozen=True):
-    """Gang that comes before a job, which gets no pods meanwhile."""
-
-    job: str
-    """Its `namespace/name`."""
-    waits_for: str
-    """What it lacks: `12 nvidia.com/gpu`."""
-    since: datetime
-    """When it began to wait."""
-    ends_in: timedelta
-    """Time until it no longer comes first, placed or not."""
-
-
 class Observed(msgspec.Struct, frozen=True):
     """Observed children of one job, as cached; those of other owners may be among them."""
 
@@ -163,14 +149,10 @@ class Observed(msgspec.Struct, frozen=True):
     """Whether the server serves Kueue's queues."""
     workload: QueueWorkload | None = None
     """Workload that stands for the job in its queue."""
-    queue_place: QueuePlace | None = None
-    """Place of the Workload of `place_wanted`, as last read from Kueue; None where it is unknown."""
     flavors: tuple[ResourceFlavor, ...] = ()
     """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
     queue_priority: QueuePriority | None = None
     """WorkloadPriorityClass of `priority_wanted`, read from the server for this reconciliation."""
-    held_back_by: HeldBack | None = None
-    """Gang that comes first, by `Policy.gang_precedence_after`; None where none does."""
     rules: tuple[ChildRule, ...] = (SERVICES,)
     """Rules of the kinds of children that the server serves."""
 

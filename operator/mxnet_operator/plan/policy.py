@@ -16,8 +16,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     kubelets unmount volumes and report before they let go."""
     incomplete_gang: timedelta = timedelta(minutes=1)
     """Time for which a gang keeps the nodes of a part of its pods while there are none for the rest."""
-    gang_precedence_after: timedelta | None = None
-    """Time after which a gang that waits comes before younger jobs; None where none ever does."""
     ask_for_nodes: timedelta = timedelta(seconds=15)
     """Interval at which the nodes of pods that don't terminate are read: nothing watches them."""
     ask_for_nodes_where_forbidden: timedelta = timedelta(minutes=10)

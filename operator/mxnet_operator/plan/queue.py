@@ -29,7 +29,6 @@ from mxnet_operator.plan.actions import (
 from mxnet_operator.plan.begun import is_begun
 from mxnet_operator.plan.fixed_replicas import as_started
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.queue_place import QueuePlace
 from mxnet_operator.plan.queue_workload import QueueWorkload, finished, pods_ready, quota_returned
 from mxnet_operator.plan.ready import replicas_in
 from mxnet_operator.plan.waits import time_until_said_again
@@ -50,7 +49,7 @@ ASK_AGAIN: Final = timedelta(seconds=15)
 _WAIT_FOR_KUEUE: Final = timedelta(seconds=1)
 """How soon a job is reconciled again where it is not known yet what Kueue, or a class, says."""
 SAY_AGAIN: Final = timedelta(seconds=3)
-"""Time for which what a queue says stays: Kueue is asked every one and a half, right within five."""
+"""Minimum time between two updates of a waiting job's message, which changes with all that happens in its queue."""
 _WARNED: Final = frozenset(
     {
         conditions.REASON_KUEUE_ABSENT,
@@ -151,18 +150,6 @@ def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     if workload is not None and (workload.has_quota or _is_what_was_asked(workload, _effective(job))):
         return None
     return _class_of(job)
-
-
-def place_wanted(job: MXJob, observed: Observed) -> str:
-    """Return the Workload whose place in its queue `plan` says; empty where the job, as written, waits in none."""
-    is_queued = queue_of(job) and not job.spec.run_policy.suspend and not conditions.is_terminal(job.status)
-    if not is_queued or observed.queues.state != "Served":
-        return ""
-    workload = observed.owned_by(job.metadata.uid).workload
-    if workload is None:
-        return ""
-    is_out = workload.has_quota or not workload.active or workload.deleting or workload.is_true(FINISHED)
-    return "" if is_out else workload.name
 
 
 def placed(admission: QueueAdmission, creations: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
@@ -295,7 +282,6 @@ def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload
     if workload is None:
         return _entering(job, observed, queue)
     reason, message = _words(queue, workload)
-    message = _with_place(message, observed.queue_place)
     admission = QueueAdmission(Standing.WAITS, reason=reason, message=message)
     if workload.deleting:
         return admission
@@ -350,14 +336,6 @@ def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
     if reserved is None:
         return conditions.REASON_QUEUED, f"Queue {queue}: the job has been handed to Kueue."
     return reserved.reason or conditions.REASON_QUEUED, f"Queue {queue}: {reserved.message}"
-
-
-def _with_place(message: str, place: QueuePlace | None) -> str:
-    words = str(place) if place is not None else ""
-    if not words:
-        return message
-    said = message.removesuffix(".")
-    return f"{said}; {words}{message[len(said) :]}"
 
 
 def _priority(observed: Observed) -> tuple[QueuePriority | None, QueueAdmission]:

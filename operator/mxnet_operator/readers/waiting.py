@@ -25,15 +25,6 @@ STATES: Final = frozenset({conditions.CREATED, conditions.RUNNING, conditions.SU
 """Conditions that only report progress."""
 
 
-def before_in_queue(count: int, what: str, *, is_exact: bool = True) -> str:
-    """Return how many come before a job in its queue: `5 jobs before it in the queue`; empty where none does.
-
-    `what` is one of them. A number that isn't exact is the least that they are.
-    """
-    many = f"{count}{'' if is_exact else ' or more'} {what}{'' if count == 1 else 's'}"
-    return f"{many} before it in the queue" if count else ""
-
-
 def waiting_reasons(job: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line per reason, as the controller states it; none for a finished job, whose last message says all.
 

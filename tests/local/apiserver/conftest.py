@@ -2,7 +2,7 @@
 
 import pytest
 from apiserver_fixtures import Kubectl, running_server
-from kubectl import kubectl as find_kubectl
+from kubernetes_programs import kubectl as find_kubectl
 
 
 @pytest.fixture

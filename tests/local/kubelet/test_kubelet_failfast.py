@@ -68,6 +68,7 @@ async def start_gang(node, fault, **extra):
         await node.create(make_pod(name, *command, env=env, container=container, labels=labels, subdomain="gang"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("fault", "code", "words"), FAULTS, ids=[fault for fault, _, _ in FAULTS])
 async def test_a_failing_worker_ends_with_its_exit_code_and_words(mxnet_node, fault, code, words):
     await start_gang(mxnet_node, fault)
@@ -132,6 +133,7 @@ def test_a_replaced_excepthook_does_not_hide_the_failure(tmp_path):
     assert (result.stdout, result.returncode) == ("mine\n", 1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
@@ -158,6 +160,7 @@ def test_an_own_code_of_an_exit_is_read_as_without_the_hook(tmp_path):
     assert run(tmp_path, script).stdout == "3 3\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("blocked", "code"),
     [

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kubectl import kubectl
-from kubernetes_programs import programs
+from kubernetes_programs import kubectl, programs
 from left_overs import folder_prefix, remove_cgroups
 from waiting import MINUTES, SECONDS
 

@@ -38,8 +38,6 @@ URGENT = "urgent"
 """The one WorkloadPriorityClass."""
 JOB = "job"
 KEY = f"{NAMESPACE}/{JOB}"
-ELDER = "elder"
-"""The job whose gang may come before it; what belongs to it is named alike, and is nothing of the world's else."""
 PODS, SERVICES, NODES = resources.PODS, resources.SERVICES, resources.NODES
 Object = dict[str, Any]
 
@@ -53,7 +51,6 @@ class Api:
         assert jobs is not None
         self.jobs: Resource = jobs
         self.workloads = self.resource_of(QUEUE_WORKLOAD)
-        self.has_elder = False
         self.collector = GarbageCollector(self.store)
         self._verbs = Verbs(self.store)
 
@@ -105,15 +102,11 @@ class Api:
     def pods(self) -> list[Object]:
         return self._objects(PODS)
 
-    def pods_of_elder(self) -> list[Object]:
-        return [pod for pod in self.store.storage.objects(PODS.key) if is_elders(pod)]
-
     def services(self) -> list[Object]:
         return self._objects(SERVICES)
 
     def _objects(self, resource: Resource) -> list[Object]:
-        found = self.store.storage.objects(resource.key)
-        return [obj for obj in found if not is_elders(obj)] if self.has_elder else found
+        return self.store.storage.objects(resource.key)
 
     def node(self, name: str) -> Object | None:
         return self.store.storage.find(NODES.key, ("", name))
@@ -130,12 +123,6 @@ class Api:
 
     def delete(self, resource: Resource, name: str, grace: int | None = None) -> None:
         self.store.delete(resource, NAMESPACE, name, DeleteOptions(grace=grace))
-
-
-def is_elders(obj: Object) -> bool:
-    """Whether an object is the older gang's."""
-    name: str = obj["metadata"]["name"]
-    return name.startswith(ELDER)
 
 
 @cache

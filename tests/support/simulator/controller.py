@@ -1,14 +1,11 @@
 """A controller process of a simulation: the real Reconciler and Executor over caches that the schedule feeds."""
 
 import asyncio
-import math
-from datetime import timedelta
 from typing import Any
 
 import msgspec
-from simulator.api import CHILDREN, ELDER, KEY, NAMESPACE, QUEUE_WORKLOAD, Api, Object
+from simulator.api import CHILDREN, KEY, QUEUE_WORKLOAD, Api, Object
 from simulator.clock import Clock
-from simulator.elder import Elder, Turn
 from simulator.feed import Feed
 from simulator.lives import owner_of
 from simulator.transport import Fault, SimulatedClient, SimulatedTransport
@@ -17,13 +14,12 @@ from mxnet_operator.client.resources import MXJOBS
 from mxnet_operator.controller.child_caches import ChildCaches
 from mxnet_operator.controller.executor import Executor
 from mxnet_operator.controller.expectations import OwnWrites
-from mxnet_operator.controller.precedence import Precedence
 from mxnet_operator.controller.projection import JobRecord, project_job
 from mxnet_operator.controller.reconcile import Reconciler
 from mxnet_operator.kube import resources as kube
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.plan import Policy, QueueSystem
+from mxnet_operator.plan import QueueSystem
 
 RETRY = 1.0
 """Seconds until a job whose look failed is looked at again."""
@@ -41,8 +37,6 @@ class Seen(msgspec.Struct, frozen=True):
     """The server's when it began to look, whatever of that it had heard."""
     workload: int = 0
     """The version of the job's Workload; 0 where it knew of none."""
-    held: bool = False
-    """Whether it knew that an older gang comes first."""
 
 
 class Controller:
@@ -56,18 +50,14 @@ class Controller:
         acting: Any,
         *,
         has_queues: bool = False,
-        elder: Elder | None = None,
-        precedence: int = 0,
     ) -> None:
         self.name = name
         self._api, self._clock, self._acting = api, clock, acting
         self._has_queues = has_queues
-        self._elder, self._after = elder, precedence
         self.is_blind = False
         """Whether it may not list Workloads."""
         self.seen: Seen | None = None
         self._look: asyncio.Task[None] | None = None
-        self._looks_at_elder = False
         self._start()
 
     def _start(self) -> None:
@@ -98,9 +88,6 @@ class Controller:
         client = SimulatedClient(self._transport)
         caches: dict[Any, Indexer[Any]] = {MXJOBS: jobs, **children.by_resource}
         writes = OwnWrites(caches, self._clock.monotonic)
-        after, now = timedelta(seconds=self._after) if self._after else None, self._clock.wall(self.name)
-        self._turn = Turn(self._after)
-        self.elder_wanted, self._elder_due = after is not None, math.inf
         self._reconciler = Reconciler(
             client,
             jobs,
@@ -108,9 +95,7 @@ class Controller:
             writes,
             executor=Executor(client, writes, served=lambda: children.served),
             queues=self._queue_system,
-            policy=Policy(gang_precedence_after=after),
-            precedence=Precedence(after, self._wake, now=now, clock=self._clock.monotonic) if after else None,
-            now=now,
+            now=self._clock.wall(self.name),
             clock=self._clock.monotonic,
         )
 
@@ -147,8 +132,6 @@ class Controller:
         """Look at the job once, as a worker that takes it from the queue; not while an earlier look is on hold."""
         if self._look is not None:
             return
-        if self.elder_is_due:
-            await self.look_at_elder()
         self.wanted, self.due = False, None
         self._note_seen()
         self._transport.begin(fault)
@@ -157,24 +140,6 @@ class Controller:
             return
         self._look = asyncio.create_task(self._reconcile())
         await self._go_on()
-
-    @property
-    def elder_is_due(self) -> bool:
-        return self.elder_wanted or self._elder_due <= self._clock.seconds
-
-    async def look_at_elder(self) -> None:
-        """Look at the older gang."""
-        self.elder_wanted, self._elder_due = False, math.inf
-        self._transport.begin(None)
-        self._looks_at_elder = True
-        try:
-            again = await self._reconciler.reconcile(_ELDER_KEY)
-        except KubeError:
-            again = timedelta(seconds=RETRY)
-        finally:
-            self._looks_at_elder = False
-        if again is not None:
-            self._elder_due = self._clock.seconds + max(again.total_seconds(), 0.0)
 
     async def release(self) -> None:
         """Let the request that is on hold go out."""
@@ -231,17 +196,7 @@ class Controller:
         others = {each.plural: len(self._children.children(uid, each)) for each in kinds}
         workloads = self._children.children(uid, QUEUE_WORKLOAD.resource) if self._sees_queues else ()
         workload = next((int(each.resource_version) for each in workloads), 0)
-        held = self._after > 0 and self._knows_of_precedence(job) and not pods and not others["podgroups"]
-        self.seen = Seen(job, pods, others, self._api.store.storage.revision, workload, held)
-
-    def _knows_of_precedence(self, job: Object) -> bool:
-        """Whether an older gang comes before this job, which may start, and this process has heard all of that."""
-        assert self._elder is not None
-        comes_first = self._turn.comes_first(self._elder.waits_since, self._clock.seconds)
-        may_start = (job.get("status") or {}).get("state", "") in ("", "Created", "Suspended")
-        has_heard = not self.elder_is_due and not any(self.feeds[kind].lag for kind in ("jobs", "pods"))
-        is_queued = bool(job["metadata"].get("labels"))
-        return comes_first and may_start and has_heard and not is_queued and not self._clock.off
+        self.seen = Seen(job, pods, others, self._api.store.storage.revision, workload)
 
     @property
     def _sees_queues(self) -> bool:
@@ -254,8 +209,6 @@ class Controller:
 
     def _note_listed(self, name: str) -> None:
         """It asked for the pod of this name, or for all, as they are now."""
-        if self._looks_at_elder:
-            return
         assert self.seen is not None
         uid = self.seen.job["metadata"]["uid"]
         found = [pod["metadata"] for pod in self._api.pods() if owner_of(pod) == uid]
@@ -264,15 +217,5 @@ class Controller:
             pods = {**self.seen.pods, **pods}
         self.seen = msgspec.structs.replace(self.seen, pods=pods)
 
-    def _changed(self, key: str) -> None:
-        if key.startswith(_ELDER_KEY):
-            self.elder_wanted = self._after > 0
-        else:
-            self.wanted = True
-
-    def _wake(self, key: str) -> None:
-        """Requeue a job, as a workqueue would."""
-        self._changed(key.partition("/")[2])
-
-
-_ELDER_KEY = f"{NAMESPACE}/{ELDER}"
+    def _changed(self, _: str) -> None:
+        self.wanted = True

@@ -12,19 +12,13 @@ from simulator.schedule import Setup, Step
 from simulator.transport import FAULTS
 from simulator.world import World
 
-from mxnet_operator.api import names
-
 STEPS = 50
 GAPS = 0.2
 """Part of the schedules in which nobody leads for a while."""
 QUEUED = 0.2
 """Part of the schedules in which the job names a queue of Kueue's."""
-PRECEDED = 0.04
-"""Part of the schedules in which an older gang may come before the job."""
 QUEUE_STEPS = 0.35
 """Part of the steps of such a schedule that are Kueue's, or about the queue."""
-ELDER_STEPS = 0.15
-"""How often something happens to an older gang between two steps."""
 EXIT_CODES = (1, 2, 3, 130, 134, 137, 138, 139, 143)
 LAST_CONTAINER = (0, 1, 30)
 """Seconds from the end of a pod's mxnet container until its last one, a sidecar, has ended too."""
@@ -44,17 +38,6 @@ EDITS: tuple[tuple[str, Any], ...] = (
     ("schedulingPolicy", None),
 )
 """Fields of the runPolicy that a user edits, and to what; None takes one away."""
-LABELS: tuple[tuple[str, str | None], ...] = (
-    (names.LABEL_OPERATOR_NAME, None),
-    (names.LABEL_OPERATOR_NAME, None),
-    (names.LABEL_OPERATOR_NAME, "another-operator"),
-    (names.LABEL_ATTEMPT, None),
-    (names.LABEL_ATTEMPT, "1"),
-    (names.LABEL_REPLICA_TYPE, "server"),
-    (names.LABEL_REPLICA_INDEX, "7"),
-    (names.LABEL_JOB_NAME, None),
-)
-"""Labels of a pod that somebody changes, and to what; None takes one away."""
 Draw = Callable[[World], Iterator[Step]]
 
 
@@ -84,8 +67,7 @@ def draw_setup(seed: int) -> tuple[Setup, bool, random.Random]:
     }
     restart = rng.choice(["Never", "OnFailure", "Always", "ExitCode", "ExitCode", "ExitCode"])
     setup = Setup(replicas=replicas, restart=restart, policy=policy)
-    precedence = 60 if not calm and random.Random(f"elder of {seed}").random() < PRECEDED else 0
-    return msgspec.structs.replace(setup, queue=_draw_queue(seed, setup, calm), precedence=precedence), calm, rng
+    return msgspec.structs.replace(setup, queue=_draw_queue(seed, setup, calm)), calm, rng
 
 
 def _draw_queue(seed: int, setup: Setup, calm: bool) -> dict[str, int]:
@@ -119,14 +101,9 @@ def draw_steps(rng: random.Random, calm: bool) -> Draw:
         second = not calm and rng.random() < 0.5
         trouble = 0.0 if calm else rng.choice([0.05, 0.15, 0.3])
         queues = random.Random(f"queue {state}") if world.setup.queue else rng
-        elders = random.Random(f"elder {state}") if world.setup.precedence else rng
-        if world.setup.precedence:
-            yield from _elder_waits(elders)
         for number in range(STEPS):
             if number == gap_at:
                 yield from _nobody_leads(gaps, world)
-            if world.setup.precedence and elders.random() < ELDER_STEPS:
-                yield _elder(elders)
             if world.setup.queue and queues.random() < QUEUE_STEPS:
                 yield from _queue(queues, world, calm)
                 continue
@@ -158,29 +135,6 @@ def _nobody_leads(rng: random.Random, world: World) -> Iterator[Step]:
         yield ("die", who)
     yield ("hear", who)
     yield ("look", who)
-
-
-def _elder_waits(rng: random.Random) -> Iterator[Step]:
-    """An older gang has waited for some time, as both controllers know, when the job could start."""
-    yield ("suspend",)
-    for who in ("a", "b"):
-        yield from [("hear", who), ("look", who)] * 2
-    yield ("elder waits",)
-    for who in rng.choice(["a", "ab"]):
-        yield from (("hear", who), ("look", who))
-    yield ("wait", rng.choice([5, 61, 700]))
-    yield ("resume",)
-
-
-def _elder(rng: random.Random) -> Step:
-    kind = rng.random()
-    one_of: tuple[tuple[float, Step], ...] = (
-        (0.5, ("elder waits",)),
-        (0.8, ("wait", rng.choice([5, 20, 60]))),
-        (0.93, ("elder is placed",)),
-        (1.0, ("elder goes",)),
-    )
-    return next(step for limit, step in one_of if kind < limit)
 
 
 def _queue(rng: random.Random, world: World, calm: bool) -> Iterator[Step]:
@@ -271,7 +225,6 @@ def _trouble(rng: random.Random, world: World) -> Step:
         lambda: ("resume",),
         lambda: ("backoffLimit", rng.randint(0, 4)),
         lambda: ("edit", *rng.choice(EDITS)),
-        lambda: ("label", label, *rng.choice(LABELS)),
         lambda: ("delete job",) if rng.random() < 0.3 else ("create job",),
         lambda: ("squat", label),
         lambda: ("step clock", rng.choice(["a", "b", "server"]), rng.choice([-3600, -60, 60, 3600])),

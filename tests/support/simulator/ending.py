@@ -35,9 +35,7 @@ async def settle(world: World) -> str:
             await leader.look()
             if round_ > PATIENCE:
                 _help(world, squatters)
-        elif leader.elder_is_due:
-            await leader.look_at_elder()
-        elif world.kueue.act() or _elder_gives_way(world):
+        elif world.kueue.act():
             pass
         elif wrong := _unanswered(world):
             return wrong
@@ -75,18 +73,9 @@ async def _leaves_its_queue(world: World, squatters: list[str]) -> str:
     return "a_suspended_job_leaves_its_queue: the controller never comes to rest"
 
 
-def _elder_gives_way(world: World) -> bool:
-    """In every second schedule room is found for the older gang while the job waits for its turn."""
-    return bool(world.changes % 2) and truth.is_held_back(world.job) and world.elder.place()
-
-
 def _unanswered(world: World) -> str:
     """What the leader ought to have done, with nothing left to do, about the job's Workload."""
     job, leader = world.job, world.controllers["a"]
-    # A job that is suspended meanwhile, or has ended, goes on to say what it waited for; clients don't show that.
-    waits = truth.is_held_back(job) and truth.status_of(job).get("state") not in ("Suspended", "Succeeded", "Failed")
-    if waits and world.elder.waits_since is None and not leader.has_failed:
-        return "who_is_no_longer_held_back_goes_on: the older gang waits no more, and the job is not called"
     found = next((each for each in world.api.queue_workloads() if owner_of(each)), None)
     if found is None or job is None or leader.has_failed or truth.is_over(job):
         return ""

@@ -15,11 +15,9 @@ from simulator.queue_invariants import (
     a_job_has_its_whole_time_to_be_ready,
     a_workload_asks_for_its_job,
     admitted_is_what_kueue_says,
-    an_older_gang_comes_first,
     no_pod_without_quota,
     one_workload_per_job,
     only_what_had_begun_is_given_up,
-    only_who_has_nothing_is_held_back,
     only_who_leaves_gives_up_the_place,
     pods_go_where_their_quota_is,
     pods_ready_means_that_all_have_started,
@@ -505,10 +503,6 @@ OF_WORKLOADS: tuple[Invariant, ...] = (
 OF_KUEUES_WRITES: tuple[Invariant, ...] = (a_job_has_its_whole_time_to_be_ready,)
 
 
-OF_YOUNGER_JOBS: tuple[Invariant, ...] = (only_who_has_nothing_is_held_back,)
-OF_YOUNGER_JOBS_CHILDREN: tuple[Invariant, ...] = (an_older_gang_comes_first,)
-
-
 def broken(world: World, write: Write) -> Iterator[str]:
     """Every invariant that a write breaks, as `name: what is wrong`."""
     for invariant in _asked(world, write):
@@ -520,7 +514,6 @@ def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
     change, is_new = write.change, write.change.before is None
     if change.resource == world.api.jobs.key:
         of_jobs = OF_QUEUED_JOBS if world.setup.queue else OF_JOBS
-        of_jobs = (*of_jobs, *OF_YOUNGER_JOBS) if world.setup.precedence else of_jobs
         return of_jobs if change.before is not None and change.after is not None else ()
     if change.resource == world.api.workloads.key:
         by_controller = OF_NEW_WORKLOADS if is_new else OF_WORKLOADS
@@ -529,7 +522,6 @@ def _asked(world: World, write: Write) -> tuple[Invariant, ...]:
         return ()
     if not is_new:
         return OF_CHILDREN
-    of_new = OF_YOUNGER_JOBS_CHILDREN if world.setup.precedence else ()
     if change.resource != PODS.key:
-        return (nothing_is_made_after_the_end, *of_new)
-    return (*(OF_NEW_QUEUED_PODS if world.setup.queue else OF_NEW_PODS), *of_new)
+        return (nothing_is_made_after_the_end,)
+    return OF_NEW_QUEUED_PODS if world.setup.queue else OF_NEW_PODS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simulator.api import NAMESPACE, NODES, PODS, Api, Object
+from simulator.api import NODES, PODS, Api, Object
 from simulator.clock import Clock
 from simulator.lives import NOBODY_KNOWS, Lives
 
@@ -163,11 +163,6 @@ class Kubelet:
         self._api.delete(PODS, name, grace)
         if pod["status"]["phase"] in ("Pending", "Running") and exit_code(pod) is None:
             self._end(pod, "disruption", since=marked)
-
-    def label(self, name: str, key: str, value: str | None) -> None:
-        """Somebody changes a label of a pod, or takes it away."""
-        body = {"metadata": {"labels": {key: value}}}
-        self._api.store.patch(PODS, NAMESPACE, name, MERGE_PATCH, body)
 
     def _place(self, pod: Object) -> bool:
         first = sum(pod["metadata"]["name"].encode()) % len(NODE_NAMES)

@@ -175,22 +175,6 @@ def only_what_had_begun_is_given_up(world: World, write: Write) -> Iterator[str]
         yield f"attempt {truth.restarts(before)} was given up, and had no pods"
 
 
-def an_older_gang_comes_first(world: World, write: Write) -> Iterator[str]:
-    """Nothing is made for a job that could start while its creator knows that an older gang comes first."""
-    if write.by is not None and write.by.seen is not None and write.by.seen.held:
-        yield f"{write.change.object['metadata']['name']} was made while an older gang came first"
-
-
-def only_who_has_nothing_is_held_back(world: World, write: Write) -> Iterator[str]:
-    """A job that has pods, that restarts or that is in a queue is never held back."""
-    before, after = write.change.before, write.change.after
-    seen = write.by.seen if write.by is not None else None
-    if seen is None or truth.is_held_back(before) or not truth.is_held_back(after):
-        return
-    if seen.pods or truth.holds(seen.job, "Restarting") or (world.setup.queue and truth.queue_of(seen.job)):
-        yield "the job was held back, and could not start"
-
-
 def _job_as_asked(world: World, write: Write) -> Object | None:
     """The job that a controller asked the server for before it wrote; None where it is gone."""
     seen = write.by.seen if write.by is not None else None

@@ -23,13 +23,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     queue: dict[str, int] = {}
     """How Kueue has the queue that it names, as `kueue.Kueue` takes it; empty where there is no Kueue."""
 
-    precedence: int = 0
-    """Seconds of --gang-precedence-after, with an older gang beside the job; 0 for neither."""
-
     def manifest(self) -> Object:
         container: Object = {"name": names.CONTAINER, "image": "mxjob/mxnet:1.9.1"}
-        if self.precedence:
-            container["resources"] = {"limits": {"nvidia.com/gpu": 1}}
         specs = {
             replica_type: {
                 "replicas": count,

@@ -32,8 +32,6 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
     for field in setup.policy:
         policy = {key: value for key, value in setup.policy.items() if key != field}
         yield msgspec.structs.replace(schedule, setup=msgspec.structs.replace(setup, policy=policy))
-    if setup.precedence:
-        yield msgspec.structs.replace(schedule, setup=msgspec.structs.replace(setup, precedence=0))
     if setup.queue:
         yield msgspec.structs.replace(schedule, setup=msgspec.structs.replace(setup, queue={}))
     for field in sorted(setup.queue.keys() - {"quota"}):

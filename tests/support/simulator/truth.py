@@ -63,11 +63,6 @@ def waits_in_queue(world: World, seen: Seen) -> bool:
     return known is None or not is_true(known, "Admitted") or is_true(known, "Evicted") or is_true(known, "Finished")
 
 
-def is_held_back(job: Object | None) -> bool:
-    """Whether a job says that an older gang comes first."""
-    return conditions(job).get("PodsScheduled", {}).get("reason") == "HeldBack"
-
-
 def may_miss_deadlines(job: Object) -> bool:
     policy = job["spec"].get("runPolicy") or {}
     return "activeDeadlineSeconds" in policy or "progressDeadlineSeconds" in policy

@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.api import JOB, NAMESPACE, PODS, Api, Object, is_elders
+from simulator.api import JOB, NAMESPACE, PODS, Api, Object
 from simulator.clock import Clock
 from simulator.controller import Controller
-from simulator.elder import Elder
 from simulator.kubelet import Kubelet
 from simulator.kueue import Kueue
 from simulator.lives import Lives, owner_of
@@ -68,10 +67,6 @@ class World:
         self._actor: Controller | None = None
         self._watcher = watcher
         self.api.store.storage.observe(self._changed)
-        self.elder = Elder(self.api, self.clock)
-        if self.setup.precedence:
-            self.api.has_elder = True
-            self.elder.create()
         self.create_job()
         self.controllers = {
             name: Controller(
@@ -80,8 +75,6 @@ class World:
                 self.clock,
                 self._acts,
                 has_queues=bool(self.setup.queue),
-                elder=self.elder,
-                precedence=self.setup.precedence,
             )
             for name in ("a", "b")
         }
@@ -109,7 +102,6 @@ class World:
             "delete job": lambda: self.api.delete(self.api.jobs, JOB),
             "create job": self.create_job,
             "squat": self._squat,
-            "label": self._label,
             "collect garbage": self.api.collector.run,
             "kueue": self.kueue.act,
             "rival": self.kueue.rival,
@@ -120,9 +112,6 @@ class World:
             "stop queues": lambda stopped: setattr(self.kueue, "stopped", stopped),
             "queue": lambda queue: self.api.label_job(names.QUEUE_LABEL, queue),
             "priority": lambda name: self.api.label_job(names.QUEUE_PRIORITY_LABEL, name),
-            "elder waits": self.elder.tell,
-            "elder is placed": self.elder.place,
-            "elder goes": self.elder.delete,
             "blind": lambda who, blind: self.controllers[who].be_blind(blind),
             "wait": self._wait,
             "step clock": self._step_clock,
@@ -184,12 +173,6 @@ class World:
         for each in self.setup.labels if self.restarts_as_gang else (label,):
             self.kubelet.unschedulable(pod_name(each))
 
-    def _label(self, label: str, key: str, value: str | None) -> None:
-        """Somebody edits a pod's labels; of a job that is over, the clean-up would miss it: a documented limit."""
-        conditions = ((self.job or {}).get("status") or {}).get("conditions") or ()
-        if not any(each["type"] in ("Succeeded", "Failed") and each["status"] == "True" for each in conditions):
-            self.kubelet.label(pod_name(label), key, value)
-
     def _wait(self, seconds: float) -> None:
         self.pauses += seconds >= RECORD_DELAY.total_seconds()
         self.was_unplaced |= seconds >= IGNORED_AFTER.total_seconds()
@@ -218,8 +201,6 @@ class World:
         self._actor = controller
 
     def _changed(self, change: Change) -> None:
-        if self.api.has_elder and is_elders(change.object):
-            return
         self.changes += 1
         is_new = change.before is None
         if change.resource == PODS.key and is_new:

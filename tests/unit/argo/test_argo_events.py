@@ -8,7 +8,7 @@ import argo_page
 import pytest
 from kubernetes_programs import programs_or_skip
 
-pytestmark = pytest.mark.kubernetes("argo-trigger")
+pytestmark = pytest.mark.programs("argo-trigger")
 
 
 def triggered(sensor: dict[str, Any], key: str) -> "subprocess.CompletedProcess[str]":

@@ -15,7 +15,7 @@ TEMPLATES = ARGO / "templates"
 SHIPPED = sorted([*TEMPLATES.glob("mxjob-*.yaml"), *(TEMPLATES / "cluster").glob("mxjob-*.yaml")])
 EXAMPLES = sorted((ARGO / "examples").glob("*.yaml"))
 
-pytestmark = pytest.mark.kubernetes("argo")
+pytestmark = pytest.mark.programs("argo")
 
 
 def linted(*files: Path) -> "subprocess.CompletedProcess[str]":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mxnet_argo.pipelines import ranked
 from mxnet_operator.description import ranking
 
-pytestmark = pytest.mark.kubernetes("argo-evaluate")
+pytestmark = pytest.mark.programs("argo-evaluate")
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def argo() -> Iterator[Expressions]:
         yield found
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 @settings(max_examples=200)
 @given(given_text=texts, around=texts.filter(lambda each: "{{" not in each))
 @example(given_text=SPECIAL, around=SPECIAL)
@@ -52,7 +52,7 @@ def test_any_text_comes_out_as_it_went_in(argo: Expressions, given_text: str, ar
     }
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 @pytest.mark.parametrize("around", ["}}", "{{", '{"a": {"b": 1}}', "{{=1}}", "}}}", "{{{"])
 def test_braces_around_an_input_are_no_tag(argo: Expressions, around: str) -> None:
     rendered = render({"joined": around + text("given") + around})
@@ -62,7 +62,7 @@ def test_braces_around_an_input_are_no_tag(argo: Expressions, around: str) -> No
     )
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 def test_numbers_and_json_may_come_from_any_expression_and_from_heras(argo: Expressions) -> None:
     manifest = {
         "workers": integer(expression("workflow.parameters['gpu-workers']")),
@@ -108,7 +108,7 @@ JOINED = {
 """Expressions of each operator that binds less than +, and of those that don't, with what they give."""
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 @pytest.mark.parametrize("source", JOINED)
 def test_text_around_an_expression_changes_nothing_in_it(argo: Expressions, source: str) -> None:
     given_text = expression(source)
@@ -141,7 +141,7 @@ def test_an_expression_that_ends_its_own_tag_is_rejected_with_what_to_write(sour
         expression(source)
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 def test_braces_that_stand_apart_end_no_tag(argo: Expressions) -> None:
     made = yaml.safe_load(argo.filled_in(render({"a": expression("toJson({'a': {'b': 1} })")}), {}))
     assert json.loads(made["a"]) == {"a": {"b": 1}}

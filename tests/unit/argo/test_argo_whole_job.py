@@ -51,7 +51,7 @@ def evaluated(argo: Expressions, text: str) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 class TestEvaluated:
     def test_the_jobs_own_fields_stay_and_the_runs_are_added(self, argo: Expressions) -> None:
         metadata = {"name": "digits", "namespace": "ml", "labels": {"team": "a"}, "uid": "other", "finalizers": ["x"]}
@@ -177,7 +177,7 @@ def why_not_when_run(made: dict[str, Any]) -> list[FieldError]:
     return validate(made) or [*template_errors(made), *unknown_fields(made)]
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 @pytest.mark.parametrize("place", PLACES)
 def test_a_reference_and_a_run_take_the_same_and_make_the_same_job_of_it(argo: Expressions, place: str) -> None:
     for value in (*PLACES[place], *(each for each in VALUES if each not in (2**63 - 1, 1e300))):
@@ -253,7 +253,7 @@ def test_a_reference_takes_the_namespace_that_kubectl_writes_and_the_run_compare
     mxjob_ref("train", "mxjob-manifest", {"manifest": AS_KUBECTL_WRITES_IT})
 
 
-@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.programs("argo-evaluate")
 @pytest.mark.parametrize(("namespace", "sound"), [("ml", True), ("default", False)])
 def test_a_run_takes_what_kubectl_makes_for_its_own_namespace(
     argo: Expressions, namespace: str, *, sound: bool

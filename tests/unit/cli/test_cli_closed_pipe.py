@@ -68,6 +68,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_a_command_ends_in_silence_as_what_sigpipe_ends(
     served: tuple[HostileApi, Path, Path], words: list[str]
@@ -84,6 +85,7 @@ def test_following_the_log_of_a_running_job_ends_with_its_reader(served: tuple[H
         api.job = hostile_job(state="Succeeded")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stderr_too", [False, True], ids=["stdout", "both"])
 @pytest.mark.parametrize("state", ["Succeeded", "Failed"])
 def test_a_run_goes_on_and_ends_as_its_job_does(
@@ -98,11 +100,13 @@ def test_a_run_goes_on_and_ends_as_its_job_does(
     assert "Traceback" not in said
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", [["delete", "other"], ["get", "--nonsense"]], ids=" ".join)
 def test_an_error_that_nobody_reads_is_silent(served: tuple[HostileApi, Path, Path], words: list[str]) -> None:
     assert ended(served, words, stderr_too=True) == (Exit.CLOSED_PIPE, "")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("command", "closed", "code"),
     [
@@ -147,6 +151,7 @@ def test_a_full_disk_is_said(served: tuple[HostileApi, Path, Path]) -> None:
         assert done.stderr == b"error: the output can't be written: No space left on device\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", ["mxjob", "mxnet-operator"])
 def test_an_interrupt_while_a_program_is_imported_is_silent(tmp_path: Path, program: str) -> None:
     interrupted = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"

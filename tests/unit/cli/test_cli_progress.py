@@ -1,6 +1,8 @@
 """The progress of a job in words."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -66,6 +68,15 @@ def test_a_pipe_that_gets_no_log_gets_a_line_per_epoch():
         "epoch 3  1235 samples/s  Train-accuracy 0.97  Validation-accuracy 0.9806",
         "epoch 4  1111 samples/s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "expected"), [(subprocess.STDOUT, "no newline\nit ends\n"), (subprocess.DEVNULL, "no newline")]
+)
+def test_a_message_begins_a_line_of_its_own_where_the_log_shares_its_pipe(stderr, expected):
+    code = "from mxnet_operator.cli.output import terminal as t; t.write_log('no newline'); t.say('it ends')"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=stderr, text=True, check=True)
+    assert done.stdout == expected
 
 
 def test_a_pipe_gets_one_line_per_change():

@@ -54,6 +54,15 @@ def test_options_make_the_job_that_every_door_makes(run, case):
     assert {path: at(manifest, path) for path in meant} == meant
 
 
+@pytest.mark.parametrize("options", [[], ["--workers", "2"]], ids=["alone", "with options"])
+def test_what_the_server_sets_is_left_out_of_a_manifest(run, options, tmp_path):
+    set_by_server = 'resourceVersion: "7", uid: u, creationTimestamp: "2026-01-01T00:00:00Z", generation: 2'
+    (tmp_path / "job.yaml").write_text(f"{JOB}status: {{state: Failed}}\n".replace("good}", f"good, {set_by_server}}}"))
+    code, manifest, err = run("-f", str(tmp_path / "job.yaml"), *options)
+    assert (code, err, manifest["metadata"]) == (0, "", {"name": "good"})
+    assert "status" not in manifest
+
+
 def test_what_every_pod_needs_of_a_cluster_has_an_option(run):
     options = ["--env", "LR=0.1", "--secret", "s3", "--config-map", "paths", "--volume", "images:/data:ro"]
     code, manifest, _ = run(*options, "--node-selector", "pool=gpus", "--queue-name", "q", *COMMAND)

@@ -62,6 +62,40 @@ async def test_a_pod_of_1_8_1_that_lost_its_label_is_not_gone(tmp_path):
         await w.state("digits", "Succeeded")
 
 
+async def without_label(w, **job):
+    """A job whose running Worker 0 loses the label by which pods are watched, and the uids of its pods before."""
+    made = make_mxjob("digits").worker(job["workers"]).restart("ExitCode")
+    await w.submit(submitted(made))
+    await w.move(await w.pods(job["workers"]), "Running")
+    await w.state("digits", "Running")
+    before = await uids(w, PODS)
+    (await w.api.merge(f"{PODS}/digits-worker-0", {"metadata": {"labels": {names.LABEL_OPERATOR_NAME: None}}})).ok()
+    return before
+
+
+async def test_a_member_of_a_gang_whose_label_a_user_removed_is_found_by_its_name_and_replaced(tmp_path):
+    async with world(tmp_path) as w:
+        before = await without_label(w, workers=2)
+        after = await w.eventually(
+            PODS,
+            lambda found: (
+                len(found) == 2 and not {each["metadata"]["uid"] for each in found.values()} & set(before.values())
+            ),
+        )
+        assert all(map(is_labelled, after.values()))
+        await w.run_to_success(after)
+        job = await w.state("digits", "Succeeded")
+        assert (job["status"]["restarts"], job["status"].get("restartsCountTowardsMax", 0)) == (1, 0)
+
+
+async def test_a_lone_worker_whose_label_a_user_removed_is_found_by_its_name_and_goes_on(tmp_path):
+    async with world(tmp_path) as w:
+        before = await without_label(w, workers=1)
+        await w.eventually(PODS, lambda found: is_labelled(found.get("digits-worker-0")))
+        await w.state("digits", "Running")
+        assert await uids(w, PODS) == before
+
+
 async def test_a_pod_of_another_owner_with_such_a_name_is_no_replica(tmp_path):
     async with world(tmp_path, start=False) as w:
         await begun(w)
@@ -137,7 +171,7 @@ async def test_a_job_that_waits_behind_a_group_of_1_8_1_gets_a_group_and_its_pod
         await w.eventually(GROUPS, lambda found: "queued" not in found)
 
 
-async def test_a_group_of_1_8_1_whose_pods_have_nodes_stays_until_its_job_ends(tmp_path, gangs):
+async def test_a_group_of_1_8_1_whose_pods_have_nodes_stays_until_its_job_is_deleted(tmp_path, gangs):
     async with world(tmp_path, start=False) as w:
         made = await w.submit(submitted(make_mxjob("running").gang(1, 2)))
         (await w.api.post(GROUPS, group_of(made))).ok()
@@ -154,6 +188,7 @@ async def test_a_group_of_1_8_1_whose_pods_have_nodes_stays_until_its_job_ends(t
         assert await uids(w, GROUPS) == before
         await w.move(pods, "Succeeded", exit_code=0)
         await w.state("running", "Succeeded")
+        (await w.api.delete(f"{JOBS}/running")).ok()
         await w.eventually(GROUPS, lambda found: "running" not in found)
 
 

@@ -6,7 +6,6 @@ The test plays Kueue, on CRDs without its schema; a real one is in tests/cluster
 import asyncio
 import itertools
 
-import msgspec
 import pytest
 from builders import make_mxjob
 from controller_fixtures import JOBS, PODS, submitted, world
@@ -14,11 +13,9 @@ from waiting import MOMENT, until
 
 from mxnet_operator.api import names
 from mxnet_operator.api.definitions import definitions
-from mxnet_operator.controller import controller as controller_module
 from mxnet_operator.controller import queues as queues_module
-from mxnet_operator.controller.queue_places import QueuePlaces
-from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.kube.lease import LeaderElector, LeaseTimes
+from mxnet_operator.kube.errors import ApiError
+from mxnet_operator.kube.lease import LeaseTimes
 
 GROUP = "kueue.x-k8s.io"
 QUICK = {"discovery_interval": 0.02}
@@ -164,84 +161,6 @@ async def test_a_queue_that_is_named_anew_and_a_class_that_comes_are_followed(tm
         assert (await kueue.workload())["spec"]["priority"] == 7
         (await w.api.merge(f"{JOBS}/digits", {"metadata": {"labels": {names.QUEUE_LABEL: "b"}}})).ok()
         await kueue.workload(lambda each: each["spec"]["queueName"] == "b")
-
-
-class Places:
-    """What a test says in the place of Kueue's visibility API; what it is asked for while it is recorded."""
-
-    def __init__(self, monkeypatch, client):
-        self.before, self.asked = 0, asyncio.Queue()
-        get, get_as = client.get, client.get_as
-
-        async def discover(path, *args, **options):
-            if "visibility" in path:
-                return {"resources": [{"name": "localqueues"}]}
-            return await get(path, *args, **options)
-
-        async def read(path, as_a, params=None):
-            if "visibility" not in path:
-                return await get_as(path, as_a, params)
-            self.asked.put_nowait(path)
-            metadata = {"name": self.workload, "namespace": "default"}
-            items = [{"metadata": metadata, "positionInClusterQueue": self.before}]
-            return msgspec.convert({"items": items}, as_a)
-
-        monkeypatch.setattr(client, "get", discover)
-        monkeypatch.setattr(client, "get_as", read)
-        monkeypatch.setattr(controller_module, "QueuePlaces", self.made)
-        self.workload = ""
-
-    def made(self, *args):
-        self.of_controller = QueuePlaces(*args, interval=0.02)
-        return self.of_controller
-
-    async def reads(self, count=4):
-        """The queues of the next reads, whatever they were before."""
-        while not self.asked.empty():
-            self.asked.get_nowait()
-        return {(await self.asked.get()).split("/")[-2] for _ in range(count)}
-
-    async def reach(self, *queues):
-        """Wait until these are read, and no others."""
-        async with asyncio.timeout(MOMENT):
-            while await self.reads() != set(queues):
-                pass
-            assert await self.reads() == set(queues)
-
-
-async def test_a_waiting_job_says_its_place_which_is_read_until_it_is_deleted(tmp_path, monkeypatch):
-    async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
-        places, kueue = Places(monkeypatch, w.client), Kueue(w)
-        await w.start(**QUICK)
-        await w.submit(job())
-        places.workload = (await kueue.workload())["metadata"]["name"]
-        for places.before in (5, 4):
-            await admitted(w, f"; {places.before} workloads before it in the queue")
-        await w.submit(job("other", **{names.QUEUE_LABEL: "b"}))
-        await places.reach("a", "b")
-        (await w.api.delete(f"{JOBS}/digits")).ok()
-        await places.reach("b")
-
-
-async def test_who_leads_no_longer_reads_no_places(tmp_path, monkeypatch):
-    async with world(tmp_path, start=False, crds=kueue_definitions("v1beta2")) as w:
-        places, kueue = Places(monkeypatch, w.client), Kueue(w)
-        elector = LeaderElector(w.client, "default", "mxnet-operator", identity="a", times=TIMES)
-        await w.start(**QUICK, elector=elector)
-        await w.submit(job())
-        places.workload = (await kueue.workload())["metadata"]["name"]
-        await places.reach("a")
-
-        async def away(*_, **__):
-            raise ApiUnavailable("away")
-
-        monkeypatch.setattr(w.client, "replace", away)
-        async with asyncio.timeout(MOMENT):
-            await until(lambda: not elector.leads)
-            while not places.asked.empty():
-                while not places.asked.empty():
-                    places.asked.get_nowait()
-                await places.of_controller.read()
 
 
 async def test_without_kueue_the_job_runs_and_is_warned(tmp_path):

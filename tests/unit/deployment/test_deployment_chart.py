@@ -9,7 +9,7 @@ import yaml
 from deployment import MANIFESTS, of_kind, one, rendered, with_components
 from helm import CHART, helm, templated
 
-pytestmark = pytest.mark.kubernetes("helm", "kubectl")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.programs("helm", "kubectl")]
 
 OF_HELM = {"helm.sh/chart", "app.kubernetes.io/version", "app.kubernetes.io/managed-by"}
 COMPONENTS = yaml.safe_load((CHART / "values.yaml").read_text())["components"]

@@ -40,7 +40,7 @@ def told() -> set[tuple[str, Right]]:
     return rights
 
 
-@pytest.mark.kubernetes("kubectl")
+@pytest.mark.programs("kubectl")
 def test_the_table_of_rights_is_what_the_manifests_grant(tmp_path: Path) -> None:
     base = granted(roles_of_controller(rendered("standalone")))
     given = {("", right) for right in base if right.group != "coordination.k8s.io"}
@@ -53,7 +53,7 @@ def test_the_table_of_rights_is_what_the_manifests_grant(tmp_path: Path) -> None
     assert told() == given
 
 
-@pytest.mark.kubernetes("kubectl")
+@pytest.mark.programs("kubectl")
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_a_component_in_a_kustomization_of_one_namespace_binds_the_account_there(
     tmp_path: Path, component: str
@@ -68,7 +68,7 @@ def test_a_component_in_a_kustomization_of_one_namespace_binds_the_account_there
         assert ours == [namespace]
 
 
-@pytest.mark.kubernetes("kubectl")
+@pytest.mark.programs("kubectl")
 def test_the_legacy_overlay_lacks_the_rights_that_the_page_says() -> None:
     rights = granted(roles_of_controller(rendered("legacy")))
     ours = {(each.resource, each.verb) for each in rights if each.group == "kubeflow.org" and "mxjobs" in each.resource}

@@ -28,6 +28,7 @@ def bom(first):
     return json.loads(first)
 
 
+@pytest.mark.exhaustive
 def test_two_runs_write_the_same_bytes(first, tmp_path):
     assert written(tmp_path / "second.json") == first
 

@@ -61,6 +61,29 @@ def test_every_door_refuses_in_the_same_words(door: str, case: str) -> None:
         DOORS[door](**{**COMMON, **fields})
 
 
+PRINTED = {
+    **described(**COMMON),
+    "metadata": {"labels": {"a": "b"}, "uid": "u", "resourceVersion": "7", "generation": 1, "managedFields": []},
+    "status": {"state": "Failed"},
+}
+WITH_MANIFEST: dict[str, Door] = {
+    "description": lambda manifest: to_manifest(MXJobDescription(), manifest),
+    "operator": lambda manifest: operator(manifest=manifest),
+    "step": lambda manifest: yaml.safe_load(
+        MXJobStep(name="train", manifest=manifest)._build_manifest().replace("{{=", "'{{=").replace("}}", "}}'")
+    ),
+    "client": lambda manifest: AsyncMXJobClient().manifest(manifest=manifest),
+}
+
+
+@pytest.mark.parametrize("door", WITH_MANIFEST)
+def test_every_door_leaves_out_what_the_server_sets(door: str) -> None:
+    made = WITH_MANIFEST[door](PRINTED)
+    assert "status" not in made
+    assert not {"uid", "resourceVersion", "generation", "managedFields"} & made["metadata"].keys()
+    assert at(made, "metadata.labels.a") == "b"
+
+
 @pytest.mark.parametrize("case", MEANT)
 def test_every_job_of_the_table_is_one_that_the_server_takes(case: str) -> None:
     manifest = described(name="train", **{**COMMON, **MEANT[case][0]})

@@ -67,6 +67,12 @@ async def test_a_refusal_that_is_no_status_keeps_its_text():
         assert caught.value.code == 404
 
 
+def test_a_500_that_rejects_the_object_itself_is_final():
+    message = "resourceVersion should not be set on objects to be created"
+    assert not ApiError(500, "", message).is_transient
+    assert ApiError(500, "InternalError", "etcdserver: leader changed").is_transient
+
+
 async def test_a_get_is_tried_again_when_the_connection_breaks():
     async with scripted_api(hang_up(), answer(POD)) as api, api.client() as client:
         assert await client.get(PATH) == POD

@@ -182,13 +182,3 @@ class TestEnd:
         assert not any(isinstance(a, DeletePodGroup) for a in look(job, runs, SECOND).actions)
         ended = [make_pod(job, "Worker", index).succeeded() for index in (0, 1)]
         assert DeletePodGroupInForeground(unique_group_name(job), "g") in look(job, ended, SECOND).actions
-
-    @pytest.mark.parametrize(("mislabelled", "again"), [(True, 5 * SECOND), (False, None)])
-    def test_where_no_event_would_tell_that_a_pod_has_ended_the_job_looks_again(
-        self, mislabelled: bool, again: timedelta | None
-    ) -> None:
-        job = make_mxjob().worker(2).condition("Created").condition("Failed").run_policy(cleanPodPolicy="None").obj()
-        runs = [make_pod(job, "Worker", 0).succeeded(), make_pod(job, "Worker", 1).running()]
-        runs[1].set(mislabelled=mislabelled, stop_requested=True)
-        assert look(job, runs, SECOND).requeue_after == again
-        assert look(job, runs, SECOND, rule=PODGROUPS).requeue_after is None

@@ -8,7 +8,7 @@ from builders import NOW, PodBuilder, make_mxjob, make_pod, observe
 
 from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan import Plan, may_have_unwatched_pods, plan, reconcile_failed
+from mxnet_operator.plan import Plan, may_have_unlabelled_pods, plan, reconcile_failed
 from mxnet_operator.plan.actions import CreatePod
 
 SHAPES: dict[str, dict[str, int]] = {
@@ -185,7 +185,7 @@ def test_a_new_job_that_could_not_be_reconciled_at_first_is_begun_as_any_new_one
     root, *others = all_pods(job, shape)
     answer, of_new = plan(job, observe(job), NOW), plan(new, observe(new), NOW)
     assert (answer.actions, answer.events) == (of_new.actions, of_new.events)
-    assert not may_have_unwatched_pods(job)
+    assert not may_have_unlabelled_pods(job)
     quota = plan(job, observe(job, others[0].running()), NOW)
     assert restarts(quota) == 0
     last = [action for action in quota.actions if isinstance(action, CreatePod)][-1]
@@ -196,6 +196,6 @@ def test_what_another_operator_began_is_that_also_where_it_could_not_be_reconcil
     job = begun("ps-lite", started_replicas={})
     told = reconcile_failed(job.metadata.name, job.status.conditions, "Forbidden", "The API server answers 403", NOW)
     job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told))
-    assert may_have_unwatched_pods(job)
+    assert may_have_unlabelled_pods(job)
     answer = plan(job, observe(job, *(pod.running() for pod in all_pods(job, "ps-lite")[:-1])), NOW)
     assert answer.actions == (CreatePod("Worker", 1, 0),)

@@ -1,7 +1,6 @@
 """A job that names a queue of Kueue's: when it waits, what it asks for, and when it gives its quota back."""
 
 import dataclasses
-import itertools
 from datetime import timedelta
 from typing import Any
 
@@ -19,10 +18,8 @@ from mxnet_operator.plan import (
     QueueSystem,
     QueueWorkload,
     flavors_wanted,
-    place_wanted,
     plan,
     priority_wanted,
-    queue_place,
     reconcile_failed,
 )
 from mxnet_operator.plan.actions import (
@@ -188,69 +185,6 @@ class TestEntering:
         job = waiting(queued())
         other = queued(make_mxjob().scheduler().worker(2, resources=GPU, command=["other"], image="another"))
         assert asks_for(with_defaults(job)) == asks_for(with_defaults(other))
-
-
-class TestPlace:
-    @pytest.mark.parametrize(
-        ("before", "words"),
-        [
-            (0, ""),
-            (1, "; 1 workload before it in the queue"),
-            (5, "; 5 workloads before it in the queue"),
-            (19, "; 19 workloads before it in the queue"),
-            (20, "; 20 or more workloads before it in the queue"),
-            (99, "; 90 or more workloads before it in the queue"),
-            (100, "; 100 or more workloads before it in the queue"),
-            (2999, "; 2000 or more workloads before it in the queue"),
-        ],
-    )
-    def test_a_waiting_job_says_how_many_come_before_it(self, before: int, words: str) -> None:
-        job = waiting(queued())
-        answer = plan(job, seen(workload(job, PENDING), queue_place=queue_place(before)), NOW + 4 * SECOND)
-        assert admitted_words(after(job, answer)) == ("False", "Pending", f"Queue a: 4 more needed{words}")
-        assert answer.events == ()
-
-    def test_it_comes_before_the_full_stop_of_what_is_said(self) -> None:
-        job = waiting(queued())
-        job = after(job, plan(job, seen(workload(job), queue_place=queue_place(2)), NOW + 4 * SECOND))
-        words = "Queue a: the job has been handed to Kueue; 2 workloads before it in the queue."
-        assert admitted_words(job)[2] == words
-
-    def test_a_place_that_is_not_known_is_not_said(self) -> None:
-        job = waiting(queued())
-        job = after(job, plan(job, seen(workload(job, PENDING), queue_place=queue_place(2)), NOW + 4 * SECOND))
-        job = after(job, plan(job, seen(workload(job, PENDING)), NOW + 8 * SECOND))
-        assert admitted_words(job)[2] == "Queue a: 4 more needed"
-
-    def test_of_ten_thousand_jobs_few_say_another_number_when_one_leaves_the_queue(self) -> None:
-        places = [queue_place(before) for before in range(10_000)]
-        assert sum(now != before for now, before in itertools.pairwise(places)) < 50
-
-    def test_it_is_asked_for_while_the_workload_waits_and_no_longer(self) -> None:
-        job = waiting(queued())
-        name = workload_name(job)
-        assert place_wanted(job, seen(workload(job))) == name
-        assert place_wanted(job, seen(workload(job, PENDING))) == name
-        assert place_wanted(job, seen(workload(job, EVICTED, PENDING))) == name
-        in_no_queue = [
-            seen(),
-            seen(workload(job, QUOTA)),
-            seen(workload(job, QUOTA, ADMITTED)),
-            seen(workload(job, PENDING, active=False)),
-            seen(workload(job, PENDING, deleting=True)),
-            seen(workload(job, ("Finished", "True", "Succeeded", ""))),
-            seen(workload(job, PENDING, owner_uid="another")),
-            seen(workload(job, PENDING), queues=QueueSystem("Unknown")),
-        ]
-        assert [place_wanted(job, each) for each in in_no_queue] == [""] * len(in_no_queue)
-
-    def test_no_job_that_its_user_suspended_or_that_is_over_asks_for_it(self) -> None:
-        job = queued(make_mxjob().worker(1).run_policy(suspend=True))
-        assert place_wanted(job, seen(workload(job, PENDING))) == ""
-        job = queued()
-        over = conditions.set_condition((), conditions.SUCCEEDED, "Done", "", NOW)
-        job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=over))
-        assert place_wanted(job, seen(workload(job, PENDING))) == ""
 
 
 class TestPriority:

@@ -24,7 +24,7 @@ def test_a_running_job_gets_its_state_and_the_service_that_it_lacks() -> None:
     answer = plan(job, Observed((make_pod(job, "Worker").running().obj(),)), NOW)
     assert answer.status is not None
     assert (answer.status.state, answer.status.conditions) == ("Running", job.status.conditions)
-    assert answer.actions == (CreateService("digits-mx", "replicas"),)
+    assert answer.actions == (CreateService("digits-mx", "replicas", beside_pods=True),)
 
 
 def test_a_suspended_job_has_no_start_time() -> None:

@@ -13,6 +13,7 @@ from airflow.sdk.definitions.retry_policy import (
     RetryPolicy,
     RetryRule,
 )
+from waiting_jobs import waiting_job
 
 from mxnet_operator.api import names
 from mxnet_operator.api.job_lease import JobLease, lease_of
@@ -107,6 +108,14 @@ def test_only_the_holder_ends_an_unfinished_job_and_names_the_version_that_it_re
 )
 def test_what_is_over_or_another_s_is_left_without_a_word(found):
     assert kill.request(found, "u", "delete", holder.held_by_try(TRY_1)) == kill.Leave()
+
+
+@pytest.mark.parametrize("action", ["delete", "suspend"])
+def test_a_job_whose_success_is_known_is_ended_for_a_cleared_task_alone(action):
+    job = waiting_job("SchedulerStillRunning")
+    left = kill.request(job, "u", action, lambda _: True)
+    assert left == kill.Leave("all its Workers have succeeded, and it succeeds within a minute")
+    assert not isinstance(kill.request(job, "u", action, lambda _: True, is_cleared=True), kill.Leave)
 
 
 def test_nothing_is_done_where_the_job_is_to_be_kept():

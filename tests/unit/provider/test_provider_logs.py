@@ -1,12 +1,21 @@
 """Reading a log over broken connections: every line once, and none of it can hurt the task."""
 
 import contextlib
+import itertools
+import logging
+import threading
 
 import pytest
+from waiting import eventually
 
+from mxnet_operator.api import names
 from mxnet_operator.readers.log_lines import LogCursor, split_lines
 from mxnet_provider.job import logs
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.log_budget import LogBudget
 from mxnet_provider.job.logs import LogFollower
+from mxnet_provider.job.metrics import Metrics
+from mxnet_provider.operators import replica_logs
 
 T = "2026-11-21T12:00:0"
 
@@ -141,3 +150,53 @@ def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
     log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
     assert log.follow(monkeypatch).complete
     assert len(log.shown) == 31
+
+
+class ChattyHook:
+    """A pod that has ended and whose log takes longer to read whole than a task waits; its end is read by itself."""
+
+    def __init__(self):
+        self.gone_on = threading.Event()
+
+    def replica_pods(self, _ref):
+        labels = {names.LABEL_REPLICA_TYPE: "worker", names.LABEL_REPLICA_INDEX: "0"}
+        metadata = {"name": "digits-worker-0", "namespace": "default", "uid": "p", "labels": labels}
+        ended = {"name": "mxnet", "state": {"terminated": {"exitCode": 0}}}
+        return [{"metadata": metadata, "status": {"phase": "Succeeded", "containerStatuses": [ended]}}]
+
+    def get_replica_pod(self, _name, _namespace):
+        return self.replica_pods(None)[0]
+
+    def open_log(self, _pod, _namespace, *, follow=False, since=None, tail_lines=None):
+        lines = [f"{T}1Z Epoch[0] accuracy=0.1\n".encode(), f"{T}2Z noise\n".encode()]
+        if tail_lines is not None:
+            return contextlib.nullcontext([f"{T}3Z Epoch[7] accuracy=0.77\n".encode()])
+        return contextlib.nullcontext(itertools.chain(lines, self.slow()))
+
+    def slow(self):
+        self.gone_on.wait(60)
+        yield b""
+
+
+def test_of_a_log_that_is_not_read_in_time_the_figures_and_the_end_are_kept(monkeypatch, caplog):
+    """A sync job of 200,000 lines lost both; the warning says what is missing."""
+    for each in ("_SHOW_SECONDS", "_DRAIN_SECONDS", "_STOP_SECONDS"):
+        monkeypatch.setattr(replica_logs, each, 0.1)
+    hook, ref, metrics = ChattyHook(), JobRef(name="digits", namespace="default", uid="u"), Metrics({}, print)
+    caplog.set_level("INFO")
+    with replica_logs.ReplicaLogs(hook, ref, ["worker-0"], logging.getLogger("task"), metrics) as logs:
+        logs.follow()
+        eventually(metrics.history)
+        logs.drain()
+    hook.gone_on.set()
+    assert metrics.history() == {"accuracy": [[0, 0.1], [7, 0.77]]}
+    assert caplog.messages[-1] == "[worker-0] Epoch[7] accuracy=0.77"
+    assert "figures from its middle may be missing" in caplog.messages[-2]
+    assert logs.complete() == []
+
+
+def test_what_is_kept_back_is_read_without_being_shown():
+    budget = LogBudget(at_once=10, per_second=10, notice=str)
+    budget.hold_back()
+    assert [line for number in range(1200) for line in budget.take(f"line {number}")] == []
+    assert list(budget.finish()) == ["200", *(f"line {number}" for number in range(200, 1200))]

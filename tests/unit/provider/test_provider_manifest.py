@@ -80,9 +80,12 @@ def test_one_document_of_yaml_or_json_is_read(text):
     ("text", "message"),
     [
         ("a: [", "not valid YAML"),
-        ("", "0 documents"),
-        ("a: 1\n---\nb: 2\n", "2 documents"),
-        ("just words", "the first a str"),
+        ("", "found 0 in 0 documents"),
+        ("a: 1\n---\nb: 2\n", "found 2 in 2 documents"),
+        ("job", r"the text 'job': a file is named by a text without templates that ends in \.yaml"),
+        ("https://example.com/job.yml?raw=1", "the address 'https:.*: nothing is downloaded"),
+        ("- a", "must be one MXJob, is a list"),
+        ("kind: MXJob\n---\nkind: Deployment\napiVersion: apps/v1\n", "apps/v1 Deployment can't be created with"),
     ],
 )
 def test_text_that_is_no_manifest_is_refused(text, message):

@@ -1,13 +1,16 @@
 """What templates make of an operator's options, in Airflow's ordinary rendering and in its native one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from airflow.sdk import DAG
 from kubernetes import client
 
 from mxnet_operator.description import Role
+from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.operators.mxnet_job import MXNetJobOperator
 
 NATIVE = pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
@@ -72,6 +75,42 @@ def test_so_they_do_in_a_role_and_in_a_manifest(native: bool) -> None:
 def test_counts_become_numbers(native: bool) -> None:
     spec = worker_of(rendered(native, image="i", workers="{{ params.workers }}"))
     assert spec["replicas"] == 2
+
+
+@pytest.mark.parametrize("resolved", [True, False], ids=["with the DAG", "mapped"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda folder: "job.yaml",
+        lambda folder: "job.yaml ",
+        lambda folder: Path("job.yaml"),
+        lambda folder: str(folder / "job.yaml"),
+        lambda folder: folder / "job.yaml",
+    ],
+    ids=["name", "trailing blank", "Path", "absolute", "absolute Path"],
+)
+def test_a_manifest_s_file_is_found_as_users_name_it(
+    named: Callable[[Path], Any], resolved: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(MANIFEST))
+    with DAG("d", schedule=None, template_searchpath=[str(tmp_path)]):
+        operator = MXNetJobOperator(task_id="t", manifest=named(tmp_path))
+    if resolved:
+        operator.resolve_template_files()
+    operator.render_template_fields(CONTEXT)
+    assert operator.given_manifest()["metadata"]["labels"]["team"] == "7"
+
+
+def test_a_manifest_s_missing_file_is_said_with_where_it_was_looked_for(tmp_path: Path) -> None:
+    with DAG("d", schedule=None, template_searchpath=[str(tmp_path)]):
+        tasks = [
+            MXNetJobOperator(task_id=f"t{number}", manifest=each)
+            for number, each in enumerate(["job.yaml", tmp_path / "job.yaml"])
+        ]
+    for operator in tasks:
+        operator.resolve_template_files()
+        with pytest.raises(MXNetManifestError, match=r"there is no file .*job\.yaml.*: name it relative to"):
+            operator.render_template_fields(CONTEXT)
 
 
 def test_a_template_that_fails_names_what_it_lacks() -> None:

@@ -1,6 +1,7 @@
 """What a try does with the job that its task has, in which order: what was remembered outlives what is deleted."""
 
 import logging
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from mxnet_provider.job import holder, kill, task_labels
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.reattach import Record
-from mxnet_provider.job.task_state import ABSENT, ENDED_BY_A_USER
+from mxnet_provider.job.task_state import ABSENT, OVER
 from mxnet_provider.operators.task_job import TaskJob
 from mxnet_provider.options import EndOptions
 
@@ -40,15 +41,13 @@ class Hook:
         self.did.append(type(decide(running(BEFORE))).__name__)
         return SimpleNamespace(done=True, why="")
 
-    def connection_arguments(self) -> None:
-        """There is no cluster that another process could reach."""
-
     def set(self, _key: str, value: Any) -> None:
         self.did.append(f"remember {value['phase']}")
 
 
 def task(hook: Hook, ends: EndOptions) -> TaskJob:
-    context: Any = {"ti": SimpleNamespace(try_number=1, max_tries=0, id="0192-2"), "task_state_store": hook}
+    ti = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=1, max_tries=0, id="0192-2")
+    context: Any = {"ti": ti, "task_state_store": hook}
     log: Any = logging.getLogger("task")
     made = TaskJob(
         context,
@@ -58,7 +57,6 @@ def task(hook: Hook, ends: EndOptions) -> TaskJob:
         durable=True,
         ends=ends,
         waits=True,
-        api_outage_tolerance=0,
         retries=0,
         lease=None,  # type: ignore[arg-type]
     )
@@ -73,14 +71,15 @@ def test_a_cleared_task_ends_the_job_that_it_had_unless_jobs_are_to_be_kept(acti
     assert hook.did == [asked]
 
 
-BY_A_USER = sorted(map(str, ENDED_BY_A_USER))
+BY_A_USER = [*OVER, ABSENT, "restarting"]
+STAYS = ["None", "scheduled", "queued", "running", "up_for_retry", "deferred", "nobody knows"]
 
 
-@pytest.mark.parametrize("state", [*BY_A_USER, "running", "queued", "up_for_retry", "deferred", "nobody knows"])
-def test_a_try_that_airflow_refuses_ends_its_job_only_where_a_user_ended_the_task(
+@pytest.mark.parametrize("state", [*sorted(BY_A_USER), *STAYS])
+def test_a_worker_that_is_ended_ends_its_job_only_where_a_user_ended_the_task(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, state: str
 ) -> None:
-    """One that Airflow had given up on leaves it to the next try."""
+    """A task that Airflow reset, as when its scheduler crashed, leaves its job to the next try."""
 
     def states_for_worker(ti: Any) -> dict[str, str | None]:
         if state == "nobody knows":
@@ -92,9 +91,20 @@ def test_a_try_that_airflow_refuses_ends_its_job_only_where_a_user_ended_the_tas
     made = task(hook, EndOptions())
     made._ti.task_id, made._ti.map_index = "train", 3
     made._holds = holder.held_by_try(BEFORE)
-    made.kill_if_user_ended_task()
+    made.worker_ends()
+    assert made.killed.is_set()
     assert hook.did == (["Deletion"] if state in BY_A_USER else [])
-    assert ("is left alone" in caplog.text) == (state == "nobody knows")
+    assert ("goes on, for the next try" in caplog.text) == (state in STAYS)
+
+
+def test_a_worker_whose_airflow_does_not_answer_leaves_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal came in the middle of another question, whose lock its thread holds until the signal is handled."""
+    lock, hook = threading.Lock(), Hook()
+    monkeypatch.setattr("mxnet_provider.operators.task_job._STATE_SECONDS", 0.1)
+    monkeypatch.setattr("mxnet_provider.airflow_versions.states_for_worker", lambda _ti: lock.acquire() and {})
+    with lock:
+        task(hook, EndOptions()).worker_ends()
+        assert hook.did == []
 
 
 def test_an_end_is_remembered_before_its_job_is_deleted() -> None:
@@ -249,7 +259,6 @@ def begin(cluster: Cluster, *, stores: bool, retries: int, try_number: int = 2, 
         durable=True,
         ends=EndOptions(**ends),
         waits=True,
-        api_outage_tolerance=0,
         retries=retries,
         lease=None,
     )
@@ -320,9 +329,6 @@ class LookedAt(Hook):
     def end_job(self, _ref: JobRef, decide: Any, **_options: Any) -> Any:
         self.did.append(type(decide(running(holder.token_of_try(1, "0192-2")))).__name__)
         return SimpleNamespace(done=True, why="")
-
-    def connection_arguments(self) -> None:
-        """Nothing, so that no process is started."""
 
     def get_job_once(self, _ref: JobRef, *, timeout: float) -> Any:
         assert timeout > 0

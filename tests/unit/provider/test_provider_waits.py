@@ -71,6 +71,19 @@ def test_what_a_job_says_of_its_success_is_logged() -> None:
     assert log.lines[0][1].endswith("Succeeded: MXJob digits is done. Why?")
 
 
+@pytest.mark.parametrize(
+    ("policy", "deadline", "status"),
+    [(None, 1000.0, None), (None, 879.0, "timeout"), ("AllWorkers", 1000.0, None), ("Scheduler", 1000.0, "timeout")],
+    ids=["in time", "long over", "all workers", "its scheduler decides"],
+)
+def test_a_deadline_waits_for_a_job_whose_success_is_known(policy: str | None, deadline: float, status: str) -> None:
+    """All Workers have succeeded, and the controller stops the Scheduler a minute later."""
+    job = waiting_job("SchedulerStillRunning")
+    job["spec"]["successPolicy"] = policy
+    found = completion_of(job, "u", now=1000.0, deadline=deadline)
+    assert (None if found is None else found.status) == status
+
+
 class Timeline:
     """A job that begins to wait at a moment, and the clock of whoever looks at it; nothing sleeps."""
 

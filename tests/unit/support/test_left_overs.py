@@ -124,7 +124,7 @@ def test_every_folder_below_tmp_is_named_so_that_it_is_swept() -> None:
     """But for PostgreSQL's, which is another user's and goes with the server, and those of programs run by hand."""
     tests = SUPPORT.parent
     made = re.compile(r"(?:mkdtemp|TemporaryDirectory)\((?!prefix=folder_prefix\(\)|dir=)")
-    others = {"tests/support/postgres.py", "tests/support/simulator/mutants.py"}
+    others = {"tests/support/postgres.py"}
     found = {
         path.relative_to(tests.parent).as_posix()
         for path in tests.rglob("*.py")

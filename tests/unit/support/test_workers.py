@@ -8,12 +8,12 @@ import pytest
 from workers import (
     AIRFLOW_COMMANDS,
     APART,
-    ON_A_CONTROL_PLANE,
     OTHER_AIRFLOWS,
     SECONDS_OF_FILES,
     WITH_CONTROL_PLANES,
     Seconds,
     longest,
+    phase_of,
     preferred,
     pytest_collection_modifyitems,
     scope_of,
@@ -39,13 +39,13 @@ def test_the_file_that_took_longest_comes_first(seconds: dict[str, float], first
 @pytest.mark.parametrize(
     ("has_one", "others", "best"),
     [
-        (False, 0, {"cluster", "conformance", "unit"}),
+        (False, 0, {"cluster", "unit"}),
         (False, WITH_CONTROL_PLANES, {"unit"}),
-        (True, WITH_CONTROL_PLANES, {"cluster", "conformance"}),
+        (True, WITH_CONTROL_PLANES, {"cluster"}),
     ],
 )
 def test_few_workers_start_a_control_plane(has_one: bool, others: int, best: set[str]) -> None:
-    files = {each: f"tests/{each}/test_a.py" for each in ("cluster", "conformance", "unit")}
+    files = {each: f"tests/{each}/test_a.py" for each in ("cluster", "unit")}
     scopes = {path: ["1"] for path in files.values()}
     found = preferred(scopes, has_control_plane=has_one, control_planes=others)
     assert {*found} == {files[each] for each in best}
@@ -57,10 +57,20 @@ def test_no_worker_is_idle_for_want_of_files_of_its_sort(has_one: bool, folder: 
     assert preferred(left, has_control_plane=has_one, control_planes=WITH_CONTROL_PLANES) == left
 
 
-def test_tests_of_the_shared_control_plane_are_where_one_is_expected(request: pytest.FixtureRequest) -> None:
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    found = {item.location[0] for item in items if "kubernetes" in item.fixturenames}
-    assert [path for path in found if not path.startswith(ON_A_CONTROL_PLANE)] == []
+@pytest.mark.parametrize(
+    ("test", "phase"),
+    [
+        ("tests/unit/plan/test_plan.py::test_x", 0),
+        ("tests/conformance/test_conformance_writes.py::test_x[local]", 0),
+        ("tests/local/test_tuning.py::test_x", 1),
+        ("tests/airflow/test_airflow_whole.py::test_x[real]", 1),
+        ("tests/conformance/test_conformance_writes.py::test_x[kubernetes-a]", 2),
+        ("tests/unit/argo/test_argo_lint.py::test_x", 2),
+        ("tests/cluster/test_cluster_controller.py::test_x", 2),
+    ],
+)
+def test_tests_that_need_programs_come_last(test: str, phase: int) -> None:
+    assert phase_of(scope_of(test)) == phase
 
 
 def test_a_shared_folder_is_one_scope() -> None:
@@ -73,13 +83,6 @@ def test_what_shares_nothing_with_its_folder_is_a_scope_beside_it() -> None:
     assert scope_of("tests/airflow/test_airflow_executors.py::test_x[3.1-deferred]") == OTHER_AIRFLOWS
     assert scope_of("tests/airflow/test_airflow_sweep.py::test_x") == AIRFLOW_COMMANDS
     assert scope_of("tests/airflow/test_airflow_trigger.py::test_x") == "tests/airflow/test_airflow_trigger.py"
-
-
-def test_what_uses_its_folders_servers_is_not_apart(request: pytest.FixtureRequest) -> None:
-    servers = {"live", "live_airflow", "live_alone", "together"}
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    found = {item.location[0] for item in items if servers & {*item.fixturenames}}
-    assert found & {*APART} == set()
 
 
 def test_what_a_run_took_is_there_for_the_next_beside_what_did_not_run() -> None:

@@ -7,7 +7,6 @@ import re
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,6 @@ _CONNECTIONS_OF_THE_LEASE = 2
 """Connections for the Lease alone, so that no other request delays a renewal: one, and one for a retry."""
 _CONNECTIONS_PER_NAMESPACE = len(ALL) + 4
 """Connections held by the watches of one namespace: each kind of job, pods, Services, Workloads, pod groups."""
-_SHORTEST_PRECEDENCE, _LONGEST_PRECEDENCE = 1, 365 * 24 * 3600
-"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +59,6 @@ class Options:
     health: Address | None
     gangs: tuple[GangBackend, ...] = ()
     """Gang schedulers that may place pods, in order of preference."""
-    gang_precedence_after: timedelta | None = None
-    """Time after which a gang that waits comes before younger jobs; None where none ever does."""
     job_url_template: str = ""
     """Address of a job's page; empty where jobs have none."""
     metrics_certificate: Path | None = None
@@ -87,17 +82,6 @@ def lease_times(duration: float, renew_deadline: float, retry_period: float) -> 
 def gang_schedulers(name: str, scheduler: str) -> tuple[GangBackend, ...]:
     """Return the gang schedulers that --gang-scheduling and --gang-scheduler-name select, in order of preference."""
     return backends_of(name, scheduler)
-
-
-def precedence_after(seconds: float) -> timedelta | None:
-    """Return the time of --gang-precedence-after; None for zero, which turns it off.
-
-    Raises:
-        typer.BadParameter: it is shorter than the times that the API server stores can tell, or beyond any use.
-    """
-    if seconds and not _SHORTEST_PRECEDENCE <= seconds <= _LONGEST_PRECEDENCE:
-        raise typer.BadParameter(f"--gang-precedence-after must be 0, or from 1s to 8760h, not {seconds:g} s")
-    return timedelta(seconds=seconds) if seconds else None
 
 
 def url_template(given: str) -> str:
@@ -160,9 +144,7 @@ async def run(options: Options) -> None:
                 observer=metrics,
                 fail_fast_hook=True,
                 gangs=options.gangs,
-                policy=Policy(
-                    gang_precedence_after=options.gang_precedence_after, job_url_template=options.job_url_template
-                ),
+                policy=Policy(job_url_template=options.job_url_template),
             )
             metrics.watch(controller)
             pages, tls = metrics_pages(metrics), None

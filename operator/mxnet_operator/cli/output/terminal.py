@@ -27,11 +27,23 @@ class _Readers:
     were_there = True
 
 
+class _LogLine:
+    """Whether the last log line on stdout still lacks its newline."""
+
+    is_open = False
+
+
 class _Console(Console):
     """rich Console without markup, emoji, highlighting and line wrapping."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(highlight=False, soft_wrap=True, markup=False, emoji=False, **settings)
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print as rich does, a message never at the end of a log line."""
+        if self.stderr:
+            _end_log_line()
+        super().print(*objects, **settings)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does, with control characters of texts escaped; every text for the terminal passes here."""
@@ -68,9 +80,24 @@ def write_log(piece: str, prefix: str = "", *, raw: bool = False) -> None:
     """Write a log line, newline included, to stdout and flush it; `raw` passes control characters to a terminal."""
     if raw or not stdout_is_terminal():
         _write(prefix, piece)
+        _LogLine.is_open = not piece.endswith("\n")
         return
     for line in printable_lines(piece):
         _write(prefix, line, "\n")
+
+
+def _end_log_line() -> None:
+    """End a log line that has no newline, where the next message would follow it in the same pipe or file."""
+    if _LogLine.is_open and _streams_are_one():
+        _write("\n")
+        _LogLine.is_open = False
+
+
+def _streams_are_one() -> bool:
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (OSError, ValueError):  # a stream that is closed, or has no file
+        return False
 
 
 def stdout_is_terminal() -> bool:

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.api.conditions import TERMINAL, job_state
 from mxnet_operator.api.kinds import Kind
 from mxnet_operator.cli.errors import CommandError, Exit
@@ -41,8 +43,8 @@ def check_adoptable(manifest: Job, label: str) -> None:
         )
 
 
-async def create_job(client: "Client", manifest: Job, target: Target) -> Job:
-    """Create the job; returns it in the v1 format.
+async def create_job(client: "Client", manifest: Job, target: Target, objects: Sequence[Job] = ()) -> Job:
+    """Create the objects beside the job, then the job; returns it in the v1 format.
 
     Raises:
         CommandError: a job of its name exists, or the server doesn't serve the kind.
@@ -51,6 +53,7 @@ async def create_job(client: "Client", manifest: Job, target: Target) -> Job:
     from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
 
     kind, namespace = kind_of_job(manifest), _namespace(client, manifest, target)
+    await _apply(client, objects, namespace)
     try:
         return await _post(client, manifest, kind, namespace)
     except ApiError as error:
@@ -66,7 +69,13 @@ async def create_job(client: "Client", manifest: Job, target: Target) -> Job:
 
 
 async def create_or_adopt(
-    client: "Client", manifest: Job, target: Target, label: str, *, patience: float = RETRY_SECONDS
+    client: "Client",
+    manifest: Job,
+    target: Target,
+    label: str,
+    objects: Sequence[Job] = (),
+    *,
+    patience: float = RETRY_SECONDS,
 ) -> Job:
     """Create the job, or adopt the existing one of its name if its `label` and owners are the manifest's.
 
@@ -85,7 +94,9 @@ async def create_or_adopt(
     while True:
         try:
             try:
-                return await _post(client, manifest, kind_of_job(manifest), _namespace(client, manifest, target))
+                namespace = _namespace(client, manifest, target)
+                await _apply(client, objects, namespace)
+                return await _post(client, manifest, kind_of_job(manifest), namespace)
             except ApiError as error:
                 if not _is_taken(error):
                     raise
@@ -123,6 +134,37 @@ async def find_job_of(client: "Client", manifest: Job, target: Target) -> Job | 
 def is_own(job: Job, manifest: Job, label: str) -> bool:
     """Whether a job has the manifest's value of the label and, by uid, the manifest's owners."""
     return _labels(job).get(label) == _labels(manifest)[label] and _owners(manifest) <= _owners(job)
+
+
+async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> None:
+    """Create objects, or patch those that exist: a claim keeps its volume, a ConfigMap gets its new content.
+
+    Raises:
+        CommandError: the server rejects one.
+    """
+    from mxnet_operator.kube.client import ApiError  # noqa: PLC0415
+
+    for each in objects:
+        kind, name = each["kind"], each["metadata"]["name"]
+        place = each["metadata"].get("namespace") or namespace
+        resource = Resource("", "v1", PLURALS[kind])
+        try:
+            try:
+                await client.create(resource.path(place), each, {"fieldManager": "mxjob"})
+                say(f"{kind} {name} created in namespace {place}")
+            except ApiError as error:
+                if not _is_taken(error):
+                    raise
+                await client.patch(resource.path(place, name), each)
+                say(f"{kind} {name} already exists in namespace {place}; it has what the manifest says")
+        except ApiError as error:
+            if error.is_transient:
+                raise
+            raise CommandError(
+                f"{kind} {name} of the manifest: {error}",
+                hint="no job was created. Create the object in another way, and leave it out of the manifest",
+                code=Exit.API,
+            ) from error
 
 
 async def _post(client: "Client", manifest: Job, kind: Kind, namespace: str) -> Job:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -54,6 +54,7 @@ class Options:
         report: file for an HTML report on the finished job.
         timeout: seconds after which the run is interrupted.
         patience: retry budget, in seconds, while the API server can't be reached.
+        objects: what the manifest has beside the job, such as a ConfigMap; applied before the job is created.
     """
 
     on_interrupt: OnInterrupt = OnInterrupt.DELETE
@@ -64,6 +65,7 @@ class Options:
     report: Path | None = None
     timeout: float | None = None
     patience: float = RETRY_SECONDS
+    objects: Sequence[dict[str, Any]] = ()
 
 
 async def run_job(manifest: dict[str, Any], target: Target, options: Options, record: Record) -> Exit:
@@ -122,9 +124,11 @@ async def _exits_told_apart(options: Options) -> AsyncIterator[None]:
 
 async def _begin(client: "Client", manifest: dict[str, Any], target: Target, options: Options, record: Record) -> None:
     if options.adopt is None:
-        record.seen(await create_job(client, manifest, target))
+        record.seen(await create_job(client, manifest, target, options.objects))
     else:
-        record.seen(await create_or_adopt(client, manifest, target, options.adopt, patience=options.patience))
+        record.seen(
+            await create_or_adopt(client, manifest, target, options.adopt, options.objects, patience=options.patience)
+        )
 
 
 async def _follow_begun(client: "Client", beginning: "asyncio.Task[None]", options: Options, record: Record) -> Exit:

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from mxnet_operator.api import names
+from mxnet_operator.api.bundled_objects import job_and_objects
 from mxnet_operator.api.conditions import terminal_message
+from mxnet_operator.api.conversion import without_server_fields
 from mxnet_operator.api.job_formats import submission_errors
-from mxnet_operator.api.manifest_text import dump
+from mxnet_operator.api.manifest_text import ManifestError, dump_all
 from mxnet_operator.api.validation import unknown_fields
 from mxnet_operator.cli.errors import CommandError, Exit, leave, show_error, unwritten_output
 from mxnet_operator.cli.manifests import read_documents
@@ -194,13 +196,14 @@ def run(
         backoff_limit=backoff_limit,
     )
     if dry_run:
-        write_line(dump(_job(file, described, allow_unknown=allow_unknown_fields)).rstrip("\n"))
+        job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
+        write_line(dump_all([*objects, job]).rstrip("\n"))
         return
     go_on_unread()  # a job is more than its log
     record = Record(folder=output_dir, message_file=message_file)
     record.begin()
     with _recorded(record, Exit.FAILED if adopt is None else Exit.TRY_AGAIN):
-        job = _job(file, described, allow_unknown=allow_unknown_fields)
+        job, objects = _job(file, described, allow_unknown=allow_unknown_fields)
         record.name = job["metadata"].get("name") or ""
         options = Options(
             on_interrupt=on_interrupt or OnInterrupt.DELETE,
@@ -211,6 +214,7 @@ def run(
             report=report,
             timeout=None if timeout is None else duration(timeout),
             patience=duration(patience),
+            objects=objects,
         )
         _check(job, options)
         code = asyncio.run(run_job(job, Target(kubeconfig, context, namespace), options, record))
@@ -262,13 +266,15 @@ def _check(job: dict[str, Any], options: Options) -> None:
         check_report(options.report)
 
 
-def _job(file: str | None, described: JobOptions, *, allow_unknown: bool) -> dict[str, Any]:
-    """Read the manifest and merge the options that describe the job over it.
+def _job(
+    file: str | None, described: JobOptions, *, allow_unknown: bool
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read the manifest and merge the options that describe the job over it; also return the objects beside the job.
 
     Raises:
         CommandError: there is neither, or the result isn't valid.
     """
-    given = None if file is None else _read_job(file, allow_unknown=allow_unknown)
+    given, objects = (None, []) if file is None else _read_job(file, allow_unknown=allow_unknown)
     description = described.description()
     if description is None:
         if given is None:
@@ -277,7 +283,7 @@ def _job(file: str | None, described: JobOptions, *, allow_unknown: bool) -> dic
                 hint="give a manifest: -f FILE; or an image and a command: --image IMAGE -- COMMAND...",
                 code=Exit.USAGE,
             )
-        return given
+        return given, objects
     if given is not None and given.get("apiVersion") != names.API_VERSION:
         raise CommandError(
             f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
@@ -296,19 +302,16 @@ def _job(file: str | None, described: JobOptions, *, allow_unknown: bool) -> dic
         problems = [*problems, *unknown_fields(job)]
     if problems:
         raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
-    return job
+    return job, objects
 
 
-def _read_job(file: str, *, allow_unknown: bool) -> dict[str, Any]:
+def _read_job(file: str, *, allow_unknown: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     documents = read_documents(file)
-    if len(documents) > 1:
-        raise CommandError(
-            f"{documents[0].source}: expected one MXJob, found {len(documents)} documents",
-            hint="create several with kubectl apply -f; follow one with: mxjob logs -f NAME",
-            code=Exit.USAGE,
-        )
-    found = mistakes(documents[0], allow_unknown=allow_unknown)
-    if found:
+    try:
+        position, objects = job_and_objects([each.content for each in documents])
+    except ManifestError as error:
+        raise CommandError(f"{documents[0].source}: {error}", code=Exit.USAGE) from error
+    job = documents[position]
+    if found := mistakes(job, allow_unknown=allow_unknown):
         raise CommandError("\n".join(found), code=Exit.USAGE)
-    job: dict[str, Any] = documents[0].content
-    return job
+    return without_server_fields(job.content), objects

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, Self
 
 from mxnet_operator.api.quantities import Resources, add, amount_text, pod_requests
 from mxnet_operator.local.scheduling.gangs import Gang
-from mxnet_operator.readers.waiting import before_in_queue
 
 Object = dict[str, Any]
 
@@ -131,8 +130,9 @@ class _Kept:
         """Return in words how many wait already."""
         count = len(self._names)
         unit = 10 ** (len(str(count)) - 1) if count >= _EXACT_BELOW else 1
-        said = count // unit * unit
-        return before_in_queue(said, "job" if self._are_jobs else "job or pod", is_exact=unit == 1)
+        many = f"{count // unit * unit}{' or more' if unit > 1 else ''}"
+        what = "job" if self._are_jobs else "job or pod"
+        return f"{many} {what}{'' if count == 1 else 's'} before it in the queue" if count else ""
 
 
 def _incomplete(gang: Gang) -> str:
