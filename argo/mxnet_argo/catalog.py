@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hera.workflows import DAG, ClusterWorkflowTemplate, Parameter, Suspend, WorkflowTemplate
+from hera.workflows.models import LabelValueFrom, WorkflowMetadata
 
 from mxnet_argo.cleanup import delete_jobs_on_exit
 from mxnet_argo.inputs import as_argument, as_input, parameters
@@ -32,6 +33,14 @@ from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
 """What workflows run as: argo/templates/rbac.yaml makes it."""
+_SHOWN: Final = ("image", "command", "args", "workers", "tune-image", "tune-command", "trials")
+"""Parameters that a run's description has, for whoever misspelt one: Argo takes parameters that no template has."""
+_DESCRIPTION: Final = "workflows.argoproj.io/description"
+_ON_FAILURE: Final = (
+    "let choice = workflow.parameters['on-failure'] ?? 'delete';"
+    " choice in ['delete', 'keep'] ? choice : 'on-failure is delete or keep, not ' + choice"
+)
+"""A label of the run: one that can't be a label's value ends the run before anything trains, with the text."""
 Kind = type[WorkflowTemplate] | type[ClusterWorkflowTemplate]
 
 _IMAGE = Parameter(name="image", description="the image of all replicas")
@@ -174,12 +183,17 @@ def _workflow(
     kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep | MXJobRunner | DAG | Suspend
 ) -> WorkflowTemplate:
     inputs = parameters(entrypoint.inputs).values()
+    shown = [str(each.name) for each in inputs if each.name in _SHOWN]
     workflow = kind(
         name=name,
         entrypoint=entrypoint.name,
         service_account_name=SERVICE_ACCOUNT,
         arguments=[as_argument(each) for each in inputs],
         labels={"app.kubernetes.io/part-of": "mxnet-operator"},
+        workflow_metadata=WorkflowMetadata(
+            annotations={_DESCRIPTION: ", ".join(f"{each} {{{{workflow.parameters.{each}}}}}" for each in shown)},
+            labels_from={"mxjob.kubeflow.org/on-failure": LabelValueFrom(expression=_ON_FAILURE)},
+        ),
     )
     workflow.templates.extend([*others, entrypoint])
     delete_jobs_on_exit(workflow, choice="on-failure")

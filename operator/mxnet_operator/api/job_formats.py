@@ -62,8 +62,10 @@ def format_of(manifest: dict[str, Any]) -> Format:
     return V1
 
 
-def errors(manifest: Any) -> list[FieldError]:
+def errors(manifest: Any, *, is_stored: bool = True) -> list[FieldError]:
     """Return every error in a manifest, in the terms of its own format; empty if it means a job that can run.
+
+    A job that isn't stored yet is checked by the rules for submission, too.
 
     The API server rejects the same in the same words, as far as its schema and rules can express it; it reports errors
     deeper in a pod template when the pods are created.
@@ -74,7 +76,7 @@ def errors(manifest: Any) -> list[FieldError]:
         if isinstance(manifest, dict)
         else manifest
     )
-    if found := validate(asked):
+    if found := validate(asked, is_stored=is_stored):
         return [*(error for error in missing_fields(asked) if error not in found), *found]
     return template_errors(asked) or list(format_of(asked).conflicts(without_nulls(asked)["spec"]))
 
@@ -85,7 +87,7 @@ def submission_errors(manifest: Any) -> list[FieldError]:
     An existing job with such a label runs. Of a manifest that is no job at all, nothing but that is reported.
     """
     other = _other_kind(manifest)
-    return [other] if other else errors(manifest) or queue_label_errors(manifest)
+    return [other] if other else errors(manifest, is_stored=False) or queue_label_errors(manifest)
 
 
 def _other_kind(manifest: Any) -> FieldError | None:

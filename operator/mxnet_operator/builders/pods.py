@@ -1,6 +1,6 @@
 """Pod of one replica: the user's template, with what makes it part of its job."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -12,6 +12,10 @@ from mxnet_operator.builders.environment import environment
 from mxnet_operator.builders.fail_fast import can_take_hook, wants_hook, with_hook
 from mxnet_operator.builders.metadata import owner_reference, pod_labels
 from mxnet_operator.builders.placement import with_nodes
+
+_OUTSIDE_THE_MESH: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
+"""Annotations that keep service meshes from injecting a proxy: ps-lite's connections hang in one
+(kubeflow/mxnet-operator#50), and it never ends by itself."""
 
 
 def build_pod(
@@ -47,7 +51,7 @@ def build_pod(
             "name": name,
             "namespace": job.metadata.namespace,
             "labels": {**(metadata.get("labels") or {}), **labels},
-            "annotations": {**(metadata.get("annotations") or {}), **identity},
+            "annotations": {**_OUTSIDE_THE_MESH, **(metadata.get("annotations") or {}), **identity},
             "ownerReferences": [owner_reference(job)],
         },
         "spec": {

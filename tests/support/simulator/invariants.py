@@ -417,7 +417,7 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
         if pod_name(label) not in done:
             yield f"the job succeeded without {label}"
     for life in truth.ended_and_seen(world, write):
-        is_needless = workers_are_done and life.type in ("Scheduler", "Server") and not life.counts
+        is_needless = workers_are_done and life.type in ("Scheduler", "Server") and life.end != "exit"
         if truth.is_final(world, life) and life.name not in done and not is_needless:
             yield f"the job succeeded though {life.name} had failed for good"
 

@@ -11,7 +11,7 @@ from argo_expressions import Expressions, argo_expressions
 from hera.expr import g
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kubectl import kubectl
+from kubernetes_programs import kubectl
 
 from mxnet_argo import data, expression, integer, number, text
 from mxnet_argo.manifest import render
