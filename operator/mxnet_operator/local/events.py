@@ -21,23 +21,22 @@ class EventRecorder:
     def __init__(self, client: Client, component: str, host: str) -> None:
         self._client = client
         self._source = {"component": component, "host": host}
-        self._seen: dict[tuple[str, str, str], tuple[str, int]] = {}
+        self._seen: dict[str, dict[tuple[str, str], tuple[str, int]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def record(self, pod: dict[str, Any], kind: EventType, reason: str, message: str) -> None:
         """Write an event about `pod` in the background; a failure is only logged."""
         metadata = pod["metadata"]
-        key = (metadata["uid"], reason, message)
-        name, count = self._seen.get(key, (f"{metadata['name'][:200]}.{uuid.uuid4().hex[:16]}", 0))
-        self._seen[key] = (name, count + 1)
+        seen = self._seen.setdefault(metadata["uid"], {})
+        name, count = seen.get((reason, message), (f"{metadata['name'][:200]}.{uuid.uuid4().hex[:16]}", 0))
+        seen[reason, message] = (name, count + 1)
         task = asyncio.create_task(self._write(pod, name, count + 1, type=kind, reason=reason, message=message[:1024]))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def forget(self, uid: str) -> None:
         """Drop the events of a pod that no longer exists."""
-        for key in [key for key in self._seen if key[0] == uid]:
-            del self._seen[key]
+        self._seen.pop(uid, None)
 
     async def stop(self) -> None:
         """Drop the events that are not written yet."""

@@ -40,7 +40,17 @@ def test_the_users_labels_and_annotations_stay_and_ours_win() -> None:
     metadata = built_pod(builder)["metadata"]
     assert metadata["labels"]["team"] == "vision"
     assert metadata["labels"]["training.kubeflow.org/job-name"] == "digits"
-    assert metadata["annotations"] == {"a": "b", "mxjob.kubeflow.org/replica": "Worker/0/0"}
+    assert metadata["annotations"]["a"] == "b"
+    assert metadata["annotations"]["mxjob.kubeflow.org/replica"] == "Worker/0/0"
+
+
+def test_no_service_mesh_injects_a_proxy_unless_the_template_asks_for_one() -> None:
+    builder = make_mxjob().worker(1)
+    annotations = built_pod(builder)["metadata"]["annotations"]
+    assert (annotations["sidecar.istio.io/inject"], annotations["linkerd.io/inject"]) == ("false", "disabled")
+    builder.template_metadata("Worker", annotations={"sidecar.istio.io/inject": "true"})
+    annotations = built_pod(builder)["metadata"]["annotations"]
+    assert (annotations["sidecar.istio.io/inject"], annotations["linkerd.io/inject"]) == ("true", "disabled")
 
 
 def test_gpu_limits_and_fields_that_we_do_not_know_reach_the_pod_untouched() -> None:

@@ -9,7 +9,7 @@ from stored_pods import StoredPods, result, scheduler_of
 
 from mxnet_operator.local.scheduling.gangs import in_order
 from mxnet_operator.local.scheduling.placing import Node, decide
-from mxnet_operator.local.scheduling.scheduler import FORMING_SECONDS, taken
+from mxnet_operator.local.scheduling.scheduler import FORMING_SECONDS, SECONDS_PER_CHANGE, taken
 
 
 def look(
@@ -114,6 +114,34 @@ def test_a_job_whose_pods_are_just_being_created_is_not_said_to_wait(waited: flo
     said = [each["message"] for pod in pods.stored.values() for each in pod["status"].get("conditions", [])]
     assert said == (["0 of 2 can be placed: 1 of its pods exist so far"] if is_told else [])
     assert again == (None if is_told else pytest.approx(FORMING_SECONDS - waited))
+
+
+@pytest.mark.parametrize(("ahead", "words"), [(19, "19 jobs"), (20, "20 or more jobs"), (199, "100 or more jobs")])
+def test_a_long_queue_is_counted_by_its_first_digit(ahead: int, words: str) -> None:
+    said = look(bound(gang_pods("runs", 8)[0]), *(gang_pods(f"job-{each}", 1)[0] for each in range(ahead + 1)))[1]
+    assert said[f"job-{ahead}"] == f"0 of 1 can be placed, missing 1 {GPU}; {words} before it in the queue"
+
+
+def test_the_number_of_messages_written_in_a_time_does_not_grow_with_the_pods_that_wait() -> None:
+    """Each job that ends changes the messages of all that wait: here 200 of them, one job a second."""
+    pods, now = StoredPods(), [0.0]
+    for each in range(400):
+        (pod,) = gang_pods(f"job-{each:03}", 1 + each % 3)
+        pods.write(pod["metadata"]["name"], pod)
+    pods.watch()
+    scheduler = scheduler_of(pods, clock=lambda: now[0])
+    result(scheduler._pass())
+    pods.watch()
+    messages = 0
+    for _ in range(200):
+        now[0] += 1.0
+        running = next(pod for pod in pods.stored.values() if "nodeName" in pod["spec"])
+        pods.write(running["metadata"]["name"], None)
+        pods.watch()
+        result(scheduler._pass())
+        messages += sum("nodeName" not in pod["spec"] for _, pod in pods.unseen if pod is not None)
+        pods.watch()
+    assert messages <= 200 / SECONDS_PER_CHANGE + 400
 
 
 def test_a_pod_with_a_scheduling_gate_keeps_its_gang_waiting() -> None:

@@ -137,7 +137,7 @@ def is_own(job: Job, manifest: Job, label: str) -> bool:
 
 
 async def _apply(client: "Client", objects: Sequence[Job], namespace: str) -> None:
-    """Create objects, or patch those that exist: a claim keeps its volume, a ConfigMap gets its new content.
+    """Create objects, or patch the ones that exist: a claim keeps its volume, a ConfigMap gets its new content.
 
     Raises:
         CommandError: the server rejects one.

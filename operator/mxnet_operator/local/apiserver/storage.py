@@ -50,6 +50,10 @@ class Storage:
         """Find the object of that name."""
         return self._objects[key].get(name)
 
+    def oldest(self, key: Key) -> Object | None:
+        """Return the object of a resource that was created first."""
+        return next(iter(self._objects[key].values()), None)
+
     def objects(self, key: Key, namespace: str = "") -> list[Object]:
         """List the objects of a resource in a namespace ("" is all of them), oldest first."""
         found = self._objects[key].values()

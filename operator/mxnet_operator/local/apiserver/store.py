@@ -374,9 +374,7 @@ class Store:
 
     def _expire_events(self) -> None:
         limit = timestamp(self.clock() - _EVENT_LIFE)
-        for event in self.storage.objects(builtin.EVENTS.key):
-            if event["metadata"]["creationTimestamp"] >= limit:
-                return
+        while (event := self.storage.oldest(builtin.EVENTS.key)) and event["metadata"]["creationTimestamp"] < limit:
             self.storage.remove(builtin.EVENTS.key, event)
 
     @staticmethod

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from mxnet_operator.api.builtin_types import types
 from mxnet_operator.api.kinds import ALL
 from mxnet_operator.api.metadata_rules import label_errors
+from mxnet_operator.api.pod_template import complete_schema
+from mxnet_operator.api.quantities import container_requests
 from mxnet_operator.api.structural import (
     FieldError,
     apply_schema_defaults,
@@ -19,9 +21,7 @@ from mxnet_operator.api.validation import validate, validate_status_change, vali
 from mxnet_operator.local.apiserver import builtin_types
 from mxnet_operator.local.apiserver.json_values import Object, at, without_nulls
 from mxnet_operator.local.apiserver.keyed_objects import config_map_errors, keyed_change_errors, secret_errors
-from mxnet_operator.local.apiserver.metadata_rules import metadata_errors
-from mxnet_operator.local.apiserver.pod_rules import pod_errors
-from mxnet_operator.local.apiserver.pod_rules.fields import port_errors
+from mxnet_operator.local.apiserver.metadata_rules import dns_label_errors, metadata_errors
 from mxnet_operator.local.apiserver.priorities import class_change_errors, class_errors
 from mxnet_operator.local.apiserver.resources import (
     CONFIG_MAPS,
@@ -58,6 +58,7 @@ RULES: Mapping[tuple[str, str], Rules] = {
 UPDATE_RULES: Mapping[tuple[str, str], Callable[[Any, Any], list[FieldError]]] = dict.fromkeys(RULES, validate_update)
 """Transition rules by apiVersion and kind: Python equivalents of the CEL rules that use oldSelf."""
 
+_LARGEST_PORT = 65535
 _HEADER = ("apiVersion", "kind", "metadata")
 
 
@@ -142,7 +143,7 @@ def errors(resource: Resource, obj: Object, stored: Object | None = None) -> lis
     if resource.custom:
         return found + structural_errors(dict(resource.schema or {}), obj)
     checks = {
-        PODS: pod_errors,
+        PODS: _pod_errors,
         SERVICES: _service_errors,
         EVENTS: _event_errors,
         CONFIG_MAPS: config_map_errors,
@@ -160,6 +161,35 @@ def _shares_all_but_status(obj: Object, stored: Object) -> bool:
     return all(obj.get(part) is stored.get(part) for part in parts)
 
 
+def _pod_errors(pod: Object) -> Iterator[FieldError]:
+    """Validate a pod by its schema, and what the local kubelet and scheduler rely on.
+
+    Kubernetes has some hundred further rules: they are the real API server's, which `mxjob local up` can start.
+    """
+    spec = pod.get("spec") or {}
+    found = structural_errors(complete_schema()["properties"]["spec"], spec, "spec")
+    if found:
+        yield from found
+        return
+    taken: set[str] = set()
+    for field in ("volumes", "containers", "initContainers"):
+        for position, each in enumerate(spec.get(field) or ()):
+            path, name = f"spec.{field}[{position}]", each["name"]
+            yield from dns_label_errors(f"{path}.name", name)  # it becomes the name of a folder
+            if name in taken and field != "volumes":
+                yield FieldError(f"{path}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
+            if field != "volumes":
+                taken.add(name)
+                yield from _amount_errors(path, each)
+
+
+def _amount_errors(path: str, container: Object) -> Iterator[FieldError]:
+    for name, amount in container_requests(container).items():
+        if amount < 0:
+            where = f"{path}.resources.requests[{name}]"
+            yield invalid(where, container["resources"]["requests"][name], "must be greater than or equal to 0")
+
+
 def _service_errors(service: Object) -> Iterator[FieldError]:
     spec = service.get("spec") or {}
     if spec.get("type") != "ClusterIP":
@@ -168,7 +198,8 @@ def _service_errors(service: Object) -> Iterator[FieldError]:
         yield unsupported("spec.clusterIP", spec.get("clusterIP"), ("None",))
     ports = spec.get("ports") or []
     for position, port in enumerate(ports):
-        yield from port_errors(f"spec.ports[{position}].port", port.get("port"))
+        if not 1 <= port.get("port", 0) <= _LARGEST_PORT:
+            yield invalid(f"spec.ports[{position}].port", port.get("port"), "must be between 1 and 65535, inclusive")
         if len(ports) > 1 and not port.get("name"):
             yield required(f"spec.ports[{position}].name")
     yield from label_errors(spec.get("selector") or {}, "spec.selector")

@@ -54,6 +54,8 @@ class Host:
     timing: Timing
     pods_of: Callable[[str], tuple[dict[str, Any], ...]]
     """Returns the pods of a namespace from the kubelet's cache."""
+    services_of: Callable[[str], tuple[dict[str, Any], ...]]
+    """Returns the Services of a namespace from the kubelet's cache."""
     pods_changed: Changes
     volume_claims: VolumeClaims | None
     """Provisioner of PersistentVolumeClaims; None where the control plane is Kubernetes' own."""

@@ -14,7 +14,7 @@ import msgspec
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
-from mxnet_operator.kube.resources import NODES, PODS
+from mxnet_operator.kube.resources import NODES, PODS, SERVICES
 from mxnet_operator.local.changes import Changes
 from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
@@ -79,7 +79,8 @@ class Kubelet:
         devices = device_kinds(os.environ, gpus=gpus, share=gpu_share, counts=resources)
         folder = state_dir.absolute()
         offered = capacity(cpus, devices, folder)
-        self._cache: Indexer[Object] = Indexer({_NAMESPACE: lambda pod: str(pod["metadata"]["namespace"])})
+        self._cache: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
+        self._services: Indexer[Object] = Indexer({_NAMESPACE: _namespace_of})
         self._client = client
         self._kubernetes = kubernetes
         self._timing = timing
@@ -105,12 +106,14 @@ class Kubelet:
             events=EventRecorder(client, "kubelet", node_name),
             timing=timing,
             pods_of=self._pods_in,
+            services_of=lambda namespace: self._services.by_index(_NAMESPACE, namespace),
             pods_changed=pods_changed,
             volume_claims=self._volume_claims if kubernetes is None else None,
         )
         self._node = NodeKeeper(client, node_name, offered, timing, node_labels or {})
         self._log_server = LogServer(self._host.logs, lambda namespace, name: self._cache.get(f"{namespace}/{name}"))
         self._reflector = Reflector(client, PODS, self._cache, _decode, self._changed)
+        self._service_reflector = Reflector(client, SERVICES, self._services, _decode, lambda *_: None)
         self._nodes: Indexer[Object] = Indexer()
         self._node_reflector = Reflector(client, NODES, self._nodes, _decode, self._node_changed)
         self._scheduler = Scheduler(
@@ -143,7 +146,12 @@ class Kubelet:
             await self._host.processes.start()
             tasks += [
                 asyncio.create_task(each)
-                for each in (self._reflector.run(), self._remove_left_overs(), *await self._node_parts())
+                for each in (
+                    self._service_reflector.run(),
+                    self._reflector.run(),
+                    self._remove_left_overs(),
+                    *await self._node_parts(),
+                )
             ]
             stop = asyncio.create_task(self._stop.wait())
             tasks.append(stop)
@@ -155,6 +163,10 @@ class Kubelet:
             await _cancelled(tasks)
             await self._take_down()
             self._stopped.set()
+
+    async def _watch_pods(self) -> None:
+        await self._service_reflector.synced.wait()  # pods that start look up their names there
+        await self._reflector.run()
 
     async def _node_parts(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the tasks that make this a node of its control plane."""
@@ -255,6 +267,10 @@ class Kubelet:
     def _all_nodes(self) -> dict[str, Object]:
         nodes = (self._nodes.get(key) for key in self._nodes)
         return {node["metadata"]["name"]: node for node in nodes if node is not None}
+
+
+def _namespace_of(obj: Object) -> str:
+    return str(obj["metadata"]["namespace"])
 
 
 def _rules(node: Object | None) -> Object | None:

@@ -13,6 +13,9 @@ _LOG = logging.getLogger(__name__)
 
 LINE_LIMIT = 16 * 1024
 """Bytes; a longer line is written in parts marked P, the last one F (containerd's max_container_log_line_size)."""
+FILE_BYTES = 16 * 2**20
+"""Size at which a log file is rotated."""
+WHY_LOST = "the log could not be written"
 TAIL_BYTES = 2048
 TAIL_LINES = 80
 
@@ -22,21 +25,30 @@ def rfc3339nano(now: datetime | None = None) -> str:
     return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
+def left_out(lines: int, why: str) -> bytes:
+    """Build the line that stands for lines that can't be read."""
+    return f"[{lines} line{'' if lines == 1 else 's'} left out: {why}]".encode()
+
+
 class LogFile:
     """Rotated log of a container's output; readers follow it by position.
 
     A position counts the bytes written since the container started. When the file has grown to `limit` bytes it
     becomes the older of two and the former older one is dropped, so the disk holds 2 x `limit` at most. A disk that
-    is full loses lines, and a line says so once there is room again; the container never notices.
+    is full loses lines, and a line says so once there is room again; the container never notices. Lines are counted as
+    they are in the file, where a long one is several.
     """
 
-    def __init__(self, path: Path, limit: int = 16 * 2**20) -> None:
+    def __init__(self, path: Path, limit: int = FILE_BYTES) -> None:
         self._path = path
         self._older = path.with_name(path.name + ".1")
         self._limit = limit
         self._start = 0
         self._older_start = 0
         self._end = 0
+        self._lines = 0
+        self._lines_before_older = 0
+        self._lines_before_newer = 0
         self._partial = bytearray()
         self._lost = 0
         self._tail: deque[bytes] = deque(maxlen=TAIL_LINES)
@@ -53,6 +65,21 @@ class LogFile:
     def oldest(self) -> int:
         """First position that can still be read."""
         return self._older_start
+
+    @property
+    def lines(self) -> int:
+        """Number of lines written since the container started."""
+        return self._lines
+
+    @property
+    def dropped(self) -> int:
+        """Number of lines before `oldest`."""
+        return self._lines_before_older
+
+    @property
+    def lost(self) -> int:
+        """Number of lines after the last one that could not be written."""
+        return self._lost
 
     def append(self, data: bytes) -> None:
         """Append output; whole lines are written at once, the rest once the line is complete."""
@@ -119,13 +146,13 @@ class LogFile:
     def _write(self, data: bytes) -> None:
         note = bytearray()
         if self._lost:
-            text = f"[{self._lost} bytes of output could not be written to the log]"
-            _format(note, rfc3339nano().encode(), text.encode(), b"F")
+            _format(note, rfc3339nano().encode(), left_out(self._lost, WHY_LOST), b"F")
         if not self._try_write(bytes(note) + data):
-            self._lost += len(data)
+            self._lost += data.count(b"\n")
             return
         self._lost = 0
         self._end += len(note) + len(data)
+        self._lines += (note + data).count(b"\n")
         self._changes.ring()
 
     def _try_write(self, data: bytes) -> bool:
@@ -155,6 +182,7 @@ class LogFile:
         self._path.replace(self._older)
         self._close()
         self._older_start, self._start = self._start, self._end
+        self._lines_before_older, self._lines_before_newer = self._lines_before_newer, self._lines
 
 
 def _format(out: bytearray, now: bytes, line: bytes, tag: bytes) -> None:

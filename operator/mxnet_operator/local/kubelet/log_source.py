@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from mxnet_operator.local.kubelet.log_file import LogFile, rfc3339nano
+from mxnet_operator.local.kubelet.log_file import FILE_BYTES, WHY_LOST, LogFile, left_out, rfc3339nano
 
 _BLOCK = 64 * 1024
+_WHY_DROPPED = f"at most {2 * FILE_BYTES // 2**20} MiB of a container's log are kept"
 
 
 @dataclass(slots=True)
@@ -22,18 +23,17 @@ class ContainerLogs:
 class Logs:
     """Logs of every container of this node; implements the API server's LogSource."""
 
-    _containers: dict[tuple[str, str], ContainerLogs] = field(default_factory=dict)
+    _containers: dict[str, dict[str, ContainerLogs]] = field(default_factory=dict)
 
     def start(self, pod_uid: str, container: str, log: LogFile) -> LogFile | None:
         """Register the log of a container's new run; returns the log that is no longer accessible."""
-        logs = self._containers.setdefault((pod_uid, container), ContainerLogs())
+        logs = self._containers.setdefault(pod_uid, {}).setdefault(container, ContainerLogs())
         dropped, logs.previous, logs.current = logs.previous, logs.current, log
         return dropped
 
     def forget(self, pod_uid: str) -> None:
         """Drop the logs of a pod that no longer exists."""
-        for key in [key for key in self._containers if key[0] == pod_uid]:
-            del self._containers[key]
+        self._containers.pop(pod_uid, None)
 
     def open(
         self,
@@ -51,7 +51,7 @@ class Logs:
         limit_bytes: int | None,
     ) -> AsyncIterator[bytes]:
         """Yield the log in chunks of bytes, with `follow` until the container ends; nothing if it never started."""
-        logs = self._containers.get((pod_uid, container), ContainerLogs())
+        logs = self._containers.get(pod_uid, {}).get(container, ContainerLogs())
         log = logs.previous if previous else logs.current
         since = _since(since_seconds, since_time)
         return _read(log, follow=follow, tail_lines=tail_lines, since=since, timestamps=timestamps, limit=limit_bytes)
@@ -68,23 +68,33 @@ async def _read(
 ) -> AsyncIterator[bytes]:
     if log is None:
         return
-    position = log.oldest if tail_lines is None else _tail_position(log, tail_lines)
+    if tail_lines is None:
+        position, line = log.oldest, log.dropped if since else 0
+    else:
+        position, line = _tail_position(log, tail_lines), max(log.dropped if since else 0, log.lines - tail_lines)
     left = limit
     line_begins = True
     rest = b""
     while True:
-        if position >= log.end:
-            if not follow or log.closed:
-                return
+        ended = position >= log.end
+        if ended and follow and not log.closed:
             await log.changed(position)
             continue
-        if position < log.oldest:  # rotated away meanwhile, in the middle of a line
+        if position < log.oldest:  # dropped meanwhile, in the middle of a line
             rest = b""
+        dropped, line = log.dropped - line, max(line, log.dropped)
         position, data = log.read(position)
         *lines, rest = (rest + data).split(b"\n")
+        line += len(lines)
         out = bytearray()
-        for line in lines:
-            time, _, tagged = line.partition(b" ")
+        if dropped > 0 or (ended and log.lost):
+            # The time of a gap is the whole second of the line after it: `LogCursor` counts the lines of one time.
+            time = data[:19] + b".000000000Z" if data else rfc3339nano().encode()
+            note = left_out(dropped, _WHY_DROPPED) if dropped > 0 else left_out(log.lost, WHY_LOST)
+            out += (b"" if line_begins else b"\n") + (time + b" " if timestamps else b"") + note + b"\n"
+            line_begins = True
+        for each in lines:
+            time, _, tagged = each.partition(b" ")
             if time < since or len(tagged) < 9:
                 continue
             if timestamps and line_begins:
@@ -98,7 +108,7 @@ async def _read(
             left -= len(out)
         if out:
             yield bytes(out)
-        if left == 0:
+        if ended or left == 0:
             return
         await asyncio.sleep(0)  # a large log is read in turn with everything else
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mxnet_operator.api.names import LABEL_JOB_NAME
 from mxnet_operator.api.quantities import container_requests
 from mxnet_operator.builders.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
@@ -68,8 +69,7 @@ async def addressed_environment(
     pod = {**pod, "status": {**(pod.get("status") or {}), "podIP": place.address, "hostIP": "127.0.0.1"}}
     objects = await fetch_keyed_objects(host.client, namespace, environment.references(container))
     variables = environment.variables(pod, container, objects, host.allocatable)
-    # Listed anew for each start: a watch could be behind the one that brought the pod.
-    services = (await host.client.list(SERVICES.path(namespace)))["items"]
+    services = [*host.services_of(namespace), *await _own_services(host, pod)]
     loop = asyncio.get_running_loop()
     began, is_announced = loop.time(), False
     while True:
@@ -86,6 +86,15 @@ async def addressed_environment(
         milestones = [host.timing.name_limit] if is_announced else [host.timing.name_notice, host.timing.name_limit]
         left = [each - waited for each in milestones if each > waited]
         await _at_most(host.pods_changed.wait(), min(left) if left else None)
+
+
+async def _own_services(host: Host, pod: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the Services of the pod's job, or all for another pod: the watch could be behind the one of the pods."""
+    metadata = pod["metadata"]
+    job = (metadata.get("labels") or {}).get(LABEL_JOB_NAME)
+    query = {"labelSelector": f"{LABEL_JOB_NAME}={job}"} if job else None
+    found: list[dict[str, Any]] = (await host.client.list(SERVICES.path(metadata["namespace"]), query))["items"]
+    return found
 
 
 async def prepare(

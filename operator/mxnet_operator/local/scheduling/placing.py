@@ -18,6 +18,8 @@ Object = dict[str, Any]
 _NOTHING: Final = Decimal(0)
 _KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints by which a pod is not placed; none evicts pods that run, and PreferNoSchedule has no other node."""
+_EXACT_BELOW: Final = 20
+"""Number of jobs in front from which it is rounded down: a change of it is a write for each pod that waits."""
 _CORDONED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """Taint that stands for spec.unschedulable, which a pod may tolerate."""
 
@@ -107,26 +109,31 @@ class _Kept:
     """Room that is kept for gangs that wait."""
 
     def __init__(self) -> None:
-        self._gangs: list[Gang] = []
+        self._names: dict[str, None] = {}
+        self._are_jobs = True
         self._amounts: Resources = {}
 
     @property
     def first(self) -> str:
-        return self._gangs[0].name
+        return next(iter(self._names))
 
     def without(self, free: Resources) -> Resources:
         """Return what is left of `free` for the gangs that come after."""
         return _minus(free, self._amounts)
 
     def add(self, gang: Gang, amounts: Resources) -> None:
-        self._gangs.append(gang)
+        self._names[gang.name] = None
+        self._are_jobs = self._are_jobs and gang.is_job
         self._amounts = add([self._amounts, amounts])
 
     def before(self) -> str:
         """Return in words how many wait already."""
-        count = len({gang.name for gang in self._gangs})
-        what = "job" if all(gang.is_job for gang in self._gangs) else "job or pod"
-        return f"{count} {what}{'' if count == 1 else 's'} before it in the queue" if count else ""
+        count = len(self._names)
+        unit = 10 ** (len(str(count)) - 1) if count >= _EXACT_BELOW else 1
+        said, what = count // unit * unit, "job" if self._are_jobs else "job or pod"
+        if not said:
+            return ""
+        return f"{said}{'' if unit == 1 else ' or more'} {what}{'' if said == 1 else 's'} before it in the queue"
 
 
 def _incomplete(gang: Gang) -> str:

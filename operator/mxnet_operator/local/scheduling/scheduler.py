@@ -27,7 +27,11 @@ Object = dict[str, Any]
 
 _RETRY_SECONDS: Final = 1.0
 REPORT_SECONDS: Final = 1.0
-"""Between two updates of what waiting pods wait for: each may be a request for every one of them."""
+"""Least time between two updates of the messages of waiting pods."""
+SECONDS_PER_CHANGE: Final = 0.1
+"""Time between two updates, for each message that the first one changed: one job's end may change all messages."""
+_REST: Final = 9
+"""Rest after a pass over all pods, as a multiple of its duration: passes take at most a tenth of the time."""
 FORMING_SECONDS: Final = 2.0
 """How long the first pods of a gang wait for the others in silence: those of a job that starts come one by one."""
 
@@ -87,6 +91,7 @@ class Scheduler:
         self._told: dict[str, str] = {}
         """By a pod's uid, the words that were written last: the watch may not show them yet."""
         self._report_at = 0.0
+        self._rest = 0.0
         self._forming: dict[str, float] = {}
         """By a pod's uid, since when its gang lacks pods."""
 
@@ -96,6 +101,7 @@ class Scheduler:
             changed = asyncio.ensure_future(self._changes.wait())
             try:
                 again = await self._pass()
+                await asyncio.sleep(self._rest)
                 await asyncio.wait({changed}, timeout=again)
             finally:
                 changed.cancel()
@@ -108,7 +114,9 @@ class Scheduler:
         try:
             await self._settle()
             removed = await self._remove_unhosted(nodes)
+            began = time.perf_counter()
             decision = self._decide(nodes)
+            self._rest = _REST * (time.perf_counter() - began)
             bound = [await self._bind(pod) for pod in decision.to_place]
             silent = self._silent(decision.forming)
             next_report = await self._report({uid: why for uid, why in decision.words.items() if uid not in silent})
@@ -206,7 +214,7 @@ class Scheduler:
         return {uid: seconds for uid, seconds in left.items() if seconds > 0}
 
     async def _report(self, words: Mapping[str, str]) -> float | None:
-        """Write on the pods what they wait for: at once where nothing is said yet, changes at most once a second."""
+        """Write on the pods what they wait for: at once where nothing is said yet, changes at a bounded rate."""
         new: list[tuple[Object, str]] = []
         changed: list[tuple[Object, str]] = []
         for pod in self._pods():
@@ -223,7 +231,7 @@ class Scheduler:
             return left
         for pod, why in changed:
             await self._refuse(pod, why)
-        self._report_at = self._clock() + REPORT_SECONDS
+        self._report_at = self._clock() + max(REPORT_SECONDS, SECONDS_PER_CHANGE * len(changed))
         return None
 
     async def _refuse(self, pod: Object, why: str) -> None:
