@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 from waiting import DOWNLOAD, MINUTES
 
-from mxnet_operator.local.control_plane.binaries import tools_cache
+from mxnet_operator.local.control_plane.programs import tools_cache
 
 _MILLISECONDS = MINUTES * 1000
 

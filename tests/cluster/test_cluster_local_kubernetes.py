@@ -14,8 +14,8 @@ from kubernetes_programs import CONTROL_PLANE, programs_or_skip
 from waiting import SECONDS, eventually
 
 from mxnet_operator.api import names
-from mxnet_operator.local.control_plane.binaries import PROGRAMS
-from mxnet_operator.local.state import running_state
+from mxnet_operator.local.control_plane.programs import PROGRAMS
+from mxnet_operator.local.home import running_state
 
 pytestmark = pytest.mark.kubernetes
 

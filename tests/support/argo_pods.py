@@ -26,8 +26,8 @@ from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import CONFIGMAPS, NODES, PODS
 from mxnet_operator.local.kubelet.environment import expand
-from mxnet_operator.local.kubelet.lease import keep_lease
-from mxnet_operator.local.kubelet.timing import Timing
+from mxnet_operator.local.kubelet.node import keep_lease
+from mxnet_operator.local.waiting import Timing
 
 NODE = "argo"
 SCHEDULER_NAME = "argo-test-runner"

@@ -25,8 +25,7 @@ from left_overs import folder_prefix
 from waiting import MINUTES, SECONDS
 
 from mxnet_operator.api.conditions import TERMINAL
-from mxnet_operator.local.home import ClusterFiles, cluster_files
-from mxnet_operator.local.state import ClusterState, running_state
+from mxnet_operator.local.home import ClusterFiles, ClusterState, cluster_files, running_state
 
 DIGITS_IMAGE = "mxjob/digits:1.0"
 EXAMPLES = Path(__file__).parents[2] / "examples"

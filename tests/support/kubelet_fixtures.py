@@ -20,7 +20,7 @@ from mxnet_operator.local.claims import claim_subnet
 from mxnet_operator.local.images import Image, ImageError, ReadyImage, Start
 from mxnet_operator.local.kubelet.kubelet import Kubelet
 from mxnet_operator.local.kubelet.reaper import CLUSTER_MARKER, marked
-from mxnet_operator.local.kubelet.timing import Timing
+from mxnet_operator.local.waiting import Timing
 
 IMAGE = "test/this-python:1"
 IMPATIENT = Timing(

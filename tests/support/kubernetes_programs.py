@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from waiting import BUILD
 
-from mxnet_operator.local.control_plane.binaries import asset, tools_cache
+from mxnet_operator.local.control_plane.programs import asset, tools_cache
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 _NEWEST = "1.36"

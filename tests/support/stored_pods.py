@@ -7,8 +7,8 @@ from typing import Any
 from gang_pods import GPU, bound
 
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
-from mxnet_operator.local.changes import Changes
 from mxnet_operator.local.scheduling.scheduler import Scheduler
+from mxnet_operator.local.waiting import Changes
 
 PATH = "/api/v1/namespaces/default/pods/"
 NODES = {"local": {"metadata": {"name": "local"}, "spec": {}}}

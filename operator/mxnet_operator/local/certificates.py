@@ -1,5 +1,7 @@
-"""Certificate authority and server certificate of a local cluster, new at each start."""
+"""Certificate authority of a local cluster, and the kubeconfig that embeds it."""
 
+import base64
+import json
 import ssl
 from dataclasses import dataclass
 
@@ -20,3 +22,29 @@ def issue_identity() -> ServerIdentity:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
     return ServerIdentity(context=context, authority_pem=authority.cert_pem.bytes())
+
+
+CONTEXT = "mxjob-local"
+
+
+def kubeconfig(*, port: int, authority_pem: bytes, token: str, address: str = "127.0.0.1") -> bytes:
+    """Build a kubeconfig with one context (JSON, which is YAML too)."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": CONTEXT,
+            "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}],
+            "clusters": [
+                {
+                    "name": CONTEXT,
+                    "cluster": {
+                        "server": f"https://{address}:{port}",
+                        "certificate-authority-data": base64.b64encode(authority_pem).decode(),
+                    },
+                }
+            ],
+            "users": [{"name": CONTEXT, "user": {"token": token}}],
+        },
+        indent=2,
+    ).encode()

@@ -1,9 +1,10 @@
 """Exclusive claims of a running cluster: the lock of its home, and its range of loopback addresses.
 
-Both are the kernel's to release, so a cluster that was killed leaves no stale claim.
+Both are locks on files, the kernel's to release, so a cluster that was killed leaves no stale claim.
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 import socket
@@ -12,7 +13,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mxnet_operator.local.file_locks import open_lock, try_lock
+
+def open_lock(path: Path) -> int:
+    """Return a descriptor of a lock's file, which is made where there is none; its folder has to be there."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def lock(descriptor: int) -> None:
+    """Wait for the exclusive lock; it is held until the descriptor is closed."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Take the lock, exclusive or shared, and return whether it was free."""
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
 
 CLAIM_PORT = 19091
 """Port whose use claims a subnet; below the ephemeral range, so that no other process gets it by chance."""

@@ -17,15 +17,12 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.claims import HomeLock, claim_subnet
-from mxnet_operator.local.control_plane.in_process import in_process
-from mxnet_operator.local.control_plane.kubernetes import kubernetes
-from mxnet_operator.local.control_plane.plane import ControlPlane
+from mxnet_operator.local.control_plane.plane import ControlPlane, in_process, kubernetes
 from mxnet_operator.local.control_plane.programs import AbortedError
-from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
+from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, make_cluster_folder, write_state
 from mxnet_operator.local.images import ImageStore
 from mxnet_operator.local.job_pages import JobPages, page_template
 from mxnet_operator.local.kubelet.kubelet import Kubelet
-from mxnet_operator.local.state import ClusterState, last_state, write_state
 
 NODE = "local"
 LOCAL, KUBERNETES = "local", "kubernetes"

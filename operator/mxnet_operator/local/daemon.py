@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mxnet_operator.local.claims import AlreadyRunningError, lock_holder
-from mxnet_operator.local.home import ClusterFiles, make_cluster_folder
-from mxnet_operator.local.state import ClusterState, running_state
+from mxnet_operator.local.home import ClusterFiles, ClusterState, make_cluster_folder, running_state
 
 READY = "ready"
 STEP = "step "

@@ -3,12 +3,18 @@
 import asyncio
 import logging
 import uuid
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import EVENTS
-from mxnet_operator.local.timestamps import now
+
+
+def now() -> str:
+    """Format the current time as metav1.Time: seconds, UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,11 +8,9 @@ from builtin_types_source import builtin_types
 
 from mxnet_operator.api import builtin_types as checked_in
 from mxnet_operator.api.strategic_merge import strategic_merge
-from mxnet_operator.local.apiserver import jsonpath
-from mxnet_operator.local.apiserver.durations import age
+from mxnet_operator.local.apiserver.requests import find_target
 from mxnet_operator.local.apiserver.resources import PODS, Catalog
-from mxnet_operator.local.apiserver.routing import find_target
-from mxnet_operator.local.apiserver.tables import TableFormat, requested_table, table
+from mxnet_operator.local.apiserver.tables import TableFormat, age, find, requested_table, table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -69,7 +67,7 @@ def test_a_json_path_finds(path, found):
         "conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}],
         "annotations": {"example.org/x": "y"},
     }
-    assert jsonpath.find(path, obj) == found
+    assert find(path, obj) == found
 
 
 @pytest.mark.parametrize(

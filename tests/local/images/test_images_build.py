@@ -9,9 +9,7 @@ import pytest
 
 from mxnet_operator.local.images import BASE_IMAGE, TVM_IMAGE, BuildError, ImageError, ImageStore
 from mxnet_operator.local.images.environment import Environment
-from mxnet_operator.local.images.failures import build_error
-from mxnet_operator.local.images.progress import ProgressReader
-from mxnet_operator.local.images.uv_process import Ended
+from mxnet_operator.local.images.uv_process import Ended, ProgressReader, build_error
 
 HASH = "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274"
 PYTHON = ".".join(map(str, sys.version_info[:2]))

@@ -6,8 +6,7 @@ import os
 import pytest
 from kubelet_fixtures import make_pod, running_node
 
-from mxnet_operator.local.kubelet.device_discovery import DeviceKind, device_kinds
-from mxnet_operator.local.kubelet.devices import Devices
+from mxnet_operator.local.kubelet.devices import DeviceKind, Devices, device_kinds
 
 GPU = "nvidia.com/gpu"
 FOUR = "".join(f"GPU {n}: NVIDIA H200 (UUID: GPU-{n}{n}{n}{n}-aaaa)\n" for n in range(4))

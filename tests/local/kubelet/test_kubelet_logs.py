@@ -6,7 +6,7 @@ import resource
 from kubelet_fixtures import make_pod, terminated
 
 from mxnet_operator.local.kubelet.log_file import LINE_LIMIT, LogFile
-from mxnet_operator.local.kubelet.log_source import Logs
+from mxnet_operator.local.kubelet.logs import Logs
 
 
 async def read(log, **query):

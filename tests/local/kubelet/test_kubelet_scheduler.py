@@ -13,7 +13,7 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.credentials import load_credentials
 from mxnet_operator.kube.errors import ApiError, ApiUnavailable
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
+from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted
 from mxnet_operator.local.kubelet.processes import Processes
 from mxnet_operator.local.scheduling.scheduler import Scheduler
 

@@ -11,7 +11,7 @@ from waiting import SECONDS
 
 from mxnet_operator.client.jobs import collections
 from mxnet_operator.kube.resources import CONFIGMAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
-from mxnet_operator.local.kubelet.paths import Paths
+from mxnet_operator.local.kubelet.preparation import Paths
 
 PATHS = Paths({"/data": Path("/real/d"), "/data/in": Path("/real/i"), "/dev/termination-log": Path("/real/t")})
 

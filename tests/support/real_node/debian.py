@@ -13,7 +13,7 @@ from pathlib import Path
 from kubernetes_programs import MissingProgramError
 from waiting import DOWNLOAD
 
-from mxnet_operator.local.control_plane.binaries import tools_cache
+from mxnet_operator.local.control_plane.programs import tools_cache
 
 NODE = (
     "buildah",

@@ -17,7 +17,7 @@ from typing import Any
 from kubernetes_programs import ARGO, MissingProgramError, building, programs
 from waiting import BUILD
 
-from mxnet_operator.local.control_plane.binaries import tools_cache
+from mxnet_operator.local.control_plane.programs import tools_cache
 from real_node.configuration import PAUSE_IMAGE
 from real_node.debian import RELEASE, installed, unpacked
 

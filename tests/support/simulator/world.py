@@ -15,8 +15,8 @@ from simulator.schedule import Schedule, Step, pod_name
 from simulator.transport import Fault
 
 from mxnet_operator.api import names
-from mxnet_operator.local.apiserver.journal import Change
 from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.local.apiserver.storage import Change
 from mxnet_operator.plan.placement import IGNORED_AFTER
 from mxnet_operator.plan.status import RECORD_DELAY
 

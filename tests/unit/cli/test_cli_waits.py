@@ -10,7 +10,7 @@ from waiting_jobs import WORDS, waiting_job
 from mxnet_operator.cli.output.description import JobDetails, write_description
 from mxnet_operator.cli.output.progress import LiveProgress, PlainProgress
 from mxnet_operator.cli.verbs.get import table
-from mxnet_operator.local.job_pages.page import JobView, html
+from mxnet_operator.local.job_pages import JobView, html
 from mxnet_operator.readers.waiting import WAITING
 
 

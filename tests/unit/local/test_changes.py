@@ -6,7 +6,7 @@ from gang_pods import gang_pods
 from stored_pods import StoredPods, scheduler_of
 from waiting import MOMENT, until
 
-from mxnet_operator.local.changes import Changes
+from mxnet_operator.local.waiting import Changes
 
 
 async def test_a_ring_before_the_task_that_waits_has_begun_wakes_it() -> None:

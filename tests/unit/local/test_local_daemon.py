@@ -12,8 +12,7 @@ from mxnet_operator.cli.daemons import local_cluster
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, HomeLock
 from mxnet_operator.local.cluster import ClusterOptions
-from mxnet_operator.local.home import make_cluster_folder
-from mxnet_operator.local.state import ClusterState, running_state, write_state
+from mxnet_operator.local.home import ClusterState, make_cluster_folder, running_state, write_state
 from mxnet_operator.plan import Policy
 
 OURS = ClusterState(pid=1, started_at=0.0, port=1, subnet="127.99")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mxnet_operator.local.kubelet.stopping import Stop, Stopped
+from mxnet_operator.local.waiting import Stop, Stopped
 
 
 @pytest.mark.parametrize("steps", range(12))

@@ -1,6 +1,6 @@
 """The page of a local cluster's job: what it shows, and what it must not let through."""
 
-from mxnet_operator.local.job_pages.page import JobView, html, replica_view
+from mxnet_operator.local.job_pages import JobView, html, replica_view
 
 
 def job(state="Running", **metadata):

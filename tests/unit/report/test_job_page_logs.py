@@ -1,8 +1,7 @@
 """A page shows the last lines of a log, however long it is."""
 
-from mxnet_operator.local.job_pages import server
-from mxnet_operator.local.job_pages.page import LAST_LINES
-from mxnet_operator.local.job_pages.server import JobPages
+from mxnet_operator.local import job_pages as server
+from mxnet_operator.local.job_pages import LAST_LINES, JobPages
 
 EPOCH = "INFO:root:Epoch[%d] Validation-accuracy=0.5"
 UID = "of-the-job"

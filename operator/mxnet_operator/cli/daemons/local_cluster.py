@@ -22,10 +22,8 @@ from mxnet_operator.kube.lease import LEASE_NAME, LeaderElector, LeaseTimes
 from mxnet_operator.local import daemon
 from mxnet_operator.local.claims import AlreadyRunningError, NoFreeSubnetError
 from mxnet_operator.local.cluster import LOCAL, ClusterOptions, ComponentDiedError, run_cluster
-from mxnet_operator.local.control_plane.binaries import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError
-from mxnet_operator.local.control_plane.programs import ProgramError
-from mxnet_operator.local.home import make_cluster_folder
-from mxnet_operator.local.state import ClusterState
+from mxnet_operator.local.control_plane.programs import ASSETS_VARIABLE, PROGRAMS, MissingProgramsError, ProgramError
+from mxnet_operator.local.home import ClusterState, make_cluster_folder
 from mxnet_operator.plan import Policy
 
 _IDENTITY = "mxjob-local"

@@ -13,10 +13,9 @@ from mxnet_operator.cli.server.job_kinds import stored_jobs
 from mxnet_operator.client.jobs import in_v1_words
 from mxnet_operator.kube.resources import NODES
 from mxnet_operator.local.claims import lock_holder
-from mxnet_operator.local.home import ClusterFiles
+from mxnet_operator.local.home import ClusterFiles, ClusterState, last_state, process_use, uptime
 from mxnet_operator.local.job_pages import page_template
 from mxnet_operator.local.kubelet.processes import left_over
-from mxnet_operator.local.state import ClusterState, last_state, process_use, uptime
 
 _SHOWN_FIRST = ("cpu", "memory")
 _SHOWN = 10

@@ -177,7 +177,7 @@ def status(
     """Show whether the cluster is running, its address, capacity, jobs and usage. Exits with 3 if it is not running."""
     with extra_needed("local"):
         from mxnet_operator.cli.daemons import local_status  # noqa: PLC0415
-        from mxnet_operator.local.state import running_state  # noqa: PLC0415
+        from mxnet_operator.local.home import running_state  # noqa: PLC0415
 
     with usable_home() as home:
         files = _files(home)
@@ -204,7 +204,7 @@ def status(
 def kubeconfig_path() -> None:
     """Print the path of the cluster's kubeconfig, for: export KUBECONFIG=$(mxjob local kubeconfig)."""
     with extra_needed("local"):
-        from mxnet_operator.local.state import running_state  # noqa: PLC0415
+        from mxnet_operator.local.home import running_state  # noqa: PLC0415
 
     with usable_home() as home:
         files = _files(home)

@@ -7,11 +7,10 @@ outlive their owner, as they do for a while in a real cluster.
 from collections.abc import Callable
 
 from mxnet_operator.local.apiserver import resources as builtin
-from mxnet_operator.local.apiserver.journal import Change
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.patch import MERGE_PATCH
 from mxnet_operator.local.apiserver.resources import Key, Resource
-from mxnet_operator.local.apiserver.storage import Name, name_of
+from mxnet_operator.local.apiserver.storage import Change, Name, name_of
 from mxnet_operator.local.apiserver.store import FOREGROUND, ORPHAN, DeleteOptions, Store
 
 Place = tuple[Key, Name]

@@ -11,8 +11,7 @@ from aiohttp import web
 from mxnet_operator.local.apiserver import resources as builtin
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.logs import LogSource, log_request
-from mxnet_operator.local.apiserver.requests import BODY_LIMIT, Request, truth, watch_options
-from mxnet_operator.local.apiserver.routing import Target
+from mxnet_operator.local.apiserver.requests import BODY_LIMIT, Request, Target, truth, watch_options
 from mxnet_operator.local.apiserver.statuses import StatusError, body_too_large
 from mxnet_operator.local.apiserver.store import Store
 from mxnet_operator.local.apiserver.tables import TableFormat, table

@@ -1,15 +1,18 @@
-"""Rules of ConfigMaps and Secrets, the objects of keys and values, as kube-apiserver has them.
+"""ConfigMaps and Secrets: kube-apiserver's rules for them, and how variables and volumes of a pod read them.
 
-Its words are those of kubernetes/pkg/apis/core/validation and of the strategies in pkg/registry/core, 1.36.
+The words are those of kubernetes/pkg/apis/core/validation and of the strategies in pkg/registry/core, 1.36.
 """
 
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from mxnet_operator.api.structural import FieldError, invalid
+from mxnet_operator.kube import resources as kube
+from mxnet_operator.kube.client import Client
 from mxnet_operator.local.apiserver.json_values import Object, fill
 from mxnet_operator.local.apiserver.resources import SECRETS, Resource
 from mxnet_operator.local.apiserver.statuses import forbidden_field, required
@@ -117,3 +120,80 @@ def _is_json_object(content: bytes) -> bool:
         return isinstance(json.loads(content), dict)
     except ValueError:
         return False
+
+
+def _bytes_of(values: Mapping[str, str] | None) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in (values or {}).items()}
+
+
+def _texts_of_config_map(obj: Mapping[str, Any]) -> dict[str, bytes]:
+    return {key: str(value).encode() for key, value in (obj.get("data") or {}).items()}
+
+
+def _files_of_config_map(obj: Mapping[str, Any]) -> dict[str, bytes]:
+    return _texts_of_config_map(obj) | _bytes_of(obj.get("binaryData"))
+
+
+def _of_secret(obj: Mapping[str, Any]) -> dict[str, bytes]:
+    return _bytes_of(obj.get("data"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedKind:
+    """Kind of such objects, with the field names of the references to it."""
+
+    resource: kube.Resource
+    kind: str
+    key_reference: str
+    """Of a variable: to one key."""
+    reference: str
+    """Of a container's `envFrom`: to all keys."""
+    volume: str
+    """Of a volume, or of a part of a projected one."""
+    name_field: str
+    """Of the object in a volume; in a projected one it is `name` always."""
+    key_words: str
+    variables: Callable[[Mapping[str, Any]], dict[str, bytes]]
+    """What variables can refer to, by key."""
+    files: Callable[[Mapping[str, Any]], dict[str, bytes]]
+    """What a volume has, by key."""
+
+    @property
+    def singular(self) -> str:
+        """Name of one object in messages: `configmap`."""
+        return self.kind.lower()
+
+
+CONFIG_MAP: Final = KeyedKind(
+    kube.CONFIGMAPS,
+    "ConfigMap",
+    "configMapKeyRef",
+    "configMapRef",
+    "configMap",
+    "name",
+    "config",
+    _texts_of_config_map,
+    _files_of_config_map,
+)
+SECRET: Final = KeyedKind(
+    kube.SECRETS, "Secret", "secretKeyRef", "secretRef", "secret", "secretName", "secret", _of_secret, _of_secret
+)
+KEYED_KINDS: Final = (CONFIG_MAP, SECRET)
+
+Reference = tuple[KeyedKind, str]
+"""Kind and name of an object in the pod's namespace."""
+KeyedObjects = Mapping[Reference, Mapping[str, Any]]
+"""Data of the objects that exist."""
+
+
+async def fetch_keyed_objects(client: Client, namespace: str, references: Iterable[Reference]) -> KeyedObjects:
+    """Fetch those of the referred objects that exist.
+
+    Raises:
+        KubeError: the request fails.
+    """
+    found: dict[Reference, Mapping[str, Any]] = {}
+    for kind, name in sorted(set(references), key=lambda each: (each[0].kind, each[1])):
+        if (obj := await client.find(kind.resource.path(namespace, name))) is not None:
+            found[kind, name] = obj
+    return found

@@ -14,8 +14,7 @@ from mxnet_operator.local.apiserver.documents import HEALTH, Documents
 from mxnet_operator.local.apiserver.garbage_collection import GarbageCollector
 from mxnet_operator.local.apiserver.handlers import Handlers, json_response
 from mxnet_operator.local.apiserver.logs import LogSource
-from mxnet_operator.local.apiserver.requests import BODY_LIMIT
-from mxnet_operator.local.apiserver.routing import find_target, no_target
+from mxnet_operator.local.apiserver.requests import BODY_LIMIT, find_target, no_target
 from mxnet_operator.local.apiserver.statuses import NO_SUCH_PATH, StatusError, bad_request, unauthorized
 from mxnet_operator.local.apiserver.store import Store
 

@@ -1,15 +1,68 @@
-"""Object storage: one revision counter, objects by name, and a journal of changes for each resource.
+"""Object storage: one revision counter, objects by name, and a bounded journal of changes for each resource.
 
 What is stored is never changed in place: a write puts a new object. So what is read here may be passed around freely,
 but must not be modified.
 """
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from mxnet_operator.local.apiserver.journal import Change, Journal
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Key, Resource
 from mxnet_operator.local.apiserver.statuses import expired, too_large_version
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change of one object: before (None: it was created) and after (None: it was removed)."""
+
+    revision: int
+    resource: Key
+    before: Object | None
+    after: Object | None
+
+    @property
+    def object(self) -> Object:
+        """The changed object."""
+        found = self.after if self.after is not None else self.before
+        assert found is not None  # noqa: S101  # a change is of something
+        return found
+
+
+class Journal:
+    """Latest changes of one resource; older ones are dropped, and `oldest` is the first revision that is covered."""
+
+    def __init__(self, first_revision: int, limit: int) -> None:
+        self.oldest = first_revision
+        self._limit = limit
+        self._changes: deque[Change] = deque()
+        self._listeners: set[Callable[[], None]] = set()
+
+    def append(self, change: Change) -> None:
+        """Record a change and notify the listeners."""
+        self._changes.append(change)
+        if len(self._changes) > self._limit:
+            self.oldest = self._changes.popleft().revision
+        for listener in tuple(self._listeners):
+            listener()
+
+    def since(self, revision: int) -> list[Change]:
+        """Return the changes after `revision`, oldest first."""
+        return list(self.backwards(revision))[::-1]
+
+    def backwards(self, revision: int) -> Iterator[Change]:
+        """Iterate over the changes after `revision`, latest first."""
+        for change in reversed(self._changes):
+            if change.revision <= revision:
+                return
+            yield change
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each change, until the returned function is called."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
 
 Name = tuple[str, str]
 """Identity of an object within its resource: (namespace or "", name)."""

@@ -1,16 +1,124 @@
-"""Tables for `kubectl get` (meta.k8s.io/v1 Table)."""
+"""Tables for `kubectl get` (meta.k8s.io/v1 Table), with JSONPath of printer columns and durations.
 
+JSONPath is as in https://kubernetes.io/docs/reference/kubectl/jsonpath/, without unions, recursion and functions.
+"""
+
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mxnet_operator.local.apiserver import jsonpath
 from mxnet_operator.local.apiserver import resources as builtin
-from mxnet_operator.local.apiserver.durations import age
 from mxnet_operator.local.apiserver.json_values import Object, at
 from mxnet_operator.local.apiserver.resources import Resource
+
+
+def age(since: str | None, now: datetime) -> str:
+    """Format the age of a timestamp as apimachinery's duration.HumanDuration; `<unknown>` where there is none."""
+    if not since:
+        return "<unknown>"
+    seconds = int((now - datetime.fromisoformat(since)).total_seconds())
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 0:
+        return "0s" if seconds >= -2 else "<invalid>"
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    return _two(days // 365, "y", days % 365, "d") if days < 2920 else f"{days // 365}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+_Step = Callable[[list[Any]], list[Any]]
+
+_TOKEN = re.compile(
+    r"""\.?(?:
+        (?P<field>(?:\\.|[^.\[\]\\])+)
+      | \[\s*(?:
+            '(?P<quoted>[^']*)'
+          | (?P<index>-?\d+)
+          | (?P<start>-?\d*):(?P<stop>-?\d*)
+          | (?P<all>\*)
+          | \?\(\s*@\.(?P<key>[\w.]+)\s*==\s*["'](?P<value>[^"']*)["']\s*\)
+        )\s*\]
+    )""",
+    re.VERBOSE,
+)
+
+
+def find(path: str, value: Any) -> list[Any]:
+    """Find every value at `path` (`.status.conditions[-1:].type`); none where a step is missing."""
+    found = [value]
+    for step in _steps(path):
+        found = step(found)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[_Step, ...]:
+    steps: list[_Step] = []
+    position = 0
+    while position < len(path):
+        match = _TOKEN.match(path, position)
+        if match is None:
+            return (lambda _: [],)
+        steps.append(_step(match))
+        position = match.end()
+    return tuple(steps)
+
+
+def _step(match: re.Match[str]) -> _Step:
+    if (index := match["index"]) is not None:
+        at = int(index)
+        return lambda values: [each[at] for each in _lists(values) if -len(each) <= at < len(each)]
+    if match["start"] is not None:
+        bounds = slice(*(int(bound) if bound else None for bound in (match["start"], match["stop"])))
+        return lambda values: [item for each in _lists(values) for item in each[bounds]]
+    if match["all"]:
+        return lambda values: [item for each in values for item in _items(each)]
+    if (key := match["key"]) is not None:
+        wanted = match["value"]
+        return lambda values: [
+            item for each in values for item in _items(each) if str(_field(item, key.split("."))) == wanted
+        ]
+    name = match["quoted"]
+    if name is None:
+        name = re.sub(r"\\(.)", r"\1", match["field"])
+        if name == "*":
+            return lambda values: [item for each in values for item in _items(each)]
+    return lambda values: [each[name] for each in values if isinstance(each, dict) and each.get(name) is not None]
+
+
+def _lists(values: list[Any]) -> list[list[Any]]:
+    return [each for each in values if isinstance(each, list)]
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _field(value: Any, path: list[str]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
 
 _NONE = "<none>"
 
@@ -100,7 +208,7 @@ def _declared(column: Any) -> Column:
     kind, path = column["type"], column["jsonPath"]
 
     def cell(obj: Object, now: datetime) -> Any:
-        found = jsonpath.find(path, obj)
+        found = find(path, obj)
         if not found:
             return "<unknown>" if kind == "date" else None
         if kind == "date":

@@ -14,6 +14,7 @@ from mxnet_operator.local.apiserver.paging import read_page
 from mxnet_operator.local.apiserver.patch import patcher
 from mxnet_operator.local.apiserver.requests import (
     Request,
+    Target,
     delete_options,
     is_dry_run,
     media_type,
@@ -22,7 +23,6 @@ from mxnet_operator.local.apiserver.requests import (
     read_json,
     read_object,
 )
-from mxnet_operator.local.apiserver.routing import Target
 from mxnet_operator.local.apiserver.statuses import (
     bad_request,
     invalid_options,

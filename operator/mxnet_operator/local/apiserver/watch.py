@@ -9,12 +9,11 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
-from mxnet_operator.local.apiserver.journal import Change
 from mxnet_operator.local.apiserver.json_values import Object
 from mxnet_operator.local.apiserver.resources import Resource
 from mxnet_operator.local.apiserver.selectors import Selector
 from mxnet_operator.local.apiserver.statuses import too_old
-from mxnet_operator.local.apiserver.storage import name_of
+from mxnet_operator.local.apiserver.storage import Change, name_of
 from mxnet_operator.local.apiserver.store import Store
 
 BOOKMARK_SECONDS = 60.0

@@ -14,9 +14,9 @@ from typing import Any
 
 import trustme
 
+from mxnet_operator.local.certificates import kubeconfig
 from mxnet_operator.local.control_plane.programs import Programs
 from mxnet_operator.local.home import write_private
-from mxnet_operator.local.kubeconfig import kubeconfig
 
 CONTROLLER_MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"

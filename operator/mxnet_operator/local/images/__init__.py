@@ -1,10 +1,16 @@
 """Images of the local cluster: virtual environments built by uv from a lock, and folders of files."""
 
-from mxnet_operator.local.images.dockerfile import Start
-from mxnet_operator.local.images.errors import BuildError, ImageError
-from mxnet_operator.local.images.progress import BuildProgress
-from mxnet_operator.local.images.reference import normalised
-from mxnet_operator.local.images.store import BASE_IMAGE, GPU_IMAGE, TVM_IMAGE, Image, ImageStore, ReadyImage
+from mxnet_operator.local.images.folder import Start
+from mxnet_operator.local.images.store import (
+    BASE_IMAGE,
+    GPU_IMAGE,
+    TVM_IMAGE,
+    Image,
+    ImageStore,
+    ReadyImage,
+    normalised,
+)
+from mxnet_operator.local.images.uv_process import BuildError, BuildProgress, ImageError
 
 __all__ = [
     "BASE_IMAGE",

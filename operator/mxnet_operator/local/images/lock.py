@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mxnet_operator.local.images.errors import ImageError
+from mxnet_operator.local.images.uv_process import ImageError
 
 _PYTHON = re.compile(r"#\s*python:\s*(\d+\.\d+(?:\.\d+)?)\s*$")
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*(?P<version>[^\s;\\]+)")

@@ -1,17 +1,102 @@
-"""Image store of the local cluster: built-in images, images added from folders, and their environments."""
+"""Image store of the local cluster: built-in images, images added from folders, their names, and their environments."""
 
+import os
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mxnet_operator.local.images.dockerfile import Start, read_start
+import msgspec
+
+from mxnet_operator.local.claims import lock, open_lock
 from mxnet_operator.local.images.environment import Environment
-from mxnet_operator.local.images.errors import ImageError
-from mxnet_operator.local.images.folder import copy_folder
+from mxnet_operator.local.images.folder import Start, copy_folder, read_start
 from mxnet_operator.local.images.lock import Lock, read_lock
-from mxnet_operator.local.images.progress import ProgressReader, Report
-from mxnet_operator.local.images.reference import normalised
-from mxnet_operator.local.images.registry import Entry, Registry
+from mxnet_operator.local.images.uv_process import ImageError, ProgressReader, Report
+
+# distribution/reference, grammar of 2.8 (regexp.go), without the lengths that only a registry enforces.
+_DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN = rf"(?P<domain>localhost(?=[:/])|{_DOMAIN_PART}(?:\.{_DOMAIN_PART})+|{_DOMAIN_PART}(?=:\d))(?P<port>:\d+)?/"
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:{_DOMAIN})?(?P<path>{_PART}(?:/{_PART})*)(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?",
+    re.ASCII,
+)
+_DOCKER_HUB = {"docker.io", "index.docker.io"}
+
+
+def normalised(name: str) -> str:
+    """Normalize an image's name: without Docker Hub's domain, always with a tag or a digest.
+
+    Raises:
+        ImageError: the name isn't an image reference.
+    """
+    match = _REFERENCE.fullmatch(name)
+    if match is None:
+        raise ImageError(
+            f"{name!r} isn't the name of an image: lower-case parts joined by '/', then ':' and a tag, "
+            "as in team/digits:1.0"
+        )
+    path, tag, digest = match["path"], match["tag"], match["digest"]
+    if match["domain"] in _DOCKER_HUB:
+        path = path.removeprefix("library/")
+    elif match["domain"]:
+        path = f"{match['domain']}{match['port'] or ''}/{path}"
+    if digest:
+        return f"{path}@{digest}"
+    return f"{path}:{tag or 'latest'}"
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Added image: the folder of its files, and the image whose packages it uses (None: a lock of its own)."""
+
+    folder: str
+    base: str | None = None
+
+
+class Registry:
+    """File `<home>/images.json`, replaced atomically under a lock; readers need no lock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Entry]:
+        """Read all entries by name.
+
+        Raises:
+            ImageError: the file is damaged.
+        """
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, Entry])
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.DecodeError) as error:
+            raise ImageError(
+                f"The list of images {self._path} can't be read ({error}). "
+                "Mend it, or remove it and add your images again."
+            ) from error
+
+    def change(self, change: Callable[[dict[str, Entry]], None]) -> None:
+        """Apply `change` to the entries and write them, as one transaction.
+
+        Raises:
+            ImageError: from `change`, or because the file can't be read or written.
+        """
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(open_lock(self._path.with_suffix(".lock"))) as held:
+                lock(held.fileno())
+                entries = self.read()
+                change(entries)
+                temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+                temporary.write_bytes(
+                    msgspec.json.format(msgspec.json.encode(entries, order="deterministic"), indent=1)
+                )
+                temporary.replace(self._path)
+        except OSError as error:
+            raise ImageError(f"The list of images {self._path} can't be written: {error}") from error
+
 
 BASE_IMAGE: Final = "mxjob/mxnet:1.9.1"
 GPU_IMAGE: Final = "mxjob/mxnet:1.9.1-cu112"

@@ -1,18 +1,27 @@
-"""Child processes of uv: find the program, stream its output, and end it when the caller is cancelled."""
+"""uv as a child process: its output and end, the progress of a build that it prints, and errors for its failures."""
 
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 from uv import find_uv_bin
 
-from mxnet_operator.local.images.errors import ImageError
+
+class ImageError(Exception):
+    """An image can't be named, added or built; the message says why and what to do next."""
+
+
+class BuildError(ImageError):
+    """The build of an image failed in a way in which it will fail again."""
+
 
 # What would point uv or the Python that it starts at another environment than the one asked for, and what makes
 # `import mxnet` play a role in a job instead of returning.
@@ -92,3 +101,143 @@ async def run(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
+
+
+Stage = Literal["waiting", "python", "environment", "download", "install", "check", "done"]
+
+TOTAL: Final = 100
+# Where each stage begins on the one bar from 0 to 100. Downloading 106 MiB is most of a first build.
+_BEGINS: Final[dict[Stage, int]] = {
+    "waiting": 0,
+    "python": 0,
+    "environment": 3,
+    "download": 5,
+    "install": 80,
+    "check": 88,
+    "done": TOTAL,
+}
+_RESOLVED = re.compile(r"Resolved (\d+) packages?")
+_DOWNLOADING = re.compile(r"\s*Downloading (\S+) \(([\d.]+)\s*([KMG]?i?B)\)")
+_DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
+_PREPARED = re.compile(r"Prepared \d+ packages?")
+_MIB: Final = {"B": 1 / 2**20, "KiB": 1 / 2**10, "MiB": 1.0, "GiB": 1024.0}
+
+
+@dataclass(frozen=True, slots=True)
+class BuildProgress:
+    """Progress of a build: `done` of `total`, which never decreases, so that one bar shows the whole build.
+
+    `detail` is a few words for people, such as "mxnet (46.8 MiB)".
+    """
+
+    image: str
+    stage: Stage
+    done: int
+    total: int
+    detail: str
+
+
+Report = Callable[[BuildProgress], None]
+
+
+class ProgressReader:
+    """Parser of the output of one `uv pip sync` into the progress of an image's build."""
+
+    def __init__(self, image: str, report: Report) -> None:
+        self._image = image
+        self._report = report
+        self._sizes: dict[str, float] = {}
+        self._left: set[str] = set()
+        self._packages = 0
+
+    def stage(self, stage: Stage, detail: str) -> None:
+        """Report that a stage of the build begins."""
+        self._report(BuildProgress(self._image, stage, _BEGINS[stage], TOTAL, detail))
+
+    def line(self, line: str) -> None:
+        """Parse one line of uv's output; lines without progress are ignored."""
+        if match := _RESOLVED.match(line):
+            self._packages = int(match[1])
+            self.stage("download", f"{self._packages} packages")
+        elif match := _DOWNLOADING.match(line):
+            self._sizes[match[1]] = float(match[2]) * _MIB.get(match[3], 0.0)
+            self._left.add(match[1])
+            self._downloads()
+        elif match := _DOWNLOADED.match(line):
+            self._left.discard(match[1])
+            self._downloads()
+        elif _PREPARED.match(line):
+            self.stage("install", f"{self._packages} packages")
+
+    def _downloads(self) -> None:
+        total = sum(self._sizes.values())
+        # The floor of one keeps the bar moving where uv gives no sizes; the cap, where it begins another late.
+        got = total - sum(self._sizes[name] for name in self._left)
+        begin, end = _BEGINS["download"], _BEGINS["install"]
+        done = begin + int((end - begin) * got / total) if total else begin
+        largest_first = sorted(self._left, key=lambda name: -self._sizes[name])
+        waiting_for = ", ".join(f"{name} ({self._sizes[name]:.0f} MiB)" for name in largest_first)
+        self._report(BuildProgress(self._image, "download", done, TOTAL, waiting_for or f"{self._packages} packages"))
+
+
+_SHOWN_LINES = 12
+_ADVICE: tuple[tuple[str, bool, str], ...] = (
+    (
+        r"hash mismatch",
+        False,
+        "A file isn't the one that was locked. If an index or a proxy changes files, use another (UV_DEFAULT_INDEX); "
+        "if uv's cache is damaged, `uv cache clean` empties it; if the lock is your own, write it again.",
+    ),
+    (
+        r"no space left|os error 28|disk quota|os error 122",
+        True,
+        "The disk is full: an MXNet or TVM image needs about 400 MB in {home}, and uv's cache as much again. Make "
+        "room, or set MXJOB_HOME (and UV_CACHE_DIR) to folders on a larger disk.",
+    ),
+    (
+        r"network connectivity is disabled",
+        True,
+        "uv is set to stay offline (UV_OFFLINE, --offline), and its cache lacks what the image needs.",
+    ),
+    (
+        r"dns error|error sending request|client error|failed to fetch|connection re|timed out|tls|certificate",
+        True,
+        "The package index can't be reached. uv honours HTTPS_PROXY, UV_DEFAULT_INDEX and SSL_CERT_FILE (not pip's "
+        "settings). What has been downloaded is kept: the next try goes on from there.",
+    ),
+    (
+        r"libcuda\.so",
+        False,
+        "This machine lacks NVIDIA's driver, which the MXNet for GPUs needs: the MXNet for CPUs is mxjob/mxnet:1.9.1.",
+    ),
+    (
+        r"libgomp\.so",
+        False,
+        "MXNet needs the system's OpenMP library: `apt-get install libgomp1` or `dnf install libgomp`.",
+    ),
+    (
+        r"no wheels? with a matching|no matching distribution|isn't compatible|not compatible|failed to build",
+        False,
+        "There is no ready-made package for this machine and Python. MXNet 1.9.1 has them for Linux on x86-64 and "
+        "Python 3.11.",
+    ),
+    (
+        r"permission denied|os error 13|read-only file system",
+        True,
+        "The user running this must be able to write to {home} and to uv's cache (UV_CACHE_DIR).",
+    ),
+)
+"""What is found in the output, whether a later try can succeed, and what to do."""
+
+
+def build_error(what: str, ended: Ended, home: Path) -> ImageError:
+    """Build the error for a program that failed: its last lines, and advice that fits them."""
+    shown = [line for line in ended.lines if line.strip()][-_SHOWN_LINES:]
+    text = "\n".join(shown).lower()
+    can_pass, advice = next(
+        ((passes, words) for pattern, passes, words in _ADVICE if re.search(pattern, text)), (False, "")
+    )
+    message = "\n".join(
+        [f"{what}:", *(f"    {line}" for line in shown), *([advice.format(home=home)] if advice else [])]
+    )
+    return ImageError(message) if can_pass or ended.code == -signal.SIGKILL else BuildError(message)

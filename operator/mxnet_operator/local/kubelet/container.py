@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mxnet_operator.kube.errors import KubeError
-from mxnet_operator.local.events import EventType
+from mxnet_operator.local.events import EventType, now
 from mxnet_operator.local.images import BuildError, BuildProgress, ImageError, ReadyImage
 from mxnet_operator.local.kubelet.environment import ConfigError
 from mxnet_operator.local.kubelet.host import Host
@@ -32,9 +32,8 @@ from mxnet_operator.local.kubelet.status import (
     terminated,
     waiting,
 )
-from mxnet_operator.local.kubelet.stopping import Stop, Stopped
 from mxnet_operator.local.kubelet.volumes import MountError
-from mxnet_operator.local.timestamps import now
+from mxnet_operator.local.waiting import Stop, Stopped
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxnet_operator.api.quantities import container_requests, quantity
-from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedObjects, Reference
+from mxnet_operator.local.apiserver.keyed_objects import KEYED_KINDS, KeyedObjects, Reference
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

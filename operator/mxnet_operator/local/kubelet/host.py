@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mxnet_operator.kube.client import Client
-from mxnet_operator.local.changes import Changes
 from mxnet_operator.local.events import EventRecorder
 from mxnet_operator.local.images import BuildProgress, Image, ReadyImage
 from mxnet_operator.local.kubelet.devices import Devices
-from mxnet_operator.local.kubelet.log_source import Logs
+from mxnet_operator.local.kubelet.logs import Logs
 from mxnet_operator.local.kubelet.processes import Processes
-from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
+from mxnet_operator.local.waiting import Changes, Timing
 
 
 class Images(Protocol):

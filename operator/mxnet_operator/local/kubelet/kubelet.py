@@ -15,21 +15,17 @@ from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import NODES, PODS, SERVICES
-from mxnet_operator.local.changes import Changes
 from mxnet_operator.local.events import EventRecorder
-from mxnet_operator.local.kubelet.addresses import Addresses, AddressesExhausted
-from mxnet_operator.local.kubelet.device_discovery import device_kinds
-from mxnet_operator.local.kubelet.devices import Devices
+from mxnet_operator.local.kubelet.devices import Devices, device_kinds
 from mxnet_operator.local.kubelet.host import Host, Images
-from mxnet_operator.local.kubelet.lease import keep_lease
-from mxnet_operator.local.kubelet.log_server import LogServer
-from mxnet_operator.local.kubelet.log_source import Logs
-from mxnet_operator.local.kubelet.node import NodeKeeper, capacity
+from mxnet_operator.local.kubelet.logs import Logs, LogServer
+from mxnet_operator.local.kubelet.loopback import Addresses, AddressesExhausted
+from mxnet_operator.local.kubelet.node import NodeKeeper, capacity, keep_lease
 from mxnet_operator.local.kubelet.pod import Pod
 from mxnet_operator.local.kubelet.processes import Processes, cluster_id
-from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.kubelet.volume_claims import VolumeClaims
 from mxnet_operator.local.scheduling.scheduler import Scheduler
+from mxnet_operator.local.waiting import Changes, Timing
 from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]

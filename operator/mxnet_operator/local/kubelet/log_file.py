@@ -7,7 +7,7 @@ from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mxnet_operator.local.changes import Changes
+from mxnet_operator.local.waiting import Changes
 
 _LOG = logging.getLogger(__name__)
 

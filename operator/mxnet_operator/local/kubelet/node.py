@@ -1,4 +1,4 @@
-"""Node object of this machine: its capacity and its heartbeat."""
+"""Node object of this machine, with its capacity and heartbeat, and its Lease for kube-controller-manager."""
 
 import asyncio
 import logging
@@ -13,10 +13,10 @@ from typing import Any
 from mxnet_operator.kube.backoff import Backoff
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
-from mxnet_operator.kube.resources import NODES
-from mxnet_operator.local.kubelet.addresses import ADDRESSES
-from mxnet_operator.local.kubelet.device_discovery import DeviceKind
-from mxnet_operator.local.kubelet.timing import Timing
+from mxnet_operator.kube.resources import LEASES, NODES
+from mxnet_operator.local.kubelet.devices import DeviceKind
+from mxnet_operator.local.kubelet.loopback import ADDRESSES
+from mxnet_operator.local.waiting import Timing
 
 _LOG = logging.getLogger(__name__)
 
@@ -130,3 +130,38 @@ class NodeKeeper:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_NAMESPACE = "kube-node-lease"
+_DURATION_SECONDS = 40
+
+
+async def keep_lease(client: Client, node_name: str, timing: Timing) -> None:
+    """Renew the node's Lease until cancelled; a failed renewal is retried when the next one is due."""
+    while True:
+        try:
+            await _renew(client, node_name)
+        except KubeError as error:
+            _LOG.info("lease of node %s: %s", node_name, error)
+        await asyncio.sleep(timing.lease_renewal)
+
+
+async def _renew(client: Client, node_name: str) -> None:
+    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec: dict[str, Any] = {
+        "holderIdentity": node_name,
+        "leaseDurationSeconds": _DURATION_SECONDS,
+        "renewTime": time,
+    }
+    try:
+        await client.patch(LEASES.path(_NAMESPACE, node_name), {"spec": spec}, MERGE_PATCH)
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": node_name, "namespace": _NAMESPACE},
+            "spec": spec,
+        }
+        await client.create(LEASES.path(_NAMESPACE), lease)

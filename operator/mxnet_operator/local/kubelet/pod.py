@@ -8,16 +8,23 @@ from datetime import datetime
 from typing import Any
 
 from mxnet_operator.kube.errors import KubeError
+from mxnet_operator.local.apiserver.keyed_objects import fetch_keyed_objects
+from mxnet_operator.local.events import now
 from mxnet_operator.local.kubelet.container import Container, run_or_lose
 from mxnet_operator.local.kubelet.host import Host
-from mxnet_operator.local.kubelet.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.kubelet.preparation import PodPlace
-from mxnet_operator.local.kubelet.status import OWN_CONDITIONS, ContainerRecord, conditions, lost, phase, waiting
-from mxnet_operator.local.kubelet.status_writer import StatusWriter
-from mxnet_operator.local.kubelet.stopping import Stop, Stopped
+from mxnet_operator.local.kubelet.status import (
+    OWN_CONDITIONS,
+    ContainerRecord,
+    StatusWriter,
+    conditions,
+    lost,
+    phase,
+    waiting,
+)
 from mxnet_operator.local.kubelet.volume_claims import claimed_folders
 from mxnet_operator.local.kubelet.volumes import MountError, make_volumes, references
-from mxnet_operator.local.timestamps import now
+from mxnet_operator.local.waiting import Stop, Stopped
 from mxnet_operator.readers.pods import ENDED
 
 _LOG = logging.getLogger(__name__)

@@ -1,8 +1,13 @@
-"""Preparation of one run of a container: image, environment with addresses, folder and command."""
+"""Preparation of one run of a container: image, environment with addresses, folder and command.
+
+There are no mounts without root, so `/data/train.csv` of a volume mounted at /data becomes
+`<pod folder>/volumes/data/train.csv` wherever the spec writes it out. What a script itself has built in is not seen.
+"""
 
 import asyncio
 import os
 import posixpath
+import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -13,14 +18,36 @@ from mxnet_operator.api.names import LABEL_JOB_NAME
 from mxnet_operator.api.quantities import container_requests
 from mxnet_operator.builders.fail_fast import HOOK
 from mxnet_operator.kube.resources import SERVICES
+from mxnet_operator.local.apiserver.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.images import ReadyImage, Start
 from mxnet_operator.local.kubelet import environment
 from mxnet_operator.local.kubelet.environment import ConfigError, expand
 from mxnet_operator.local.kubelet.host import Host
-from mxnet_operator.local.kubelet.keyed_objects import fetch_keyed_objects
 from mxnet_operator.local.kubelet.loopback import Names, Pending, adapt
-from mxnet_operator.local.kubelet.paths import Paths
 from mxnet_operator.local.kubelet.volumes import mounts
+
+
+class Paths:
+    """Map of a container's paths to folders of this machine."""
+
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        """Create a map from absolute paths in the container (files or folders) to real ones."""
+        self._real = {inside.rstrip("/"): str(real) for inside, real in folders.items() if inside.strip("/")}
+        # The longest first, for volumes mounted inside others. A path starts where no other path goes on, and ends
+        # where its last name does.
+        known = sorted(self._real, key=len, reverse=True)
+        self._pattern = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, known))})(?=/|[^\w.-]|$)")
+
+    def rewrite(self, text: str) -> str:
+        """Replace the container's paths in `text` by the real ones."""
+        if not self._real:
+            return text
+        return self._pattern.sub(lambda match: self._real[match[1]], text)
+
+    def real(self, inside: str) -> Path | None:
+        """Return the real path of an absolute container path; None where it has none."""
+        return Path(self.rewrite(inside)) if self._real and self._pattern.match(inside) else None
+
 
 _HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -18,9 +18,8 @@ from mxnet_operator.kube.client import Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.reflector import Reflector
 from mxnet_operator.kube.resources import PERSISTENT_VOLUME_CLAIMS
-from mxnet_operator.local.changes import Changes
-from mxnet_operator.local.kubelet.timing import Timing
 from mxnet_operator.local.kubelet.volumes import MountError, claims_needed
+from mxnet_operator.local.waiting import Changes, Timing
 from mxnet_operator.readers.pods import ENDED
 
 Object = dict[str, Any]

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mxnet_operator.local.apiserver.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 from mxnet_operator.local.kubelet.environment import ConfigError, expand_fully, field_text, resource_text
-from mxnet_operator.local.kubelet.keyed_objects import KEYED_KINDS, KeyedKind, KeyedObjects, Reference
 
 SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", "configMap", "secret", "downwardAPI", "projected")
 _SERVICE_ACCOUNT = "kube-api-access-"

@@ -130,10 +130,9 @@ class _Kept:
         """Return in words how many wait already."""
         count = len(self._names)
         unit = 10 ** (len(str(count)) - 1) if count >= _EXACT_BELOW else 1
-        said, what = count // unit * unit, "job" if self._are_jobs else "job or pod"
-        if not said:
-            return ""
-        return f"{said}{'' if unit == 1 else ' or more'} {what}{'' if said == 1 else 's'} before it in the queue"
+        many = f"{count // unit * unit}{' or more' if unit > 1 else ''}"
+        what = "job" if self._are_jobs else "job or pod"
+        return f"{many} {what}{'' if count == 1 else 's'} before it in the queue" if count else ""
 
 
 def _incomplete(gang: Gang) -> str:

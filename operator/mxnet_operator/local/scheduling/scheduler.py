@@ -15,11 +15,10 @@ from mxnet_operator.kube.answers import AnyObject
 from mxnet_operator.kube.client import MERGE_PATCH, Client
 from mxnet_operator.kube.errors import ApiError, KubeError
 from mxnet_operator.kube.resources import PODS
-from mxnet_operator.local.changes import Changes
-from mxnet_operator.local.events import EventRecorder
+from mxnet_operator.local.events import EventRecorder, now
 from mxnet_operator.local.scheduling import gangs
 from mxnet_operator.local.scheduling.placing import Decision, Node, decide
-from mxnet_operator.local.timestamps import now
+from mxnet_operator.local.waiting import Changes
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,0 +1,204 @@
+"""Logs of the node's containers: their source, and the HTTPS server from which kube-apiserver reads them."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aiohttp import web
+
+from mxnet_operator.local.apiserver.logs import log_request
+from mxnet_operator.local.apiserver.statuses import StatusError
+from mxnet_operator.local.kubelet.log_file import FILE_BYTES, WHY_LOST, LogFile, left_out, rfc3339nano
+
+_BLOCK = 64 * 1024
+_WHY_DROPPED = f"at most {2 * FILE_BYTES // 2**20} MiB of a container's log are kept"
+
+
+@dataclass(slots=True)
+class ContainerLogs:
+    """Logs of one container's runs: the current or last one, and the one before."""
+
+    current: LogFile | None = None
+    previous: LogFile | None = None
+
+
+@dataclass(slots=True)
+class Logs:
+    """Logs of every container of this node; implements the API server's LogSource."""
+
+    _containers: dict[str, dict[str, ContainerLogs]] = field(default_factory=dict)
+
+    def start(self, pod_uid: str, container: str, log: LogFile) -> LogFile | None:
+        """Register the log of a container's new run; returns the log that is no longer accessible."""
+        logs = self._containers.setdefault(pod_uid, {}).setdefault(container, ContainerLogs())
+        dropped, logs.previous, logs.current = logs.previous, logs.current, log
+        return dropped
+
+    def forget(self, pod_uid: str) -> None:
+        """Drop the logs of a pod that no longer exists."""
+        self._containers.pop(pod_uid, None)
+
+    def open(
+        self,
+        namespace: str,  # noqa: ARG002 - the uid says it all; part of the protocol
+        pod_name: str,  # noqa: ARG002
+        pod_uid: str,
+        container: str,
+        *,
+        follow: bool,
+        tail_lines: int | None,
+        since_seconds: int | None,
+        since_time: str | None,
+        timestamps: bool,
+        previous: bool,
+        limit_bytes: int | None,
+    ) -> AsyncIterator[bytes]:
+        """Yield the log in chunks of bytes, with `follow` until the container ends; nothing if it never started."""
+        logs = self._containers.get(pod_uid, {}).get(container, ContainerLogs())
+        log = logs.previous if previous else logs.current
+        since = _since(since_seconds, since_time)
+        return _read(log, follow=follow, tail_lines=tail_lines, since=since, timestamps=timestamps, limit=limit_bytes)
+
+
+async def _read(
+    log: LogFile | None,
+    *,
+    follow: bool,
+    tail_lines: int | None,
+    since: bytes,
+    timestamps: bool,
+    limit: int | None,
+) -> AsyncIterator[bytes]:
+    if log is None:
+        return
+    if tail_lines is None:
+        position, line = log.oldest, log.dropped if since else 0
+    else:
+        position, line = _tail_position(log, tail_lines), max(log.dropped if since else 0, log.lines - tail_lines)
+    left = limit
+    line_begins = True
+    rest = b""
+    while True:
+        ended = position >= log.end
+        if ended and follow and not log.closed:
+            await log.changed(position)
+            continue
+        if position < log.oldest:  # dropped meanwhile, in the middle of a line
+            rest = b""
+        dropped, line = log.dropped - line, max(line, log.dropped)
+        position, data = log.read(position)
+        *lines, rest = (rest + data).split(b"\n")
+        line += len(lines)
+        out = bytearray()
+        if dropped > 0 or (ended and log.lost):
+            # The time of a gap is the whole second of the line after it: `LogCursor` counts the lines of one time.
+            time = data[:19] + b".000000000Z" if data else rfc3339nano().encode()
+            note = left_out(dropped, _WHY_DROPPED) if dropped > 0 else left_out(log.lost, WHY_LOST)
+            out += (b"" if line_begins else b"\n") + (time + b" " if timestamps else b"") + note + b"\n"
+            line_begins = True
+        for each in lines:
+            time, _, tagged = each.partition(b" ")
+            if time < since or len(tagged) < 9:
+                continue
+            if timestamps and line_begins:
+                out += time + b" "
+            out += tagged[9:]  # after "stdout F "
+            line_begins = tagged[7:8] == b"F"
+            if line_begins:
+                out += b"\n"
+        if left is not None:
+            del out[left:]
+            left -= len(out)
+        if out:
+            yield bytes(out)
+        if ended or left == 0:
+            return
+        await asyncio.sleep(0)  # a large log is read in turn with everything else
+
+
+def _tail_position(log: LogFile, lines: int) -> int:
+    position, found = log.end, 0
+    if lines == 0:
+        return position
+    while position > log.oldest:
+        begin = max(position - _BLOCK, log.oldest)
+        data = _range(log, begin, position)
+        at = len(data)
+        while (at := data.rfind(b"\n", 0, at)) >= 0:
+            found += 1
+            if found == lines + 1:
+                return begin + at + 1
+        position = begin
+    return log.oldest
+
+
+def _range(log: LogFile, begin: int, end: int) -> bytes:
+    pieces = []
+    while begin < end:
+        begin, data = log.read(begin, end - begin)
+        pieces.append(data)
+    return b"".join(pieces)
+
+
+def _since(seconds: int | None, time: str | None) -> bytes:
+    if seconds is not None:
+        return rfc3339nano(datetime.now(UTC) - timedelta(seconds=seconds)).encode()
+    if time is None:
+        return b""
+    return rfc3339nano(datetime.fromisoformat(time).astimezone(UTC)).encode()
+
+
+_SHUTDOWN_SECONDS = 1.0
+"""Seconds that open requests get to end at shutdown; that of a followed log never ends."""
+
+
+class LogServer:
+    """Log server on loopback with the one path GET /containerLogs/NAMESPACE/POD/CONTAINER.
+
+    `pod` finds a pod by its namespace and name. The TLS context authenticates clients by their certificates.
+    """
+
+    def __init__(self, logs: Logs, pod: Callable[[str, str], dict[str, Any] | None]) -> None:
+        self._logs = logs
+        self._pod = pod
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, context: ssl.SSLContext) -> int:
+        """Start to listen; returns the port."""
+        app = web.Application()
+        app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._answer)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_SECONDS
+        )
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=context).start()
+        port: int = self._runner.addresses[0][1]
+        return port
+
+    async def stop(self) -> None:
+        """Stop listening, and close the connections of clients that follow a log."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        namespace, name, container = (request.match_info[part] for part in ("namespace", "pod", "container"))
+        pod = self._pod(namespace, name)
+        if pod is None:
+            return web.Response(status=404, text=f'pod "{name}" does not exist')
+        try:
+            wanted = log_request(pod, {**request.query, "container": container})
+        except StatusError as error:
+            return web.Response(status=error.code, text=str(error))
+        pieces = self._logs.open(namespace, name, pod["metadata"]["uid"], container, **wanted.options)
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):  # nobody reads any more
+            async for piece in pieces:
+                await response.write(piece)
+            await response.write_eof()
+        return response
