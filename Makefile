@@ -13,10 +13,10 @@ SOURCES := $(shell find operator mxnet_provider argo -type f -not -name '*.pyc' 
 UV_LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command "make lock" --quiet
 
-# Most tests wait for something else most of the time, so there are more of pytest's workers than cores: three more, but one
-# more where everything runs, as several whole Airflows do then: with two more Airflow's scheduler lags so far that it fails
-# tasks which resume (docs/facts/airflow.md).
-WORKERS ?= $(shell n=$$(($$(nproc) + $(if $(filter all,$(TIER)),1,3))); echo $$((n < 6 ? n : 6)))
+# Most tests wait for something else most of the time, so there are more of pytest's workers than cores. With TIER=all one
+# more: several whole Airflows run then, and on busier cores Airflow's scheduler fails tasks which resume
+# (docs/facts/airflow.md).
+WORKERS ?= $(shell n=$$(($$(nproc) + $(if $(filter all,$(TIER)),1,2))); echo $$((n < 6 ? n : 6)))
 
 # Local clusters, images and logs of this checkout; `export MXJOB_HOME=$$PWD/.mxjob` to use them from a shell.
 export MXJOB_HOME ?= $(CURDIR)/.mxjob
@@ -33,7 +33,7 @@ demo: $(VENV)/.installed ## Train MXNet through an MXJob from an Airflow DAG, on
 tune: $(VENV)/.installed ## Tune a matrix multiplication with TVM through an MXJob, on this machine, and write tuning.html.
 	@$(BIN)/python examples/tune/demo.py
 
-# unit, test or all: tests/tiers.toml says what each leaves out.
+# test or all. Marks say what only `all` runs: docs/tests.md.
 TIER ?= test
 
 # Where PYTHONDONTWRITEBYTECODE is set, as in many images, each of pytest's workers would rewrite the assertions of all test
@@ -41,12 +41,18 @@ TIER ?= test
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
 
 .PHONY: test
-test: lint ## Check the code and test one of each kind on every real component; TIER=all runs everything, as CI does.
+test: lint ## Check the code and run the tests, but for the exhaustive ones; TIER=all runs everything, as CI does.
 	@$(PYTEST) -n $(WORKERS) --tier=$(TIER) $(PYTEST_ARGS)
+
+UNIT := tests/unit tests/simulation tests/conformance tests/local/apiserver
 
 .PHONY: unit
 unit: $(VENV)/.installed ## While you edit: run the tests that start no MXNet, TVM, Airflow, Argo or control plane.
-	@$(PYTEST) -n $(WORKERS) --tier=unit $(PYTEST_ARGS)
+	@$(PYTEST) -n $(WORKERS) --tier=unit $(if $(findstring tests/,$(PYTEST_ARGS)),,$(UNIT)) $(PYTEST_ARGS)
+
+.PHONY: programs
+programs: $(VENV)/.installed ## Build what the tests on a real Kubernetes, Kueue, Argo and Helm need, once, with Go: some 20 minutes.
+	@$(BIN)/python tests/support/kubernetes_programs.py
 
 .PHONY: test-airflow
 test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Airflow (scheduler, triggerer, API server).
@@ -55,10 +61,6 @@ test-airflow: $(VENV)/.installed ## Of the tests, run those that need a whole Ai
 .PHONY: simulate
 simulate: $(VENV)/.installed ## Run N (default 100000) random schedules of failures over the controller, on all cores.
 	@PYTHONPATH=tests/support $(BIN)/python -m simulator $(or $(N),100000) $(if $(MXJOB_SEED),--first $(MXJOB_SEED))
-
-.PHONY: mutants
-mutants: $(VENV)/.installed ## Make mistakes in copies of the controller, and show which invariant and test catch each.
-	@PYTHONPATH=tests/support $(BIN)/python -m simulator.mutants
 
 .PHONY: bench
 bench: $(VENV)/.installed ## What 200 deferred tasks cost Airflow's triggerer.
@@ -91,7 +93,6 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/python tools/mxjob_reference.py
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/description_reference.py
-	@$(BIN)/python tools/decisions_index.py
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## Write what the controller's Python environment, or the image in the archive IMAGE, consists of (CycloneDX) to SBOM (default sbom.cdx.json).

@@ -3,7 +3,7 @@
 pytest_plugins = [
     "pytester",
     "waiting",
-    "stale_wheel",
+    "guards",
     "left_overs",
     "tiers",
     "progress",
@@ -15,7 +15,4 @@ pytest_plugins = [
     "control_plane_fixtures",
     "real_node_fixtures",
     "fresh_seeds",
-    "guards",
-    "left_patches",
-    "ignored_signals",
 ]

@@ -5,9 +5,10 @@ can refer to. A ClusterWorkflowTemplate of the same name has the same content.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from hera.workflows import DAG, ClusterWorkflowTemplate, Parameter, Suspend, WorkflowTemplate
+from hera.workflows.models import LabelValueFrom, WorkflowMetadata
 
 from mxnet_argo.cleanup import delete_jobs_on_exit
 from mxnet_argo.inputs import as_argument, as_input, parameters
@@ -15,12 +16,31 @@ from mxnet_argo.job import MXJobSpec
 from mxnet_argo.pipelines import sweep_templates, tune_then_train
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
-from mxnet_argo.values import data, integer, resources_with_gpus, servers_or_default, text
+from mxnet_argo.values import (
+    Value,
+    data,
+    env_with,
+    integer,
+    listed,
+    mapped,
+    mounts_of,
+    resources_with_gpus,
+    servers_or_default,
+    text,
+)
 from mxnet_argo.whole_job import AS_JSON
 from mxnet_operator.api import names
 
 SERVICE_ACCOUNT: Final = "mxjob-workflow"
 """What workflows run as: argo/templates/rbac.yaml makes it."""
+_SHOWN: Final = ("image", "command", "args", "workers", "tune-image", "tune-command", "trials")
+"""Parameters that a run's description has, for whoever misspelt one: Argo takes parameters that no template has."""
+_DESCRIPTION: Final = "workflows.argoproj.io/description"
+_ON_FAILURE: Final = (
+    "let choice = workflow.parameters['on-failure'] ?? 'delete';"
+    " choice in ['delete', 'keep'] ? choice : 'on-failure is delete or keep, not ' + choice"
+)
+"""A label of the run: one that can't be a label's value ends the run before anything trains, with the text."""
 Kind = type[WorkflowTemplate] | type[ClusterWorkflowTemplate]
 
 _IMAGE = Parameter(name="image", description="the image of all replicas")
@@ -73,11 +93,11 @@ _TRAINING = (
 def train(name: str = "train", variable: Parameter | None = None) -> MXJobStep:
     """Build a distributed training: a scheduler, servers and workers of one image.
 
-    With `variable`, an input of its own, all replicas find that in a variable of its name in capitals, instead of
-    those of the input `env`.
+    With `variable`, an input of its own, all replicas find that in a variable of its name in capitals, too.
     """
-    env: Any = data("env") if variable is None else {str(variable.name).upper(): text(str(variable.name))}
-    others = _TRAINING if variable is None else (variable, *(each for each in _TRAINING if each is not _ENV))
+    given = str(variable.name) if variable is not None else ""
+    env = env_with("env", given.upper(), given) if given else listed("env")
+    others = _TRAINING if variable is None else (variable, *_TRAINING)
     return MXJobStep(
         name=name,
         inputs=[as_input(each) for each in others],
@@ -93,7 +113,7 @@ def run(name: str = "run") -> MXJobRunner:
         name=name,
         image="{{inputs.parameters.runner-image}}",
         inputs=[as_input(each) for each in (*_TRAINING, _RUNNER_IMAGE)],
-        spec=_training(data("env")),
+        spec=_training(listed("env")),
         deadline=integer("deadline"),
         delete_with_workflow=text("delete-with-workflow"),
     )
@@ -111,20 +131,20 @@ def manifest(name: str = "manifest") -> MXJobStep:
     )
 
 
-def _training(env: Any) -> MXJobSpec:
+def _training(env: Value) -> MXJobSpec:
     return MXJobSpec(
         image=text("image"),
-        command=data("command"),
-        args=data("args"),
+        command=listed("command"),
+        args=listed("args"),
         env=env,
         workers=integer("workers"),
         servers=servers_or_default("servers", "workers"),
         container_resources=resources_with_gpus("resources", "gpus-per-worker", names.GPU),
-        volumes=data("volumes"),
-        volume_mounts=data("volume-mounts"),
-        node_selector=data("node-selector"),
-        tolerations=data("tolerations"),
-        image_pull_secrets=data("image-pull-secrets"),
+        volumes=listed("volumes"),
+        volume_mounts=mounts_of("volume-mounts", "volumes"),
+        node_selector=mapped("node-selector"),
+        tolerations=listed("tolerations"),
+        image_pull_secrets=listed("image-pull-secrets"),
         backoff_limit=integer("backoff-limit"),
     )
 
@@ -134,9 +154,9 @@ def tune(name: str = "tune") -> MXJobStep:
     container = {
         "name": names.CONTAINER,
         "image": text("tune-image"),
-        "command": data("tune-command"),
-        "args": data("tune-args"),
-        "env": data("tune-env"),
+        "command": listed("tune-command"),
+        "args": listed("tune-args"),
+        "env": listed("tune-env"),
     }
     counts = {names.TUNER_TRACKER: 1, names.TUNER_SERVER: integer("tune-servers"), names.TUNER: 1}
     replicas = {
@@ -163,12 +183,17 @@ def _workflow(
     kind: Kind, name: str, entrypoint: MXJobStep | MXJobRunner | DAG, *others: MXJobStep | MXJobRunner | DAG | Suspend
 ) -> WorkflowTemplate:
     inputs = parameters(entrypoint.inputs).values()
+    shown = [str(each.name) for each in inputs if each.name in _SHOWN]
     workflow = kind(
         name=name,
         entrypoint=entrypoint.name,
         service_account_name=SERVICE_ACCOUNT,
         arguments=[as_argument(each) for each in inputs],
         labels={"app.kubernetes.io/part-of": "mxnet-operator"},
+        workflow_metadata=WorkflowMetadata(
+            annotations={_DESCRIPTION: ", ".join(f"{each} {{{{workflow.parameters.{each}}}}}" for each in shown)},
+            labels_from={"mxjob.kubeflow.org/on-failure": LabelValueFrom(expression=_ON_FAILURE)},
+        ),
     )
     workflow.templates.extend([*others, entrypoint])
     delete_jobs_on_exit(workflow, choice="on-failure")

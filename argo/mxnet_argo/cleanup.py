@@ -7,6 +7,7 @@ runs no exit handler at all: then the controller deletes the job, if it may read
 from typing import Final
 
 from hera.workflows import Parameter, Resource, RetryStrategy, Step, Steps, Suspend, Workflow
+from hera.workflows._context import _context
 from hera.workflows.models import Backoff, ContinueOn
 from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
 
@@ -34,19 +35,19 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
             gets `keep-failed-for`, how long the exit handler waits before it deletes, in Argo's notation (`30m`).
 
     Raises:
-        ValueError: the workflow has an exit handler already: add `exit_handler()` to its templates, and a step with the
-            template `mxjob-cleanup` to that handler. Or two of its templates have one name, of which Argo would run one
-            for both. Or it refers to a WorkflowTemplate, beside which Argo takes no templates.
+        ValueError: the workflow has an exit handler or an exit hook already: add `exit_handler()` to its templates, and
+            a step with the template `mxjob-cleanup` to that handler. Or two of its templates have one name, of which
+            Argo would run one for both. Or it refers to a WorkflowTemplate, beside which Argo takes no templates.
     """
     if (referred := getattr(workflow, "workflow_template_ref", None)) is not None:
         raise ValueError(
             f"Argo takes no templates beside workflow_template_ref: give the exit handler to {referred.name} itself,"
             " delete_jobs_on_exit(template); the shipped templates have it"
         )
-    if workflow.on_exit is not None:
+    if workflow.on_exit is not None or "exit" in (workflow.hooks or {}):
         raise ValueError(
-            "the workflow has an exit handler already: add mxnet_argo.exit_handler() to its templates, and a step with"
-            f" the template {EXIT_HANDLER} to the handler that it has"
+            "the workflow has an exit handler already, and Argo runs one only: add mxnet_argo.exit_handler() to its"
+            f" templates, and a step with the template {EXIT_HANDLER} to the handler that it has"
         )
     given = [str(getattr(each, "name", "")) for each in workflow.templates]
     if twice := sorted({name for name in given if given.count(name) > 1}):
@@ -66,18 +67,23 @@ def delete_jobs_on_exit(workflow: Workflow, *, choice: str | None = None) -> Non
                 description="how long the run waits before it deletes them, in Argo's notation (30m); the run goes on",
             ),
         ]
-    made = exit_handler(choice)
-    # Within `with workflow:` Hera has added them by itself.
-    workflow.templates.extend(each for each in made if not any(each is known for known in workflow.templates))
+    workflow.templates.extend(exit_handler(choice))
     workflow.on_exit = EXIT_HANDLER
 
 
 def exit_handler(choice: str | None = None) -> list[Steps | Suspend | Resource]:
     """Return the templates of the exit handler, `mxjob-cleanup` first, for a workflow with a handler of its own.
 
+    Within `with workflow:` Hera adds them by itself, and there are none left to add.
+
     `choice` is the argument by which `keep` can be said, if there is one. A workflow that is retried with `-p` has no
     arguments but those and what it was submitted with: so the handler does without them.
     """
+    made = _templates(choice)
+    return [] if _context.active else made
+
+
+def _templates(choice: str | None) -> list[Steps | Suspend | Resource]:
     delete = Resource(
         name=_DELETE,
         inputs=[Parameter(name="which")],

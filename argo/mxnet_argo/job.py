@@ -9,6 +9,7 @@ from hera.workflows import Parameter
 from hera.workflows.models import Parameter as ModelParameter
 from msgspec import structs
 
+from mxnet_argo.hera_objects import in_kubernetes_words
 from mxnet_argo.manifest import leaves
 from mxnet_argo.values import Value, word
 from mxnet_operator.api import names
@@ -30,6 +31,7 @@ replaces tags in it once more (tests/argo/test_argo_steps.py, tags within tags).
 class MXJobSpec(MXJobDescription):
     """Description of a step's job, with the fields of every other door; a value may be one of `mxnet_argo.values`.
 
+    Hera's own objects are taken, too: `Env` and its like, volumes (with their `mount_path`), and `Resources`.
     Name and namespace are the step's to give.
 
     Args:
@@ -48,6 +50,8 @@ class MXJobSpec(MXJobDescription):
                 )
             object.__setattr__(self, "container_resources", self.resources)
             object.__setattr__(self, "resources", None)
+        for name, value in in_kubernetes_words(vars(self)).items():
+            object.__setattr__(self, name, value)
         try:
             super().__post_init__()
         except DescriptionError as error:

@@ -1,6 +1,8 @@
 """Workflows of more than one job: a sweep over trials that chooses the best, and a tuning that a training follows."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
+from typing import get_args
 
 from hera.workflows import DAG, Parameter, Suspend, Task
 from hera.workflows.models import ContinueOn, ValueFrom
@@ -29,7 +31,8 @@ def sweep(
     Its input `trials` is a JSON list with one item for each trial: a mapping with a value for each of `trial_inputs`,
     or, where that is a single name, whatever that input takes. `by` and `direction` are the defaults of its inputs
     `metric` and `direction`; the step's other inputs are the DAG's, with the same defaults. A trial that fails doesn't
-    stop the others.
+    stop the others. Where `trials` isn't such a list, or `direction` is neither, the DAG fails in words, and no trial
+    runs.
 
     Its output `results` is a JSON list of the trials that succeeded, `{"job", "value", "result"}` each: `result` is
     what the trial reported, parsed where it is JSON, and `value` the number in it, or null. Those without a number come
@@ -67,9 +70,8 @@ def sweep_templates(
 ) -> tuple[DAG, DAG, Suspend]:
     """Build the templates of `sweep`: its DAG, that of the trials, and the one that fails where none is the best."""
     inputs = parameters(step.inputs)
-    items = (
-        {trial_inputs: "{{item}}"} if isinstance(trial_inputs, str) else {k: f"{{{{item.{k}}}}}" for k in trial_inputs}
-    )
+    keys = () if isinstance(trial_inputs, str) else tuple(trial_inputs)
+    items = {trial_inputs: "{{item}}"} if isinstance(trial_inputs, str) else {k: f"{{{{item.{k}}}}}" for k in keys}
     if unknown := [each for each in items if each not in inputs]:
         raise ValueError(f"{name}: {step.name} has no input {', '.join(unknown)}; it has {', '.join(inputs)}")
     try:
@@ -83,6 +85,7 @@ def sweep_templates(
             name=_DIRECTION,
             default=direction,
             description="maximize or minimize: which number is best",
+            enum=list(get_args(Direction)),
         ),
     ]
     if taken := [str(each.name) for each in own if each.name in inputs and each.name not in items]:
@@ -94,7 +97,7 @@ def sweep_templates(
         inputs=[as_input(each) for each in own],
         outputs=[
             Parameter(name=output, value_from=ValueFrom(expression=expression))
-            for output, expression in ranked().items()
+            for output, expression in ranked(keys).items()
         ],
         fail_fast=False,
         parallelism=parallelism,
@@ -102,7 +105,8 @@ def sweep_templates(
         Task(
             name=_TRIAL,
             template=step.name,
-            with_param=_given(_TRIALS),
+            # Argo would never end a DAG whose loop can't begin.
+            with_param=f"{{{{={_wrong(keys)} wrong == '' ? inputs.parameters.{_TRIALS} : '[]'}}}}",
             arguments={key: items.get(key, _given(key)) for key in inputs},
             continue_on=ContinueOn(failed=True, error=True),
         )
@@ -126,7 +130,32 @@ def _given(parameter: str) -> str:
     return f"{{{{inputs.parameters.{parameter}}}}}"
 
 
-def ranked() -> dict[str, str]:
+def _wrong(keys: Collection[str]) -> str:
+    """Argo's definitions of `trials` and `wrong`: why the sweep can't run, or an empty text.
+
+    Args:
+        keys: What each trial is a mapping of; none where a trial is one value.
+    """
+    has_keys = " && ".join(["type(#) == 'map'", *(f"{json.dumps(key)} in #" for key in keys)])
+    directions = get_args(Direction)
+    return " ".join(
+        (
+            f"let given = inputs.parameters.{_TRIALS}; let trials = sprig.fromJson(given);",
+            f"let wrong = not (inputs.parameters.{_DIRECTION} in [{', '.join(map(repr, directions))}])",
+            f"? 'direction is ' + toJson(inputs.parameters.{_DIRECTION}) + ': it is {' or '.join(directions)}'",
+            ": type(trials) != 'array' ? 'trials is no JSON list, such as [0.1, 0.2]: ' + given",
+            ": given contains '{' + '{' ? 'trials has two braces together, which Argo would replace: ' + given",
+            *(
+                [f": not all(trials, {has_keys}) ? 'each of trials is a mapping with {', '.join(keys)}: ' + given"]
+                if keys
+                else []
+            ),
+            ": '';",
+        )
+    )
+
+
+def ranked(keys: Collection[str] = ()) -> dict[str, str]:
     """Argo's expressions for the outputs of the trials: `best`, `results`, and `outcome`, 0 or why there is no best.
 
     The rule is that of `mxnet_operator.description.ranking`, in the language of Argo's expressions.
@@ -159,15 +188,14 @@ def ranked() -> dict[str, str]:
     why = " ".join(
         (
             "let said = join(map(filter(rows, #.value == nil), #.job + ': ' + toJson(#.result)), '; ');",
-            f"let trials = len(fromJSON(inputs.parameters.{_TRIALS}));",
-            "let missing = 'no trial reported a number ' + toJson(metric) + ': ' + string(len(jobs)) + ' of ' +",
-            "string(trials) + ' succeeded' + (said == '' ? '' : ', and reported ' + said);",
-            "let wrong = 'direction is ' + toJson(direction) + ': it is maximize or minimize';",
-            "let why = direction in ['maximize', 'minimize'] ? missing : wrong;",
+            _wrong(keys),
+            "let why = wrong != '' ? wrong : 'no trial reported a number ' + toJson(metric) + ': ' +",
+            "string(len(jobs)) + ' of ' + string(len(trials)) + ' succeeded' +",
+            "(said == '' ? '' : ', and reported ' + said);",
         )
     )
     readable = f"sprig.trunc({LONGEST_REASON}, sprig.replace('{{' + '{{', '{{ {{', why))"
-    is_best = "len(numbers) > 0 && direction in ['maximize', 'minimize']"
+    is_best = "len(numbers) > 0"
     return {
         "best": f"{rows} {is_best} ? toJson(last(numbers)) : 'null'",
         "results": f"{rows} len(rows) == 0 ? '[]' : toJson(concat(filter(rows, #.value == nil), numbers))",

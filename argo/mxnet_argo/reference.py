@@ -6,12 +6,14 @@ Argo finds out about a missing or misspelt argument of a templateRef only when t
 import difflib
 import functools
 import json
+import re
 from collections.abc import Mapping
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Final, Literal, overload
 
 from hera.workflows import Parameter, Step, Task, WorkflowTemplate
+from hera.workflows._mixins import TemplateInvocatorSubNodeMixin
 from hera.workflows.models import Parameter as ModelParameter
 from hera.workflows.models import TemplateRef
 
@@ -20,6 +22,9 @@ from mxnet_argo.inputs import parameters
 from mxnet_argo.runner import MXJobRunner
 from mxnet_argo.step import MXJobStep
 from mxnet_argo.template_job import TemplateJob
+from mxnet_argo.values import as_json
+
+_TAG: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class _Entry:
 
     template: str
     inputs: Mapping[str, Parameter]
+    outputs: tuple[str, ...]
     jobs: tuple[TemplateJob, ...]
 
 
@@ -36,7 +42,9 @@ def _entry(name: str) -> _Entry:
     # In a context of its own: Hera would add the parts to a `with workflow:` around the call.
     workflow = Context().run(CATALOG[name], WorkflowTemplate)
     jobs = (TemplateJob.of(each) for each in workflow.templates if isinstance(each, MXJobStep | MXJobRunner))
-    return _Entry(str(workflow.entrypoint), parameters(workflow.arguments), tuple(jobs))
+    (entry,) = (each for each in workflow.templates if getattr(each, "name", None) == workflow.entrypoint)
+    outputs = tuple(parameters(getattr(entry, "outputs", None)))
+    return _Entry(str(workflow.entrypoint), parameters(workflow.arguments), outputs, tuple(jobs))
 
 
 @overload
@@ -78,7 +86,8 @@ def mxjob_ref(
         name: the task's name.
         template: `mxjob-train`, `mxjob-runner`, `mxjob-manifest`, `mxjob-sweep` or `mxjob-tune-then-train`.
         arguments: by input; what isn't text becomes JSON. Argo's tags (`{{inputs.parameters.x}}`) are text, and so is
-            the value of a Parameter (`task.get_parameter("job")`).
+            the value of a Parameter (`task.get_parameter("result")`). Within a list or mapping each stays one value,
+            whatever characters it has then: `["--from", task.get_parameter("result")]`.
         kind: a task of a DAG, or a step of Steps.
         cluster_scope: refer to the ClusterWorkflowTemplate of that name.
         options: further fields of Hera's Task or Step.
@@ -95,14 +104,42 @@ def mxjob_ref(
     needed = (key for key, each in entry.inputs.items() if not isinstance(each.default, str))
     if missing := [key for key in needed if key not in given]:
         raise ValueError(f"{name}: {template} needs {', '.join(map(repr, missing))}")
+    for key, text in given.items():
+        choices = [str(each) for each in entry.inputs[key].enum or ()]
+        if choices and text not in choices and "{{" not in text:
+            raise ValueError(f"{name}: {template}: {key} is {text!r}: {_instead(text, choices)}")
     for job in entry.jobs:
         try:
             job.check({key: text for key, text in given.items() if key in parameters(job.inputs)})
         except ValueError as error:
             raise ValueError(f"{name}: {template}: {error}") from error
-    made = Task if kind == "task" else Step
+    made = _Task if kind == "task" else _Step
     reference = TemplateRef(name=template, template=entry.template, cluster_scope=cluster_scope or None)
     return made(name=name, template_ref=reference, arguments=given, **options)
+
+
+class _Reference(TemplateInvocatorSubNodeMixin):
+    """Step or task that refers to a shipped template, whose outputs Hera doesn't know."""
+
+    def get_parameter(self, name: str) -> Parameter:
+        """Return an output of the template, for an argument of another step or task.
+
+        Raises:
+            ValueError: the template has no such output.
+        """
+        reference = self.template_ref
+        outputs = _entry(str(reference.name)).outputs if isinstance(reference, TemplateRef) else ()
+        if name not in outputs:
+            raise ValueError(f"{self.name}: there is no output {name!r}: {_instead(name, list(outputs))}")
+        return Parameter(name=name, value=f"{{{{{self._subtype}.{self.name}.outputs.parameters.{name}}}}}")
+
+
+class _Task(_Reference, Task):
+    """Task of a DAG."""
+
+
+class _Step(_Reference, Step):
+    """Step of Steps."""
 
 
 def _text(argument: str, value: Any) -> str:
@@ -111,16 +148,67 @@ def _text(argument: str, value: Any) -> str:
     Raises:
         ValueError: there is no text for it.
     """
-    if isinstance(value, str):
-        return value
     if isinstance(value, Parameter | ModelParameter):
-        if value.value is None:
-            raise ValueError(f"{argument}: the Parameter {value.name} has no value: give it one, or a text")
-        return str(value.value)
+        value = _tag(argument, value)
+    if isinstance(value, str):
+        try:
+            parsed = json.loads(value) if "{{" in value else None
+        except ValueError:
+            return value
+        return _json(argument, parsed) if isinstance(parsed, list | dict) else value
+    return _json(argument, value)
+
+
+def _tag(argument: str, parameter: Parameter | ModelParameter) -> str:
+    if parameter.value is None:
+        raise ValueError(f"{argument}: the Parameter {parameter.name} has no value: give it one, or a text")
+    return str(parameter.value)
+
+
+def _json(argument: str, value: Any) -> str:
+    """Return a value as JSON, in which each text with Argo's tags in it is one expression of a JSON text.
+
+    A tag would paste text into the JSON, and whatever quotes the text has end their place.
+    """
+    tags: dict[str, str] = {}
+
+    def encoded(node: Any) -> Any:
+        if isinstance(node, Parameter | ModelParameter):
+            node = _tag(argument, node)
+        if isinstance(node, Mapping):
+            return {key: encoded(each) for key, each in node.items()}
+        if isinstance(node, list | tuple):
+            return [encoded(each) for each in node]
+        if isinstance(node, str) and "{{" in node:
+            token = f"mxnet-argo-tag-{len(tags)}-"
+            tags[json.dumps(token)] = f"{{{{={as_json(_expression(argument, node))}}}}}"
+            return token
+        return node
+
     try:
-        return json.dumps(value, allow_nan=False)
+        text = json.dumps(encoded(value), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument}: {error}: give a text, a Parameter with a value, or what JSON can say") from error
+    for token, tag in tags.items():
+        text = text.replace(token, tag)
+    return text
+
+
+def _expression(argument: str, text: str) -> str:
+    """Return Argo's expression of a text with tags in it."""
+    plain = _TAG.split(text)  # texts, and between them what tags are of
+    if any("{{" in each for each in plain[::2]):
+        raise ValueError(f"{argument}: Argo can't read {text!r}: a tag ends with two braces")
+    parts = []
+    for index, part in enumerate(plain):
+        if index % 2 == 0:
+            parts += [json.dumps(part, ensure_ascii=False)] if part else []
+        elif part.startswith("="):
+            parts.append(f"string({part[1:]})")
+        else:
+            first, *members = part.strip().split(".")
+            parts.append(first + "".join(f".{each}" if each.isidentifier() else f"['{each}']" for each in members))
+    return " + ".join(parts)
 
 
 def _instead(wrong: str, known: list[str]) -> str:

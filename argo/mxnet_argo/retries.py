@@ -5,12 +5,21 @@ from hera.workflows.models import Backoff
 from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
 
 
+class PollerRetries(RetryStrategy):
+    """Strategy of ours, by which a copied step is known."""
+
+
 def refuse_retry_strategy(template: str, given: object) -> None:
     """Reject a strategy of the user's: another attempt at a step finds the same job, and trains nothing.
 
     Raises:
         ValueError: with what tries a training again.
     """
+    if isinstance(given, PollerRetries):
+        raise ValueError(  # noqa: TRY004 - as every refusal
+            f"{template}: a step that was built can't be copied by dataclasses.replace(): build another one, by a"
+            " function of what differs"
+        )
     if given is not None:
         raise ValueError(
             f"{template}: leave retry_strategy out: another attempt would find the same failed job. To train again"
@@ -23,7 +32,7 @@ def retry_unless(final: str) -> RetryStrategy:
 
     No maxDuration: it would end the new poller that long after the first one began, however long the job takes.
     """
-    return RetryStrategy(
+    return PollerRetries(
         limit=10,
         backoff=Backoff(duration="5s", factor=IntOrString(root=2), cap="10m"),
         expression=f"not ({final})",

@@ -9,7 +9,7 @@ from hera.shared import BaseMixin
 from hera.workflows import Container, EmptyDirVolume, FieldEnv, NoneArchiveStrategy, Parameter, RawArtifact
 from hera.workflows.models import Capabilities, Inputs, SeccompProfile, SecurityContext, ValueFrom
 
-from mxnet_argo.inputs import as_list
+from mxnet_argo.inputs import as_list, refuse_artifacts
 from mxnet_argo.job import WORKFLOW_UID_LABEL, MXJobSpec
 from mxnet_argo.placement import refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
@@ -28,7 +28,7 @@ not memoize."""
 
 _MANIFEST: Final = "/mxjob/job.yaml"
 _OUTPUTS: Final = "/mxjob/outputs"
-_PATIENCE: Final = "10m"
+_RETRY_TIMEOUT: Final = "10m"
 
 
 @dataclass(kw_only=True)
@@ -82,7 +82,7 @@ class MXJobRunner(Container):
             *("--adopt", WORKFLOW_UID_LABEL),
             *(("--allow-unknown-fields",) if self.allow_unknown_fields else ()),
             *("--workflow", "{{workflow.name}}"),
-            *("--retry-timeout", _PATIENCE),
+            *("--retry-timeout", _RETRY_TIMEOUT),
             *("--output-dir", _OUTPUTS),
             *("--message-file", "/dev/termination-log"),
             *(self.options or ()),
@@ -92,7 +92,6 @@ class MXJobRunner(Container):
         # A volume, so that they outlive the container, and nothing else has to be writable.
         self.volumes = [*as_list(self.volumes), EmptyDirVolume(name="mxjob-outputs", mount_path=_OUTPUTS)]
         self.security_context = self.security_context or _restricted()
-        refuse_retry_strategy(str(self.name), self.retry_strategy)
         codes = [str(code) for code in FINAL_CODES]
         self.retry_strategy = retry_unless(
             f"lastRetry.exitCode in {codes} or lastRetry.message matches '{FINAL_MESSAGES}'"
@@ -111,7 +110,9 @@ class MXJobRunner(Container):
         return inputs
 
     def _refuse_what_breaks_the_step(self) -> None:
+        refuse_retry_strategy(str(self.name), self.retry_strategy)
         refuse_placement(self)
+        refuse_artifacts(str(self.name), self.inputs, self.outputs)
         if not self.image:
             raise ValueError(f"{self.name}: image: give one with mxjob in it, which operator/Dockerfile makes")
         if self.command is not None or self.args is not None:

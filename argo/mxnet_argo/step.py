@@ -11,7 +11,7 @@ from hera.workflows import Parameter, Resource
 from hera.workflows.models import ValueFrom
 
 from mxnet_argo.conditions import OVER, check_condition, failure_condition
-from mxnet_argo.inputs import as_list, parameters
+from mxnet_argo.inputs import as_list, parameters, refuse_artifacts
 from mxnet_argo.job import MXJobSpec
 from mxnet_argo.placement import refuse_placement
 from mxnet_argo.retries import refuse_retry_strategy, retry_unless
@@ -20,7 +20,7 @@ from mxnet_argo.values import Value
 
 FINAL_MESSAGES: Final = (
     "MXJob [a-z0-9-]+ failed:|failure condition|has been deleted|[(]NotFound[)]|failed to parse|error parsing"
-    "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid|Apply failed with"
+    "|exceeded its deadline|longer than the specified deadline|is forbidden|is invalid"
     "|[(]BadRequest[)]|denied the request"
     "|[(]exit code 64[)]: (error: output |(error: )?error executing jsonpath |unexpected token |unterminated string "
     "|invalid (token|escape sequence) |input[(]s[)]/0 is not |halt error|[a-z]+ not defined: )"
@@ -28,6 +28,16 @@ FINAL_MESSAGES: Final = (
 """What the step says when another attempt would end the same way. A create that the API server gave up on ("context
 deadline exceeded") is not among them: the job may exist, and the next attempt finds it by its name. The last line is
 that of filters: of one that fails, as `_named_by_its_errors` has it, and of one that gojq can't read."""
+
+_CONFLICT: Final = "lastRetry.message contains 'Apply failed with'"
+_CREATE_OR_FOLLOW: Final = (
+    "--field-manager=argo-mxjob-{{retries}}",
+    f"--server-side={{{{=retries != '0' && not ({_CONFLICT})}}}}",
+    f"--dry-run={{{{={_CONFLICT} ? 'client' : 'none'}}}}",
+)
+"""kubectl's flags by which a new poller leaves the job as it is. By a field manager of its own it can't change a field
+that differs: the API server answers with a conflict, after which the next poller only follows the job. Where no poller
+before has created the job, the new one does."""
 
 _TOLD: Final = '[.status.conditions[]? | select(.type == "Failed") | .message] | last // "it tells no reason"'
 OUTPUTS: Final = {
@@ -40,7 +50,7 @@ OUTPUTS: Final = {
 }
 """The step's output parameters: jq filters of the finished job, in order. The first fails where the job has failed, so
 that the step fails with the job's own words as its message
-(docs/decisions/0073-a-failed-job-speaks-by-a-filters-error.md)."""
+(docs/decisions/argo-steps.md)."""
 
 _RESTART_IF_KILLED: Final = {
     "containers": [
@@ -101,10 +111,11 @@ class MXJobStep(Resource):
     def __post_init__(self) -> None:
         """Check what is given; the manifest is built with the template, from what the fields say then."""
         super().__post_init__()
+        refuse_retry_strategy(str(self.name), self.retry_strategy)
         self.success_condition = OVER if self.success_condition is None else self.success_condition
         self._build_manifest()  # what is wrong is told where it is written
         self.failure_condition = failure_condition(self.success_condition, self.failure_condition)
-        refuse_retry_strategy(str(self.name), self.retry_strategy)
+        self.flags = [*_CREATE_OR_FOLLOW, *(self.flags or ())]
         self.retry_strategy = retry_unless(f"lastRetry.message matches '{FINAL_MESSAGES}'")
         # argoexec reads them in order, up to the first that fails.
         self.outputs = [*_outputs(), *map(_named_by_its_errors, own_outputs(str(self.name), self.outputs))]
@@ -128,6 +139,7 @@ class MXJobStep(Resource):
 
     def _refuse_what_breaks_the_step(self) -> None:
         refuse_placement(self)
+        refuse_artifacts(str(self.name), self.inputs, self.outputs)
         if self.action != "apply":
             raise ValueError(f"{self.name}: the action is apply: create would fail, or make a second job, on a retry")
         if self.manifest_from is not None:

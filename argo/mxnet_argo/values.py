@@ -7,10 +7,11 @@ mean something to the kubelet, since Argo keeps the manifest in a variable of it
 characters that JSON has as they are. So no value has `{{`, `$` or one of those.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hera.expr._node import Node
@@ -33,11 +34,26 @@ class Value(Placeholder):
     kind: "Kind"
     text_of: Callable[[Mapping[str, str]], str | None] | None = field(default=None, compare=False)
     """What `known_text` is, where the expression is more than a reference to one parameter."""
+    named: str = field(default="", compare=False)
+    """The expression of the name that a message has; by default the parameter's, or else the whole expression."""
+    rules: "tuple[Rule, ...]" = field(default=(), compare=False)
+    """Rules besides those of its kind."""
 
     @property
     def tag(self) -> str:
-        """Tag that stands in the manifest, unquoted."""
-        return "{{=" + self.kind.encode(self.expression) + "}}"
+        """Tag that stands in the manifest, unquoted: one JSON value, or what a YAML reader rejects in words."""
+        rules = (*self.kind.rules, *self.rules)
+        if not rules:
+            return "{{=" + self.kind.encode(self.expression) + "}}"
+        reference = _REFERENCE.fullmatch(self.expression)
+        named = self.named or _literal((reference[1] or reference[2]) if reference else self.expression)
+        wrong = '""'
+        for rule in reversed(rules):
+            wrong = f"{rule.holds} ? {wrong} : {named} + {_literal(f' {rule.wrong}: ')} + given"
+        value = as_json(f'wrong == "" ? {self.kind.encode("given")} : wrong')
+        # Argo parses a manifest before its node has a name, with placeholders for values.
+        tag = '(wrong == "" || node.name == "" ? "" : "!!null ")'
+        return f"{{{{=let given = {self.expression}; let wrong = {wrong}; {tag} + {value}}}}}"
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -58,11 +74,11 @@ class Value(Placeholder):
 
     def one_if_any(self) -> "Value":
         """1 where this number is not 0."""
-        return Value(self.expression, _ONE_IF_ANY, self.text_of)
+        return replace(self, kind=_ONE_IF_ANY)
 
     def none_if_one(self) -> "Value":
         """0 where this number is 1, else the number."""
-        return Value(self.expression, _NONE_IF_ONE, self.text_of)
+        return replace(self, kind=_NONE_IF_ONE)
 
     def __add__(self, other: "str | Value") -> "Value":
         """Append a text to this one."""
@@ -75,12 +91,26 @@ class Value(Placeholder):
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of value: its expression as JSON, and the check of a parameter's text before that."""
+    """Kind of value: its expression (as JSON, where no rules are), and the check of a parameter's text before that."""
 
     name: str
     encode: Callable[[str], str]
     parse: Callable[[str], Any]
     example: str
+    rules: "tuple[Rule, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Condition on the text `given` of a value, and what is wrong with one that breaks it.
+
+    Such a text becomes words that YAML's tag !!null doesn't fit: kubectl and `mxjob run` reject the manifest, and their
+    message has the words once. The API server's type errors don't show the value, and Argo would retry a step whose tag
+    it can't evaluate.
+    """
+
+    holds: str
+    wrong: str
 
 
 def _parse_integer(text: str) -> int:
@@ -129,37 +159,43 @@ def literal_json(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
-def _if_matching(expression: str, pattern: str, then: str) -> str:
-    """`then` where the text is such a number, else the text itself: the API server names the field that has it."""
-    return f"({expression}) matches '{pattern}' ? ({then}) : ({as_json(expression)})"
-
-
 # what Go's JSON leaves as it is: DEL, C1 controls (U+0085 is a line break), byte order mark, noncharacters
 _NOT_YAML: Final = r"[\\x7f-\\x9f\\x{feff}\\x{fffe}\\x{ffff}]"
 _SPECIAL: Final = re.compile("[$\x7f-\x9f\ufeff\ufffe\uffff]")  # these, as Python has them, and the dollar
 
-# Argo retries a step whose tag it can't evaluate, or drops the value (sprig.fromJson gives nil). So what can't be read
-# stays text, which the CRD's types reject at once, with the field's path.
 _WHOLE: Final = "^[+-]?[0-9]{1,18}$"
 _DECIMAL: Final = "^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
+_IS_WHOLE: Final = (Rule(f"given matches '{_WHOLE}'", "is no whole number"),)
+_IS_NUMBER: Final = (Rule(f"given matches '{_DECIMAL}'", "is no number"),)
 
 _TEXT = Kind("text", as_json, str, "x")
 _WORD = Kind("text", lambda expression: f"toJson({expression})", str, "x")
-_INTEGER = Kind("integer", lambda x: _if_matching(x, _WHOLE, f"asInt({x})"), _parse_integer, "1")
-_NUMBER = Kind("number", lambda x: _if_matching(x, _DECIMAL, f"asFloat({x})"), _parse_number, "1")
+_INTEGER = Kind("integer", lambda x: f"asInt({x})", _parse_integer, "1", _IS_WHOLE)
+_NUMBER = Kind("number", lambda x: f"asFloat({x})", _parse_number, "1", _IS_NUMBER)
 _ONE_IF_ANY = Kind(
-    "integer",
-    lambda x: _if_matching(x, _WHOLE, f"asInt({x}) > 0 ? 1 : 0"),
-    lambda text: min(_parse_integer(text), 1),
-    "1",
+    "integer", lambda x: f"(asInt({x}) > 0 ? 1 : 0)", lambda text: min(_parse_integer(text), 1), "1", _IS_WHOLE
 )
 _NONE_IF_ONE = Kind(
     "integer",
-    lambda x: _if_matching(x, _WHOLE, f"asInt({x}) == 1 ? 0 : asInt({x})"),
+    lambda x: f"(asInt({x}) == 1 ? 0 : asInt({x}))",
     lambda text: 0 if _parse_integer(text) == 1 else _parse_integer(text),
     "1",
+    _IS_WHOLE,
 )
-_DATA = Kind("JSON", lambda x: as_json(f"sprig.fromJson({x}) ?? {x}"), parsed, '["x"]')
+
+
+def _json_kind(python_type: type, example: str, holds: str, what: str) -> Kind:
+    def parse(text: str) -> Any:
+        if not isinstance(value := parsed(text), python_type):
+            raise ValueError(f"{text!r} is no {what}")  # noqa: TRY004 - a wrong text, not a wrong call
+        return value
+
+    return Kind("JSON", lambda x: f"sprig.fromJson({x})", parse, example, (Rule(holds, f"is no {what}"),))
+
+
+_DATA = _json_kind(object, '["x"]', "sprig.fromJson(given) != nil", "JSON")
+_LIST = _json_kind(list, "[]", "type(sprig.fromJson(given)) == 'array'", "JSON list")
+_MAPPING = _json_kind(dict, "{}", "type(sprig.fromJson(given)) == 'map'", "JSON mapping")
 
 
 def text(parameter: "str | Value") -> Value:
@@ -180,6 +216,16 @@ def number(parameter: "str | Value") -> Value:
 def data(parameter: "str | Value") -> Value:
     """Return an input parameter that is JSON (a list of arguments, a mapping), or an `expression` that gives it."""
     return _of(parameter, _DATA)
+
+
+def listed(parameter: str) -> Value:
+    """Return an input parameter that is a JSON list."""
+    return _of(parameter, _LIST)
+
+
+def mapped(parameter: str) -> Value:
+    """Return an input parameter that is a JSON mapping."""
+    return _of(parameter, _MAPPING)
 
 
 def expression(source: str | Node) -> Value:
@@ -220,7 +266,43 @@ def servers_or_default(servers: str, workers: str) -> Value:
     def text_of(samples: Mapping[str, str]) -> str | None:
         return samples.get(servers) or ("0" if samples.get(workers) == "1" else samples.get(workers))
 
-    return Value(f'({given} != "" ? {given} : {count} == "1" ? "0" : {count})', _INTEGER, text_of)
+    said = f'({given} != "" ? {given} : {count} == "1" ? "0" : {count})'
+    return Value(said, _INTEGER, text_of, named=f'({given} != "" ? "{servers}" : "{workers}")')
+
+
+def env_with(env: str, name: str, parameter: str) -> Value:
+    """Return an input parameter that is a JSON list of variables, with one more, whose value is another input's."""
+    given, value = _reference(env), _reference(parameter)
+    more = f"concat(sprig.fromJson({given}), [sprig.dict('name', '{name}', 'value', {value})])"
+
+    def text_of(samples: Mapping[str, str]) -> str:
+        listed = _LIST.parse(samples.get(env, "[]"))
+        return json.dumps([*listed, {"name": name, "value": samples.get(parameter, "x")}])
+
+    said = f"(type(sprig.fromJson({given})) == 'array' ? toJson({more}) : {given})"
+    return Value(said, _LIST, text_of, named=f'"{env}"')
+
+
+def mounts_of(mounts: str, volumes: str) -> Value:
+    """Return an input parameter that is a JSON list of volumeMounts, each of one of the volumes in another input."""
+    given = f"sprig.fromJson({_reference(volumes)})"
+    names = f"map(filter({given}, type(#) == 'map'), #.name)"
+    found = f"all(sprig.fromJson(given), type(#) != 'map' || #.name in {names})"
+    rule = Rule(f"(type({given}) != 'array' || {found})", f"has a name that is none of {volumes}")
+
+    def text_of(samples: Mapping[str, str]) -> str | None:
+        unknown: list[Any] = []
+        with contextlib.suppress(ValueError, KeyError):  # what is no list is named at its own place
+            of_mounts, of_volumes = (
+                [each.get("name") for each in json.loads(samples[one]) if isinstance(each, dict)]
+                for one in (mounts, volumes)
+            )
+            unknown = [name for name in of_mounts if name not in of_volumes]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is none of {volumes}")
+        return samples.get(mounts)
+
+    return replace(_of(mounts, _LIST), text_of=text_of, rules=(rule,))
 
 
 def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
@@ -228,11 +310,14 @@ def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
     given, count = _reference(resources), _reference(gpus)
     limit = f'sprig.dict("limits", sprig.dict("{resource}", {count}))'
     merged = f"toJson(sprig.merge(sprig.fromJson({given}), {limit}))"
+    counted = f"{count} matches '^[0-9]{{1,9}}$'"
 
     def text_of(samples: Mapping[str, str]) -> str:
         text, number = samples.get(resources, "{}"), samples.get(gpus, "0")
-        asked = parsed(text)
-        if number == "0" or not isinstance(asked, dict):
+        if not re.fullmatch("[0-9]{1,9}", number):
+            raise ValueError(f"{gpus}: {number!r} is not a whole number")
+        asked = _MAPPING.parse(text)
+        if number == "0":
             return text
         for each in ("limits", "requests"):
             amounts = asked.get(each)
@@ -243,8 +328,10 @@ def resources_with_gpus(resources: str, gpus: str, resource: str) -> Value:
         limits = asked.get("limits") or {}
         return json.dumps({**asked, "limits": {resource: number, **limits}} if isinstance(limits, dict) else asked)
 
-    readable = f'sprig.hasPrefix("{{", sprig.trim({given})) and sprig.fromJson({given}) != nil'
-    return Value(f'({count} != "0" and {readable} ? {merged} : {given})', _DATA, text_of)
+    readable = f"type(sprig.fromJson({given})) == 'map'"
+    said = f'({counted} ? {count} != "0" && {readable} ? {merged} : {given} : {count})'
+    named = f'({counted} ? "{resources}" : "{gpus}")'
+    return Value(said, replace(_MAPPING, rules=(Rule(counted, "is no whole number"), *_MAPPING.rules)), text_of, named)
 
 
 def word(source: str) -> Value:
@@ -293,6 +380,7 @@ def _joined(left: "str | Value", right: "str | Value") -> Value:
 
 __all__ = [
     "Kind",
+    "Rule",
     "Value",
     "as_json",
     "data",

@@ -16,6 +16,8 @@ from mxnet_provider.hooks import answers
 
 _CONNECT_SECONDS: Final = 10
 _REPLY_SECONDS: Final = 30
+_CONNECTIONS: Final = 100
+"""More than a task follows logs, each of which holds one."""
 _LOG_CHUNK: Final = 64 * 1024
 
 
@@ -50,9 +52,12 @@ class ApiConnection:
         async with self._send(method, path, params, headers, data=data, timeout=timeout) as response:
             return answers.decoded(await response.read())
 
-    async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, path: str, params: Mapping[str, str], idle_seconds: float | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of an answer as they come; leaving early closes the connection."""
-        timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=_REPLY_SECONDS)
+        idle = _REPLY_SECONDS if idle_seconds is None else idle_seconds
+        timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=idle)
         async with self._send("GET", path, params, {"Accept": "*/*"}, timeout=timeout) as response:
             async for chunk in response.content.iter_chunked(_LOG_CHUNK):
                 yield chunk
@@ -86,7 +91,7 @@ class ApiConnection:
 async def open_connection(configuration: client.Configuration) -> AsyncIterator[ApiConnection]:
     """Return a connection, open until the context ends."""
     context = await asyncio.to_thread(_ssl_context, configuration)  # reads certificates
-    connector = aiohttp.TCPConnector(ssl=context, limit=4)
+    connector = aiohttp.TCPConnector(ssl=context, limit=_CONNECTIONS)
     async with aiohttp.ClientSession(connector=connector, trust_env=False) as session:
         yield ApiConnection(configuration, session)
 

@@ -125,16 +125,38 @@ class AsyncJobClient(abc.ABC):
         )
         return [pod for pod in answers.items_of(found) if is_owned_by(pod, ref.uid)]
 
+    @_with_fresh_credentials
+    async def get_replica_pod(self, name: str, namespace: str) -> dict[str, Any] | None:
+        """Return one pod, or None where it is gone."""
+        try:
+            return answers.object_of(await self._connection.request("GET", _pod(name, namespace)))
+        except ApiException as e:
+            if e.status == 404:
+                return None
+            raise
+
     async def read_log(
-        self, pod: str, namespace: str, *, since: str | None, tail_lines: int | None = None
+        self,
+        pod: str,
+        namespace: str,
+        *,
+        since: str | None,
+        tail_lines: int | None = None,
+        follow: bool = False,
+        idle_seconds: float | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """Read the log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps."""
+        """Read the log of the pod's `mxnet` container from an RFC 3339 time on, or its last lines, with timestamps.
+
+        One that is followed goes on until the container has ended, or is silent for `idle_seconds`.
+        """
         params = {"container": names.CONTAINER, "timestamps": "true"}
+        if follow:
+            params["follow"] = "true"
         if since is not None:
             params["sinceTime"] = since
         if tail_lines is not None:
             params["tailLines"] = str(tail_lines)
-        async for chunk in self._connection.stream(f"{_pods(namespace)}/{quote(pod, safe='')}/log", params):
+        async for chunk in self._connection.stream(f"{_pod(pod, namespace)}/log", params, idle_seconds):
             yield chunk
 
     @property
@@ -164,6 +186,10 @@ class AsyncJobClient(abc.ABC):
                 return False
             raise
         return True
+
+
+def _pod(name: str, namespace: str) -> str:
+    return f"{_pods(namespace)}/{quote(name, safe='')}"
 
 
 def _pods(namespace: str) -> str:

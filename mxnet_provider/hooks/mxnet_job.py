@@ -1,37 +1,41 @@
 """The hook through which Airflow's workers create, watch and delete MXJobs and read their logs."""
 
+import asyncio
 import contextlib
 import functools
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import tenacity
 from airflow.providers.cncf.kubernetes.hooks.kubernetes import KubernetesHook
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mxnet_operator.api import names
 from mxnet_operator.api.bundled_objects import PLURALS
 from mxnet_operator.readers.pods import is_owned_by
-from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks import answers
 from mxnet_provider.hooks.api_errors import is_transient, reason
 from mxnet_provider.hooks.defined_connection import require_undefined
+from mxnet_provider.hooks.job_client import AsyncJobClient
 from mxnet_provider.job import kill
-from mxnet_provider.job.completion import Completion, completion_of
+from mxnet_provider.job.completion import Completion
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.job.polling import Polling
+from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.options import WaitOptions
+from mxnet_provider.replica_logs import ReplicaLogs
+from mxnet_provider.watch import JobWatch, run_in_thread
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _LOG_TIMEOUT: Final = (10, 300)
 """Seconds to connect, and without a byte before a log is asked for anew (a dead connection is silent too)."""
 _CLIENTS: Final = ("api_client", "core_v1_client", "custom_object_client", "conn_extras")
+_TEXT_FOR_TRUTH: Final = 'Text counts as true: in the extra as JSON, write "in_cluster": false, or leave it out.'
 _METHODS: Final = {kind: re.sub(r"\B[A-Z]", r"_\g<0>", kind).lower() for kind in PLURALS}
 """Kinds as the methods of the Kubernetes client name them."""
 
@@ -62,8 +66,7 @@ def _with_fresh_credentials(call: Callable[..., T]) -> Callable[..., T]:
                 self.log.info("No trusted connection to the API server; reading the credentials anew: %s", e.reason)
             else:
                 raise
-            for name in _CLIENTS:
-                self.__dict__.pop(name, None)
+            self.configuration(anew=True)
             return call(self, *args, **kwargs)
 
     return wrapped
@@ -108,7 +111,10 @@ class MXNetJobHook(KubernetesHook):
         They sleep for as long as a Retry-After asks, be it a year, and write three warnings for each request of an
         outage into the task's log. Every call is tried again here.
         """
-        connection = super().get_conn()
+        try:
+            connection = super().get_conn()
+        except AirflowException as e:
+            raise AirflowException(f"Connection {self.conn_id}: {e} {_TEXT_FOR_TRUTH}") from e
         connection.rest_client.pool_manager.connection_pool_kw["retries"] = False
         return connection
 
@@ -319,19 +325,25 @@ class MXNetJobHook(KubernetesHook):
             return _stream_of(response)
         return None
 
+    def job_client(self) -> AsyncJobClient:
+        """Return an asynchronous client of the same cluster, to be entered."""
+        return _WorkerJobClient(self)
+
+    def configuration(self, *, anew: bool) -> client.Configuration:
+        """Return the cluster's address and credentials; `anew` once they are no longer accepted."""
+        if anew:
+            for name in _CLIENTS:
+                self.__dict__.pop(name, None)
+        return self.api_client.configuration
+
     def wait(
         self,
         ref: JobRef,
         *,
         poll_interval: float,
         startup_timeout: float | None = None,
-        reattached_at: float | None = None,
-        deadline: float | None = None,
         api_outage_tolerance: float = WaitOptions.api_outage_tolerance,
-        lease: float | None = None,
-        observe: Callable[[dict[str, Any]], None] = lambda _job: None,
         stop: threading.Event | None = None,
-        clock: Callable[[], float] | None = None,
     ) -> tuple[Completion, dict[str, Any] | None] | None:
         """Wait until the job need not be waited for any more.
 
@@ -339,14 +351,8 @@ class MXNetJobHook(KubernetesHook):
             ref: The job: the one with this uid is waited for.
             poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
             startup_timeout: For how many seconds the job may wait for its pods to run.
-            reattached_at: When a retry found the job, from where its wait for the pods counts, in seconds since the
-                epoch.
-            deadline: Until when the job may take, in seconds since the epoch.
             api_outage_tolerance: For how many seconds the API server may be away.
-            lease: Seconds of a lease that `observe` renews; None for none.
-            observe: Called with the job after every poll.
             stop: Ends the waiting when set; then None is returned.
-            clock: Seconds, monotonic, for outages.
 
         Returns:
             The completion, and the job as it was then.
@@ -354,34 +360,18 @@ class MXNetJobHook(KubernetesHook):
         Raises:
             MXNetJobUnreachableError: The API server was away for too long.
         """
-        stop = stop or threading.Event()
-        polling = Polling(poll_interval, api_outage_tolerance, warn=self.log.warning, lease=lease, clock=clock)
-        while not stop.is_set():
-            try:
-                current = self.get_job(ref)
-            except Exception as e:
-                status = polling.failed(e)
-                if status == "refused":
-                    raise
-                if status == "error":
-                    away = polling.outage.away
-                    raise MXNetJobUnreachableError(f"The API server has been away for {away:.0f} s: {e}") from e
-            else:
-                polling.answered(current)
-                if current is not None and current["metadata"]["uid"] == ref.uid:
-                    observe(current)
-                found = completion_of(
-                    current,
-                    ref.uid,
-                    now=time.time(),
-                    deadline=deadline,
-                    startup_timeout=startup_timeout,
-                    reattached_at=reattached_at,
-                )
-                if found is not None:
-                    return found, current
-            stop.wait(polling.pause)
-        return None
+        waiting = WaitOptions(
+            poll_interval=poll_interval, startup_timeout=startup_timeout, api_outage_tolerance=api_outage_tolerance
+        )
+
+        async def wait() -> tuple[Completion, dict[str, Any] | None] | None:
+            async with self.job_client() as jobs:
+                logs = ReplicaLogs(jobs, ref, (), self.log, Metrics({}, self.log.warning))
+                watch = JobWatch(jobs, ref, waiting, logs, self.log)
+                await watch.run_or_raise()
+                return None if watch.found is None else (watch.found, watch.job)
+
+        return run_in_thread(wait(), stop or threading.Event())
 
     @property
     def _jobs(self) -> Any:
@@ -396,6 +386,17 @@ class MXNetJobHook(KubernetesHook):
                 return False
             raise
         return True
+
+
+class _WorkerJobClient(AsyncJobClient):
+    """Client with the configuration that Airflow's own hook yields."""
+
+    def __init__(self, hook: MXNetJobHook) -> None:
+        super().__init__(say=hook.log.info)
+        self._hook = hook
+
+    async def _configuration(self, *, anew: bool) -> client.Configuration:
+        return await asyncio.to_thread(partial(self._hook.configuration, anew=anew))
 
 
 @contextlib.contextmanager

@@ -1,12 +1,20 @@
-"""The steps of waiting for a job by polls: the same in a worker's thread and on a triggerer's event loop."""
+"""Polls of a job: when the next one is due, and for how long an API server that is away is borne; for every wait.
 
+Pure but for clock and chance: who polls says what each poll came to, and waits for `pause` until the next.
+"""
+
+import random
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
+from mxnet_operator.api.conditions import RUNNING, job_state
+from mxnet_operator.readers.waiting import waiting_reasons
 from mxnet_provider.hooks.api_errors import is_transient, message, refusal
-from mxnet_provider.outage import Outage
-from mxnet_provider.pace import until_next_poll, with_jitter
 
+_JITTER: Final = 0.2
+_SOON: Final = 4.0
+"""With the jitter, and the time that a poll takes, within five seconds."""
 _LONGEST_PAUSE: Final = 60.0
 _DOUBLINGS: Final = 16
 """Of the pause: enough for the longest of any `poll_interval`, and few enough for a float."""
@@ -67,3 +75,50 @@ class Polling:
         grown = self._poll_interval * 2 ** min(failures, _DOUBLINGS)
         self.pause = with_jitter(min(grown, self._longest_pause))
         return None
+
+
+class Outage:
+    """Time since the API server's last answer.
+
+    Args:
+        tolerance: For how many seconds it may be away.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, tolerance: float, clock: Callable[[], float] | None = None) -> None:
+        self.failures = 0
+        """How many requests have failed since the last answer."""
+        self.away = 0.0
+        """Seconds from the last answer to the last failure."""
+        self.longest = 0.0
+        self._tolerance = tolerance
+        self._clock = clock or time.monotonic
+        self._last_answer = self._clock()
+
+    def answered(self) -> None:
+        """Note that the server is there: what comes next is another outage."""
+        self.failures = 0
+        self._last_answer = self._clock()
+
+    def lasts_too_long(self) -> bool:
+        """Note that a request failed, and tell whether to give up."""
+        self.failures += 1
+        self.away = self._clock() - self._last_answer
+        self.longest = max(self.longest, self.away)
+        return self.away > self._tolerance
+
+
+def until_next_poll(job: Mapping[str, Any] | None, poll_interval: float) -> float:
+    """Seconds until the next poll: sooner than `poll_interval` where a user may wonder what the job waits for.
+
+    Args:
+        job: The job as it was just read; None where there is none.
+        poll_interval: Seconds between two polls of a job that just runs, give or take a fifth.
+    """
+    calm = job is None or (job_state(job) == RUNNING and not waiting_reasons(job))
+    return with_jitter(poll_interval if calm else min(poll_interval, _SOON))
+
+
+def with_jitter(seconds: float) -> float:
+    """Give or take a fifth, so that many tasks that began at once spread out."""
+    return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - no secret depends on it

@@ -12,6 +12,7 @@ from mxnet_operator.description.pods import ROLES
 from mxnet_provider.exceptions import MXNetManifestError
 from mxnet_provider.job import manifest as manifests
 from mxnet_provider.operators.manifest_file import ReadsManifestFile, file_name
+from mxnet_provider.operators.other_operators import refuse_airflow_secrets, refuse_other_names
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -137,6 +138,8 @@ class JobDescriptionMixin(ReadsManifestFile):
         allow_unknown_fields: bool = False,
         **kwargs: Any,
     ) -> None:
+        refuse_other_names(kwargs)
+        refuse_airflow_secrets(secrets)
         super().__init__(**kwargs)
         self.manifest = manifest
         self.image = image

@@ -25,6 +25,7 @@ from mxnet_provider.job import manifest as manifests
 from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.event import Event
 from mxnet_provider.job.holder import Lease
+from mxnet_provider.job.metrics import Metrics
 from mxnet_provider.job.summary import summary
 from mxnet_provider.links.mxnet_job import MXNetJobLink, MXNetLogsLink
 from mxnet_provider.operators.conclusion import conclude
@@ -32,7 +33,6 @@ from mxnet_provider.operators.described_job import JobDescriptionMixin
 from mxnet_provider.operators.failure_logs import show_events, show_failed
 from mxnet_provider.operators.lease_times import deadline_seconds, delay_before_retry, lease_seconds
 from mxnet_provider.operators.task_job import TaskJob
-from mxnet_provider.operators.waiting import end_of_waiting, wait
 from mxnet_provider.options import (
     DEFAULT_CONNECTION,
     DEFAULT_LEASE,
@@ -253,6 +253,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         self._killed = False
         self._cursors: dict[str, list[Any]] = {}
         self._deferred_at: float | None = None
+        self._metrics: Metrics | None = None
 
     @property
     def job_ref(self) -> "JobRef | None":
@@ -343,9 +344,14 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             self._job.worker_ends()
 
     def dry_run(self) -> None:
-        """Print the MXJob that would be created; nothing is sent."""
+        """Print the MXJob that would be created; nothing is sent.
+
+        Raises:
+            MXNetManifestError: with every mistake in the MXJob, one to a line.
+        """
         manifest = self._final_manifest({}, task_labels.new_token())
         self.log.info("%s", yaml.safe_dump(manifest, sort_keys=False))
+        manifests.refuse(manifests.mistakes(manifest, allow_unknown=self.allow_unknown_fields))
 
     def manifest_to_create(self, context: "Context", token: str) -> dict[str, Any]:
         """Return the MXJob exactly as it is sent, with its final name, namespace and labels.
@@ -484,22 +490,38 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
         else:
             ours.is_let_go = True
 
-    def _wait(self, ours: TaskJob, deadline: float | None = None) -> Event:
+    def _wait(self, ours: TaskJob, deadline: float | None = None, *, get_logs: bool = True) -> Event:
         """Wait in this process; Airflow itself keeps the `execution_timeout`, once."""
-        return wait(
-            self.hook,
-            ours.ref,
-            self._wait_options,
-            self._log_options,
-            result_of=self._result_of,
-            stats_tags=self._stats_tags,
-            log=self.log,
-            stop=ours.killed,
-            keep=ours.keep,
-            lease=None if ours.lease is None else ours.lease.seconds,
-            reattached_at=ours.reattached_at,
-            deadline=deadline,
-        )
+        from mxnet_provider.replica_logs import ReplicaLogs  # noqa: PLC0415 - not where a DAG is parsed
+        from mxnet_provider.watch import JobWatch, run_in_thread  # noqa: PLC0415
+
+        chosen = self._log_options.log_replicas if get_logs and self._log_options.get_logs else ()
+        self._metrics = metrics = self._metrics or Metrics(self._stats_tags, self.log.warning)
+
+        async def watch() -> Event:
+            async with self.hook.job_client() as client:
+                logs = ReplicaLogs(client, ours.ref, chosen, self.log, metrics, follows=True, cursors=self._cursors)
+                try:
+                    return await JobWatch(
+                        client,
+                        ours.ref,
+                        self._wait_options,
+                        logs,
+                        self.log,
+                        renewer=ours.renewer,
+                        lease=None if ours.lease is None else ours.lease.seconds,
+                        deadline=deadline,
+                        reattached_at=ours.reattached_at,
+                        result_of=self._result_of,
+                        observe=ours.observe,
+                    ).run_or_raise()
+                finally:
+                    self._cursors = logs.cursors()
+
+        ended = run_in_thread(watch(), ours.killed)
+        if ended is None:
+            raise MXNetJobError(f"{ours.title} is no longer waited for, because the task was killed.")
+        return ended
 
     def _defer(self, ours: TaskJob, deadline: float | None) -> NoReturn:
         from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger  # noqa: PLC0415 - not where a DAG is parsed
@@ -545,8 +567,7 @@ class MXNetJobOperator(ClusterAccessMixin, JobDescriptionMixin):
             deadline = min(deadline or now, now)
         found = completion_of(job, ref.uid, now=now, deadline=deadline)
         if found is not None:
-            ended = end_of_waiting(self.hook, ref, found, job, result_of=self._result_of, log=self.log)
-            return self._complete(context, ours, ended)
+            return self._complete(context, ours, self._wait(ours, deadline, get_logs=False))
         ours.redefer()
         return self._defer(ours, ours.deadline)
 

@@ -106,7 +106,8 @@ class TaskJob:
         self.lease = lease
         self._waits = waits
         self._holds = holder.held_by_try(self.token)
-        self._renewer: holder.LeaseRenewer | None = None
+        self.renewer: holder.LeaseRenewer | None = None
+        """What holds the job for this process, and renews its lease."""
         store = context.get("task_state_store") if durable else None
         self._outlives_tries = store is not None
         self._store: Any = XComStateStore(self._ti) if store is None else store
@@ -298,29 +299,9 @@ class TaskJob:
             return False
         return job_state(job) == SUCCEEDED or success_is_known(job)
 
-    def keep(self, job: Mapping[str, Any]) -> None:
-        """Renew the lease of the job as it was just read, if it is time to, and note where its page is.
-
-        What fails is tried again at the next poll: a lease is renewed three times within its duration.
-        """
+    def observe(self, job: Mapping[str, Any]) -> None:
+        """Note where the job's page is, as it was just read."""
         self.note_page(job_page(job))
-        if self._renewer is None:
-            return
-        lost_before, patch = self._renewer.lost_to, self._renewer.due(job)
-        if self._renewer.lost_to and not lost_before:
-            self._log.warning(holder.LOST, self.ref.title, holder.title_of(self._renewer.lost_to))
-        if patch is None:
-            return
-        try:
-            if self._hook.patch_job(self.ref, patch):
-                self._renewer.written()
-        except Exception as e:
-            if api_errors.is_transient(e):
-                return
-            if (answer := api_errors.refusal(e)) is None:
-                raise
-            self._renewer.give_up()
-            self._log.error(holder.NOT_RENEWED, self.ref.title, api_errors.message(answer))
 
     def _begin(
         self,
@@ -481,7 +462,7 @@ class TaskJob:
                 )
             is_held = bool(standing) and job_state(job) not in TERMINAL
             if is_held:
-                self._renewer = holder.LeaseRenewer(self.token, self.token, self.lease, is_written=True)
+                self.renewer = holder.LeaseRenewer(self.token, self.token, self.lease, is_written=True)
             patch: dict[str, Any] = kill.resumption(job) if resume else {}
             if is_held and standing != self.token:
                 claim = holder.claim(job, self.token, self.lease, datetime.now(UTC))

@@ -12,8 +12,7 @@ from mxnet_provider.cluster import ClusterConnection
 from mxnet_provider.exceptions import MXNetJobError
 from mxnet_provider.hooks.api_errors import message
 from mxnet_provider.hooks.defined_connection import AirflowUnreachableError
-from mxnet_provider.outage import Outage
-from mxnet_provider.pace import with_jitter
+from mxnet_provider.job.polling import Outage, with_jitter
 
 if TYPE_CHECKING:
     from airflow.sdk.types import Logger

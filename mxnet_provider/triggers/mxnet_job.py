@@ -3,8 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,24 +11,19 @@ import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from mxnet_operator.api import names
-from mxnet_operator.readers.log_lines import LineSplitter
 from mxnet_provider import airflow_versions
 from mxnet_provider.cluster import ClusterConnection
-from mxnet_provider.hooks.api_errors import is_transient, message, refusal
-from mxnet_provider.job import kill, replicas, result_in_log
-from mxnet_provider.job.completion import Completion, completion_of
+from mxnet_provider.job import kill, replicas
 from mxnet_provider.job.event import Event
-from mxnet_provider.job.holder import LOST, NOT_RENEWED, Lease, LeaseRenewer, title_of, token_of_run
+from mxnet_provider.job.holder import Lease, LeaseRenewer, token_of_run
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.job.polling import Polling
-from mxnet_provider.job.state_log import StateLog
-from mxnet_provider.options import DEFAULT_CONNECTION
-from mxnet_provider.outage import Outage
+from mxnet_provider.options import DEFAULT_CONNECTION, WaitOptions
+from mxnet_provider.replica_logs import ReplicaLogs
 from mxnet_provider.triggers.arguments import differing
 from mxnet_provider.triggers.connection import connected, storable_errors
 from mxnet_provider.triggers.ending import TerminationRequest, end_job
-from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
+from mxnet_provider.watch import JobWatch
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -137,7 +131,6 @@ class MXNetJobTrigger(BaseTrigger):
         self.reattached_at = reattached_at
         self._was_cancelled = False
         self._renewer = self._begin_renewer()
-        self._state_log = StateLog(self.ref)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments from which Airflow makes the trigger again."""
@@ -193,24 +186,6 @@ class MXNetJobTrigger(BaseTrigger):
         run = token_of_run(self.holder, secrets.token_hex(4))
         return LeaseRenewer(run, self.holder, lease, is_written=False)
 
-    async def _keep(self, hook: "MXNetJobAsyncHook", job: Mapping[str, Any]) -> None:
-        """Hold the job as it was just read, and renew its lease where it is time to."""
-        if self._renewer is None:
-            return
-        lost_before, patch = self._renewer.lost_to, self._renewer.due(job)
-        if self._renewer.lost_to and not lost_before:
-            self.log.warning(LOST, self.ref.title, title_of(self._renewer.lost_to))
-        if patch is None:
-            return
-        try:
-            if await hook.patch_job(self.ref, patch):
-                self._renewer.written()
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
-                raise
-            self._renewer.give_up()
-            self.log.error(NOT_RENEWED, self.ref.title, message(e))  # noqa: TRY400 - the server's words say it
-
     async def _let_the_scheduler_see_the_deferral(self) -> None:
         """Send no event sooner than one poll_interval after the deferral.
 
@@ -225,112 +200,33 @@ class MXNetJobTrigger(BaseTrigger):
         return connected(ClusterConnection.of(self), say=self.log.info, tolerance=self.api_outage_tolerance)
 
     async def _watch(self, hook: "MXNetJobAsyncHook") -> Event:
-        metrics = Metrics(self.stats_tags, self.log.warning)
-        logs = self._logs(hook, metrics)
-        polling = Polling(self.poll_interval, self.api_outage_tolerance, warn=self.log.warning, lease=self.lease)
-        seen: dict[str, Any] = {"logs": logs, "metrics": metrics, "outage": polling.outage}
-        while True:
-            try:
-                job = await hook.get_job(self.ref)
-                found = self._completion(job)
-                if found is None and job is not None:
-                    await self._keep(hook, job)
-                pods = await self._pods(hook) if found is not None and found.is_over else []
-                if job is not None and found is not None and found.is_over:
-                    job = await self._with_whole_result(hook, job, pods)
-            except Exception as e:
-                if (status := polling.failed(e)) is not None:
-                    return self._event(Completion(status, message(e), "Unreachable"), **seen)
-            else:
-                polling.answered(job)
-                if job is not None and job["metadata"]["uid"] == self.ref.uid:
-                    self._state_log.report(job, self.log)
-                    await (logs.drain(pods) if pods else logs.poll(job))
-                if found is not None:
-                    return self._event(found, **seen, job=job, pods=pods)
-            await asyncio.sleep(polling.pause)
-
-    def _completion(self, job: Mapping[str, Any] | None) -> Completion | None:
-        return completion_of(
-            job,
-            self.ref.uid,
-            now=time.time(),
-            deadline=self.deadline,
-            startup_timeout=self.startup_timeout,
-            reattached_at=self.reattached_at,
-        )
-
-    async def _pods(self, hook: "MXNetJobAsyncHook") -> list[dict[str, Any]]:
-        try:
-            return await hook.replica_pods(self.ref)
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
-                raise
-            self.log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
-            return []
-
-    async def _with_whole_result(
-        self, hook: "MXNetJobAsyncHook", job: dict[str, Any], pods: Sequence[replicas.Pod]
-    ) -> dict[str, Any]:
-        there = result_in_log.result_in_log(job, pods, self.result_of)
-        if there is None:
-            return job
-        try:
-            if there.pod is not None:
-                lines = await _read(
-                    hook.read_log(there.pod, self.ref.namespace, since=None, tail_lines=there.wanted.tail_lines)
-                )
-                if (completed := there.completed(job, lines)) is not None:
-                    return completed
-        except Exception as e:
-            if refusal(e) is None or is_transient(e):
-                raise
-            self.log.warning(result_in_log.UNREADABLE, there.pod, message(e))
-        self.log.warning(result_in_log.LOST, there.wanted.loss)
-        return job
-
-    def _logs(self, hook: "MXNetJobAsyncHook", metrics: Metrics) -> ReplicaLogPoller:
         now, deferred_at = time.time(), self.deferred_at
         is_rerun = deferred_at is not None and now - deferred_at > _RESTARTED_AFTER
         if is_rerun and self.get_logs:
             self.log.info("Waiting for %s again; its earlier log lines are above, or in its pods.", self.ref.title)
-        return ReplicaLogPoller(
+        logs = ReplicaLogs(
             hook,
             self.ref,
             self.log_replicas if self.get_logs else (),
             self.log,
-            metrics,
+            Metrics(self.stats_tags, self.log.warning),
             cursors=self.log_cursors,
             shown_until=now if is_rerun else 0.0,
         )
-
-    def _event(
-        self,
-        found: Completion,
-        *,
-        logs: ReplicaLogPoller,
-        metrics: Metrics,
-        outage: Outage,
-        job: Mapping[str, Any] | None = None,
-        pods: Sequence[replicas.Pod] = (),
-    ) -> Event:
-        return Event.of(
-            found,
-            self.ref,
-            job,
-            pods,
-            result_of=self.result_of,
-            logs_shown=sorted(logs.complete),
-            log_cursors=logs.cursors(),
-            outage_s=round(outage.longest, 1),
-            metrics=metrics.history(),
+        waiting = WaitOptions(
+            poll_interval=self.poll_interval,
+            startup_timeout=self.startup_timeout,
+            api_outage_tolerance=self.api_outage_tolerance,
         )
-
-
-async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
-    splitter = LineSplitter()
-    lines: list[bytes] = []
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            lines += splitter.feed(chunk)
-    return [*lines, splitter.rest]
+        return await JobWatch(
+            hook,
+            self.ref,
+            waiting,
+            logs,
+            self.log,
+            renewer=self._renewer,
+            lease=self.lease,
+            deadline=self.deadline,
+            reattached_at=self.reattached_at,
+            result_of=self.result_of,
+        ).run()

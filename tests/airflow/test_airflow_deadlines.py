@@ -1,5 +1,7 @@
 """What becomes of a job that takes too long, or does not start: on a whole Airflow, with real jobs."""
 
+import re
+
 import pytest
 from airflow_world import MODES, anywhere
 from waiting import eventually
@@ -34,7 +36,9 @@ def test_a_task_that_takes_too_long_ends_its_job(world, mode):
     run.has_no_job()
     # Not looked for among the jobs: it need not have run in time, nor be there any more.
     assert run.train.xcom("job_uid") in run.deletions()
-    assert "AirflowTaskTimeout" in run.train.log()
+    log = run.train.log()
+    assert "AirflowTaskTimeout" in log
+    assert re.search(r"Deleted MXJob default/\S+: the execution_timeout of its task is over\.", log)
 
 
 @pytest.mark.exhaustive

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 import structlog.testing
 import yaml
+from airflow.providers.cncf.kubernetes.secret import Secret
 from airflow.sdk.bases.operator import ExecutorSafeguard
-from airflow.sdk.exceptions import AirflowSkipException, AirflowTaskTimeout, TaskDeferred
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException, AirflowTaskTimeout, TaskDeferred
 from apiserver_fixtures import TOKEN
 from kubernetes.client.exceptions import ApiException
 from long_results import long_result
@@ -291,7 +292,7 @@ def test_the_log_appears_line_by_line_and_once_although_its_stream_breaks(world,
         "[worker-0] third",
         "[worker-0] fourth",
     ]
-    assert {asked["follow"] for asked in log.asked} == {not world.deferrable}
+    assert any(asked["follow"] for asked in log.asked) is not world.deferrable
 
 
 def test_the_job_s_states_are_logged_as_they_change(world, task_log):
@@ -941,6 +942,35 @@ def test_a_dry_run_shows_the_job_and_sends_nothing(waiting_world, task_log):
     assert len(waiting_world.jobs()) == before
 
 
+def test_a_dry_run_of_a_manifest_with_mistakes_names_them(waiting_world):
+    with pytest.raises(MXNetManifestError, match=r"spec\.jobMode: Required value"):
+        waiting_world.operator(manifest={**MANIFEST, "spec": {"mxReplicaSpecs": {}}}).dry_run()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"cmds": ["sh"]}, "cmds: write command"),
+        ({"arguments": ["a"], "env_vars": {}}, "arguments: write args; env_vars: write env"),
+        ({"pod_template_file": "pod.yaml"}, "pod_template_file: give an MXJob as manifest"),
+        ({"is_delete_operator_pod": True}, 'is_delete_operator_pod: write on_finish_action="keep"'),
+        ({"startup_timeout_seconds": 60}, "startup_timeout_seconds: write startup_timeout"),
+        ({"secrets": [Secret("env", "KEY", "s3", "key")]}, r"secrets\[0\]: is Airflow's Secret.*secretKeyRef"),
+    ],
+)
+def test_an_argument_of_another_operator_is_refused_with_its_counterpart(waiting_world, arguments, words):
+    with pytest.raises(TypeError, match=words):
+        waiting_world.operator(**arguments)
+
+
+def test_a_connection_that_names_two_ways_is_said_with_its_id(monkeypatch):
+    extra = {"kube_config_path": "/a/kubeconfig", "in_cluster": "False"}
+    connection = json.dumps({"conn_type": "kubernetes", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_TWO_WAYS", connection)
+    with pytest.raises(AirflowException, match=r"Connection two_ways: .*mutually exclusive.*Text counts as true"):
+        MXNetJobHook(kubernetes_conn_id="two_ways").get_conn()
+
+
 TUNING = {
     **MANIFEST,
     "spec": {
@@ -1129,7 +1159,7 @@ def test_two_airflows_that_share_a_cluster_never_meet(world):
         yours.result()
 
 
-def test_nor_does_a_kill_by_one_reach_the_job_of_the_other(waiting_world):
+def test_a_kill_by_one_airflow_does_not_reach_the_job_of_another(waiting_world):
     ti = Try(run_id="scheduled__2026-11-21")
     mine, yours = (waiting_world.start(waiting_world.operator(), Try(run_id=ti.run_id), Store()) for _ in range(2))
     job, other = waiting_world.job_of(mine), waiting_world.job_of(yours)

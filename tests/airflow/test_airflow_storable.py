@@ -6,6 +6,7 @@ from contextlib import closing
 import msgspec
 import pytest
 from airflow.sdk.serde import deserialize, serialize
+from fresh_seeds import drawn
 from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ def job(state, message, result):
     return {"metadata": metadata, "status": {"conditions": [condition], "result": result}}
 
 
-TRIES = settings(max_examples=400, suppress_health_check=list(HealthCheck), print_blob=True)
+TRIES = settings(max_examples=drawn(400, 40), suppress_health_check=list(HealthCheck), print_blob=True)
 
 
 @TRIES

@@ -110,15 +110,16 @@ async def test_an_account_without_a_right_fails_with_its_name_and_makes_no_job(a
 
 
 @pytest.mark.exhaustive
-async def test_a_new_poller_sets_back_what_others_changed_in_the_manifests_fields(argo):
+async def test_a_new_poller_leaves_what_others_changed_in_the_job(argo):
     name = await argo.submit(one_training())
     job = await argo.job(name)
     path = argo.path("mxjobs", job["metadata"]["name"])
     changed = {"metadata": {"annotations": {"note": "mine"}}, "spec": {"runPolicy": {"activeDeadlineSeconds": 5000}}}
     (await argo.api.merge(path, changed)).ok()
-    await argo.evict(await argo.poller(name))
-    await argo.until("mxjobs", lambda jobs: deadline(jobs.get(job["metadata"]["name"])) == 86400)
-    assert (await argo.api.get(path)).ok()["metadata"]["annotations"]["note"] == "mine"
+    second = await argo.evict(await argo.poller(name))
+    await argo.poller(name, other_than=second)
+    found = (await argo.api.get(path)).ok()
+    assert (deadline(found), found["metadata"]["annotations"]["note"]) == (5000, "mine")
     await succeeds_with(argo, name, job)
 
 
@@ -133,8 +134,7 @@ async def test_the_account_may_do_what_steps_and_exit_handlers_ask_for_and_nothi
     job = await argo.job(name)
     path = argo.path("mxjobs", job["metadata"]["name"])
     (await argo.api.merge(path, {"spec": {"runPolicy": {"activeDeadlineSeconds": 5000}}})).ok()
-    await argo.evict(await argo.poller(name))
-    await argo.until("mxjobs", lambda jobs: deadline(jobs.get(job["metadata"]["name"])) == 86400)
+    await argo.poller(name, other_than=await argo.evict(await argo.poller(name)))
     await argo.end(job, exit_code=1)
     await argo.finished(name)
     await argo.no_jobs(name)

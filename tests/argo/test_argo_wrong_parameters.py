@@ -5,26 +5,39 @@ import json
 
 import pytest
 import pytest_asyncio
-from argo_fixtures import COMMAND, attempts_at, by_template
+from argo_fixtures import COMMAND, attempts_at, by_template, node_of
 from tiers import asked_for
 
 pytestmark = [
-    pytest.mark.kubernetes("workflow-controller", "argoexec"),
+    pytest.mark.kubernetes("workflow-controller", "argoexec", "argo"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
 WRONG = {
-    "command": ("python train.py", "containers[0].command"),
-    "args": ("--epochs 20", "containers[0].args"),
-    "env": ("A=b", "containers[0].env"),
-    "resources": ("{'limits': {'nvidia.com/gpu': 1}}", "containers[0].resources"),
-    "workers": ("two", "mxReplicaSpecs.Worker.replicas"),
-    "servers": ("-1", "mxReplicaSpecs.Server.replicas"),
-    "deadline": ("1h", "runPolicy.activeDeadlineSeconds"),
-    "backoff-limit": ("[]", "runPolicy.backoffLimit"),
+    "command": ("python train.py", "command is no JSON list: python train.py"),
+    "args": ("--epochs 20", "args is no JSON list: --epochs 20"),
+    "env": ("A=b", "env is no JSON list: A=b"),
+    "resources": (
+        "{'limits': {'nvidia.com/gpu': 1}}",
+        "resources is no JSON mapping: {'limits': {'nvidia.com/gpu': 1}}",
+    ),
+    "workers": ("two", "workers is no whole number: two"),
+    "servers": ("-1", "mxReplicaSpecs.Server.replicas: Invalid value: -1"),
+    "gpus-per-worker": ("1.5", "gpus-per-worker is no whole number: 1.5"),
+    "volume-mounts": ('[{"name": "x"}]', 'volume-mounts has a name that is none of volumes: [{"name": "x"}]'),
+    "deadline": ("1h", "deadline is no whole number: 1h"),
+    "backoff-limit": ("[]", "backoff-limit is no whole number: []"),
 }
-"""A wrong text for each parameter, and the path of the field that the message names."""
+"""A wrong text for each parameter, and what the message says of it, once."""
 ENTRIES = {"mxjob-train": "train", "mxjob-runner": "run"}
+SWEEPS = {
+    ("trials", "0.1,0.2"): "trials is no JSON list, such as [0.1, 0.2]: 0.1,0.2",
+    ("trials", '{"a":1}'): 'trials is no JSON list, such as [0.1, 0.2]: {"a":1}',
+    ("trials", "0.1"): "trials is no JSON list, such as [0.1, 0.2]: 0.1",
+    ("trials", '["{{y}}"]'): 'trials has two braces together, which Argo would replace: ["{ {y}}"]',
+    ("direction", "min"): 'direction is "min": it is maximize or minimize',
+}
+"""A wrong text for a parameter of a sweep, and what the message says of it."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -49,7 +62,41 @@ async def test_a_parameter_that_cannot_be_read_fails_the_step_at_once_by_its_fie
     name, workflow = ended[template, parameter]
     assert workflow["status"]["phase"] == "Failed"
     (attempt,) = attempts_at(workflow, ENTRIES[template])
-    assert WRONG[parameter][1] in attempt["message"]
+    assert attempt["message"].count(WRONG[parameter][1]) == 1
     if template == "mxjob-runner":
         assert attempt["outputs"]["exitCode"] == "2"
     await argo.no_jobs(name)
+
+
+async def test_a_sweep_of_wrong_trials_fails_at_once_in_words_and_trains_nothing(argo):
+    async def end(parameter, text):
+        given = {"image": "i", "command": json.dumps(COMMAND), "trials": "[1]", parameter: text}
+        name = await argo.submit(by_template("mxjob-sweep", **given))
+        return name, await argo.finished(name)
+
+    ended = await asyncio.gather(*(end(*each) for each in SWEEPS))
+    for (name, workflow), words in zip(ended, SWEEPS.values(), strict=True):
+        assert words in node_of(workflow, "sweep-outcome")["message"]
+        await argo.no_jobs(name)
+
+
+async def test_a_choice_that_is_neither_ends_the_run_at_once_and_what_it_runs_with_is_shown(argo):
+    given = {"image": "i:1", "command": json.dumps(COMMAND), "worker": "4"}
+    name = await argo.submit(by_template("mxjob-train", **given, on_failure="kep"))
+    workflow = await argo.finished(name)
+    assert workflow["status"]["phase"] == "Error"
+    assert "on-failure is delete or keep, not kep" in workflow["status"]["message"]
+    await argo.no_jobs(name)
+
+    name = await argo.submit(by_template("mxjob-train", **given))
+    job = await argo.job(name)
+    shown = (await argo.api.get(argo.path("workflows", name))).ok()["metadata"]["annotations"]
+    words = f"image i:1, command {json.dumps(COMMAND)}, args [], workers 1"
+    assert shown["workflows.argoproj.io/description"] == words
+    got = await argo.command("get", name)
+    assert [line.split() for line in got.splitlines() if line.strip().startswith("worker")] == [
+        ["worker:", "4"],
+        ["workers:", "1"],
+    ]
+    await argo.end(job)
+    await argo.finished(name)

@@ -159,7 +159,7 @@ def killed_and_paused(which):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("which", ["chosen", "fresh"])
 @pytest.mark.parametrize("gang_scheduling", SCHEDULERS)
-async def test_so_do_they_while_workers_are_killed_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
+async def test_all_twelve_succeed_while_workers_die_and_waiting_gangs_are_suspended(request, gang_scheduling, which):
     """A killed worker's gang restarts whole and waits again; one suspended before it ran comes again when resumed."""
     killed, paused = killed_and_paused(which)
 

@@ -379,3 +379,16 @@ async def test_a_headless_service_is_stored_as_one(api, namespace):
     made = (await api.post(SERVICES.format(namespace), service)).ok()
     assert made["spec"]["clusterIP"] == "None"
     assert made["spec"]["ports"] == [{"port": 9091, "targetPort": 9091, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize("mode", ["mxtune", "Banana"])
+async def test_a_mode_that_does_not_exist_is_rejected_at_creation_and_in_updates(api, namespace, mode):
+    wrong = mxjob("digits")
+    wrong["spec"]["jobMode"] = mode
+    created = await api.post(JOBS.format(namespace), wrong)
+    (await api.post(JOBS.format(namespace), mxjob("digits"))).ok()
+    changed = await api.merge(f"{JOBS.format(namespace)}/digits", {"spec": {"jobMode": mode}})
+    for answer in (created, changed):
+        (cause,) = answer.body["details"]["causes"]
+        assert (answer.code, cause["field"]) == (422, "spec.jobMode")
+        assert cause["message"].endswith("did you mean MXTrain or MXTune?")

@@ -9,11 +9,11 @@ import os
 from collections import Counter
 
 import pytest
-from fresh_seeds import first_fresh_seed
+from fresh_seeds import drawn, first_fresh_seed
 from manifest_mutations import mutate, seeds
 from simulator.mutant import end_of
 
-COUNT = int(os.environ.get("MXJOB_MANIFESTS", "500"))
+COUNT = int(os.environ.get("MXJOB_MANIFESTS") or drawn(500, 100))
 SEED = os.environ.get("MXJOB_MANIFEST_SEED")
 
 

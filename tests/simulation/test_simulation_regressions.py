@@ -25,7 +25,7 @@ def test_a_pod_that_vanishes_before_its_end_was_seen_gets_no_successor_in_its_ga
     assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
 
 
-def test_nor_does_one_when_all_that_is_left_is_the_record_of_the_others() -> None:
+def test_a_vanished_pod_gets_no_successor_when_only_the_record_of_the_others_is_left() -> None:
     steps = (
         *ALL_START,
         ("exit", "server-0", 0),
@@ -55,7 +55,7 @@ def test_nobody_joins_a_gang_that_began_to_run_while_nobody_led() -> None:
         assert (result.wrong, result.state) == ("", "Succeeded")
 
 
-def test_nor_is_a_member_made_again_that_joined_before_the_creation_of_all_was_recorded() -> None:
+def test_a_member_that_joined_before_all_creations_were_recorded_is_not_made_again() -> None:
     steps = (
         ("look", "a", "dies after", 5),
         *ALL_START[1:],
@@ -67,7 +67,7 @@ def test_nor_is_a_member_made_again_that_joined_before_the_creation_of_all_was_r
     assert run(Schedule(setup=GANG, steps=steps)).wrong == ""
 
 
-def test_nor_by_a_leader_that_has_not_heard_of_the_record_while_it_has_of_the_pods() -> None:
+def test_a_leader_that_has_the_pods_and_not_the_record_makes_no_member_again() -> None:
     """Seeds 252951834333 and 252951834369: a watch of jobs that is behind that of pods."""
     setup = Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="ExitCode")
     suspended = (
@@ -123,7 +123,7 @@ def test_a_leader_whose_pods_lag_behind_its_jobs_does_not_take_a_sound_job_for_l
     assert (result.wrong, result.state) == ("", "Succeeded")
 
 
-def test_nor_does_it_begin_an_attempt_beside_the_one_before() -> None:
+def test_a_leader_whose_pods_lag_behind_begins_no_attempt_beside_the_one_before() -> None:
     schedule = Schedule(
         setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 2}, restart="OnFailure"),
         steps=(
@@ -179,7 +179,7 @@ def test_a_pod_that_its_node_evicts_while_it_is_deleted_by_hand_is_no_failure() 
     assert (result.wrong, result.state) == ("", "Succeeded")
 
 
-def test_nor_is_one_that_is_evicted_while_it_is_drained() -> None:
+def test_a_pod_that_is_evicted_while_it_is_drained_is_no_failure() -> None:
     """Seed 3001563: the kubelet's reason takes the place of the drain's."""
     schedule = Schedule(
         setup=Setup(replicas={"Scheduler": 1, "Server": 1, "Worker": 1}, restart="OnFailure"),

@@ -1,6 +1,7 @@
 """A running API server with its certificate authority and kubeconfig, and an HTTP client for any Kubernetes API."""
 
 import asyncio
+import io
 import json
 import os
 import ssl
@@ -95,7 +96,8 @@ class Api:
         data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
         if data is not None:
             sent["Content-Type"] = content_type
-        async with self.session.request(method, self.base + path, data=data, headers=sent, params=query) as response:
+        stream = io.BytesIO(data) if data is not None else None  # aiohttp warns of bytes that are many
+        async with self.session.request(method, self.base + path, data=stream, headers=sent, params=query) as response:
             return Answer(response.status, response.headers, await response.text())
 
     async def get(self, path: str, **query: Any) -> Answer:
@@ -218,6 +220,8 @@ async def running_server(
             yield RunningServer(server, port, TOKEN, certificate, kubeconfig, folder, api)
     finally:
         await server.stop()
+        for _ in range(5):  # a TLS connection whose client is gone closes over a few turns of the loop
+            await asyncio.sleep(0)
 
 
 class Kubectl:

@@ -12,6 +12,14 @@ _LOWEST, _HIGHEST = 10**9, 10**12
 """Above all seeds that are written down anywhere, below what is tiresome to type."""
 
 
+_all_draws: list[bool] = []
+
+
+def drawn(many: int, few: int) -> int:
+    """How much to draw in this run: many with TIER=all, else few."""
+    return many if _all_draws else few
+
+
 def first_fresh_seed() -> int:
     """The first of the fresh seeds of this run."""
     return int(os.environ[VARIABLE])
@@ -22,7 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw it before workers start, which inherit the environment; of all tests, Hypothesis begins with it too."""
     os.environ.setdefault(VARIABLE, str(random.SystemRandom().randrange(_LOWEST, _HIGHEST)))
     # Its own profile for CI draws the same examples in each run, whatever its seed; its default one asserts a time.
-    settings.register_profile("fresh", settings.default, derandomize=False, deadline=None, print_blob=True)
+    if (config.getoption("--tier") or "all") == "all":
+        _all_draws.append(True)
+    fresh = {"derandomize": False, "deadline": None, "print_blob": True, "max_examples": drawn(100, 25)}
+    settings.register_profile("fresh", settings.default, **fresh)
     settings.load_profile("fresh")
     if config.getoption("--tier") == "all" and config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(first_fresh_seed())

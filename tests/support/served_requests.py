@@ -1,5 +1,6 @@
 """A server of a test's own: one handler answers whatever is asked, on a free port."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -34,3 +35,4 @@ async def served_requests(
         yield runner.addresses[0][1]
     finally:
         await runner.cleanup()
+        await asyncio.sleep(0)  # connections are closed in the loop's next turn

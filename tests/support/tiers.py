@@ -44,10 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Deselect by pytest's own -m what the tier leaves out."""
+    """Deselect by pytest's own -m what the tier leaves out, in xdist's workers too."""
     expressions = [each for each in (TIERS[tier_of(config)], config.option.markexpr) if each]
-    if not hasattr(config, "workerinput"):  # workers inherit the options
-        config.option.markexpr = " and ".join(f"({each})" for each in expressions)
+    config.option.markexpr = " and ".join(f"({each})" for each in expressions)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -5,6 +5,7 @@ the fields of the format that its user chose. A format is decided by group, kind
 mxjobs.kubeflow.org come back as v1 whatever version they were created as, and then recorded in `status.form`.
 """
 
+import difflib
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,7 @@ from mxnet_operator.api.formats.format import Format, Note, Path, Spec
 from mxnet_operator.api.formats.v1 import V1
 from mxnet_operator.api.formats.v1alpha1 import V1ALPHA1
 from mxnet_operator.api.formats.v1beta1 import V1BETA1
-from mxnet_operator.api.kinds import MXJOB, kind_of
+from mxnet_operator.api.kinds import ALL, MXJOB, kind_of
 from mxnet_operator.api.queue_labels import queue_label_errors
 from mxnet_operator.api.structural import FieldError
 from mxnet_operator.api.types import MXJob, MXJobStatus
@@ -61,8 +62,10 @@ def format_of(manifest: dict[str, Any]) -> Format:
     return V1
 
 
-def errors(manifest: Any) -> list[FieldError]:
+def errors(manifest: Any, *, is_stored: bool = True) -> list[FieldError]:
     """Return every error in a manifest, in the terms of its own format; empty if it means a job that can run.
+
+    A job that isn't stored yet is checked by the rules for submission, too.
 
     The API server rejects the same in the same words, as far as its schema and rules can express it; it reports errors
     deeper in a pod template when the pods are created.
@@ -73,7 +76,7 @@ def errors(manifest: Any) -> list[FieldError]:
         if isinstance(manifest, dict)
         else manifest
     )
-    if found := validate(asked):
+    if found := validate(asked, is_stored=is_stored):
         return [*(error for error in missing_fields(asked) if error not in found), *found]
     return template_errors(asked) or list(format_of(asked).conflicts(without_nulls(asked)["spec"]))
 
@@ -81,9 +84,23 @@ def errors(manifest: Any) -> list[FieldError]:
 def submission_errors(manifest: Any) -> list[FieldError]:
     """Return `errors`, or those of labels that only other controllers read: what is rejected before a job is created.
 
-    An existing job with such a label runs.
+    An existing job with such a label runs. Of a manifest that is no job at all, nothing but that is reported.
     """
-    return errors(manifest) or queue_label_errors(manifest)
+    other = _other_kind(manifest)
+    return [other] if other else errors(manifest, is_stored=False) or queue_label_errors(manifest)
+
+
+def _other_kind(manifest: Any) -> FieldError | None:
+    """Return the error of a kind that is none of its group's, or of another API altogether; None for a job's."""
+    kind, version = (manifest.get(field) if isinstance(manifest, dict) else None for field in ("kind", "apiVersion"))
+    if not isinstance(kind, str) or not isinstance(version, str):
+        return None
+    of_group = {each.kind.lower(): each.kind for each in ALL if each.group == version.partition("/")[0]}
+    if kind in of_group.values() or (not of_group and kind.lower() in {each.kind.lower() for each in ALL}):
+        return None  # the apiVersion is what is wrong, if anything is
+    meant = difflib.get_close_matches(kind.lower(), of_group, n=1, cutoff=0.8)
+    instead = f"did you mean {of_group[meant[0]]}?" if meant else f"this is a {kind}; expected an {names.KIND}"
+    return FieldError("kind", "FieldValueNotSupported", f'Unsupported value: "{kind}": {instead}')
 
 
 def to_v1(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
 
 def broken_value_rules(value: str) -> Iterator[str]:
     """Yield the rules that a label's value breaks."""
-    if len(value.encode()) > 63:
+    if len(value.encode(errors="surrogatepass")) > 63:
         yield "must be no more than 63 bytes"
     if not _LABEL_VALUE.fullmatch(value):
         yield _LABEL_VALUE_RULE

@@ -44,6 +44,8 @@ class Rule(Sentence, frozen=True):
     status changes: a job from before such a rule could never be given a status. What an update can break anew needs
     `kept_by_updates` besides.
     """
+    of_submission: bool = False
+    """Whether a stored job that breaks the rule runs all the same: training-operator 1.8.1 ran it."""
 
     @property
     def detail(self) -> str:

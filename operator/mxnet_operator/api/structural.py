@@ -213,7 +213,8 @@ def _has_type(value: Any, expected: str) -> bool:
     if isinstance(value, bool):
         return expected == "boolean"
     if isinstance(value, float) and expected == "integer":
-        return value.is_integer() and abs(value) < 2**53  # beyond, a float64 is no JSON integer to Go's decoder
+        # Go's decoder takes neither a float64 beyond 2**53 nor -0.0 for an integer
+        return value.is_integer() and abs(value) < 2**53 and str(value) != "-0.0"
     return isinstance(value, _PYTHON_TYPES[expected])
 
 
@@ -233,5 +234,5 @@ def _is_timestamp(value: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace").decode()
     return text if len(text) <= 120 else f"{text[:117]}..."

@@ -31,10 +31,10 @@ _HEADER: Schema = {"apiVersion": {}, "kind": {}, "metadata": {"properties": {nam
 """What every object has, which a CRD's schema leaves out."""
 
 
-def validate(manifest: Any, *, is_update: bool = False) -> list[FieldError]:
+def validate(manifest: Any, *, is_update: bool = False, is_stored: bool = False) -> list[FieldError]:
     """Return every reason for which the API server would reject a manifest of any of our kinds; empty if it accepts it.
 
-    An update is not checked by the rules for new objects.
+    An update is not checked by the rules for new objects, a stored job not by the rules for submission.
 
     As on the server, the rules between fields are checked only once each field is well-formed, and a null is an absent
     field. Unknown fields are not an error here: see `unknown_fields`; nor is what only the pod template's complete
@@ -47,7 +47,8 @@ def validate(manifest: Any, *, is_update: bool = False) -> list[FieldError]:
     kind = _kind(manifest)
     manifest = without_nulls(manifest)
     errors = [*_header_errors(manifest), *structural_errors(job_schema(kind), manifest)]
-    return [*_label_errors(manifest), *(errors or _broken(definition_of(kind).rules, manifest, is_update=is_update))]
+    rules = (rule for rule in definition_of(kind).rules if not (is_stored and rule.of_submission))
+    return [*_label_errors(manifest), *(errors or _broken(rules, manifest, is_update=is_update))]
 
 
 def validate_status_change(manifest: dict[str, Any]) -> list[FieldError]:

@@ -1,6 +1,6 @@
 """Pod of one replica: the user's template, with what makes it part of its job."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -12,6 +12,10 @@ from mxnet_operator.builders.fail_fast import can_take_hook, wants_hook, with_ho
 from mxnet_operator.builders.metadata import owner_reference, pod_labels
 from mxnet_operator.builders.placement import with_nodes
 from mxnet_operator.readers.kueue import Placement
+
+_OUTSIDE_THE_MESH: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
+"""Annotations that keep service meshes from injecting a proxy: ps-lite's connections hang in one
+(kubeflow/mxnet-operator#50), and it never ends by itself."""
 
 
 def build_pod(
@@ -57,7 +61,7 @@ def build_pod(
             "name": name,
             "namespace": job.metadata.namespace,
             "labels": {**(metadata.get("labels") or {}), **labels},
-            "annotations": {**(metadata.get("annotations") or {}), **identity},
+            "annotations": {**_OUTSIDE_THE_MESH, **(metadata.get("annotations") or {}), **identity},
             "ownerReferences": [owner_reference(job)],
         },
         "spec": {
@@ -94,10 +98,13 @@ def _placed(pod: dict[str, Any], placement: Placement) -> dict[str, Any]:
 
 
 def _container(container: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    """Return the container with our variables in place of the user's of the same names."""
+    """Return the container with our variables in place of the user's of the same names.
+
+    Ours come first: Kubernetes resolves `$(DMLC_WORKER_ID)` in a value only where that variable is listed before.
+    """
     kept = [variable for variable in container.get("env") or () if variable.get("name") not in variables]
     ours = [{"name": name, "value": value} for name, value in variables.items()]
-    built = {**with_gpus(container), "env": [*kept, *ours]}
+    built = {**with_gpus(container), "env": [*ours, *kept]}
     return _with_last_lines(built) if container["name"] == names.CONTAINER else built
 
 

@@ -22,6 +22,7 @@ FilesOption = Annotated[
         "--filename", "-f", metavar="FILE", help="Manifest file, as for kubectl; repeatable.", show_default=False
     ),
 ]
+_SCRIPTS = (".py", ".sh", ".ipynb")
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
 
@@ -79,6 +80,12 @@ def read_documents(source: str) -> list[Document]:
         CommandError: it can't be read, is no manifest (with the line), or is empty.
     """
     name = name_of(source)
+    if source.endswith(_SCRIPTS):
+        raise CommandError(
+            f"{source}: a script, where an MXJob manifest is expected",
+            hint=f"run it in an image that has it: mxjob run --image IMAGE -- python {source}",
+            code=Exit.USAGE,
+        )
     text = read_text(source)
     found = documents_in(text, name)
     if not found and any(True for _ in read(text)):

@@ -69,11 +69,14 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
     with _LOADING, _folder_for_keys() as folder:
         try:
             config = api.kube_config.KubeConfigMerger(paths).config
+            _check_context(paths, config, context)
             loader = api.kube_config.KubeConfigLoader(config, context, temp_file_path=folder, config_base_path=None)
             loader.load_and_set(configuration)
             chosen = loader.current_context["context"]
             user = config["users"].get_with_name(chosen["user"], safe=True) if chosen.get("user") else None
         except Exception as error:  # the loader raises whatever a malformed file leads it to
+            if isinstance(error, CredentialsError):
+                raise
             if folder is None and isinstance(error, OSError):
                 raise CredentialsError(f"kubeconfig {paths}: {error}. {_NO_FOLDER}") from error
             raise CredentialsError(f"kubeconfig {paths}: {error}") from error
@@ -92,6 +95,13 @@ def _from_kubeconfig(paths: str, context: str | None) -> Credentials:
         return _credentials(
             configuration, namespace, lambda: _from_kubeconfig(paths, context), cluster.get("proxy-url")
         )
+
+
+def _check_context(paths: str, config: Any, context: str | None) -> None:
+    contexts = [each["name"] for each in config.value.get("contexts") or ()]
+    if context is not None and context not in contexts:
+        known = f"the contexts are {', '.join(contexts)}" if contexts else "the file has none"
+        raise CredentialsError(f"kubeconfig {paths}: no context {context}: {known}")
 
 
 def _check_server(paths: str, server: object) -> None:

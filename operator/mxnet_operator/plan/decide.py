@@ -42,6 +42,7 @@ from mxnet_operator.plan.queue import (
 )
 from mxnet_operator.plan.replicas import replicas_of
 from mxnet_operator.plan.restart import Teardown, end_of_attempt
+from mxnet_operator.plan.scheduler_grace import success_is_known
 from mxnet_operator.plan.status import (
     failed_status,
     restarting_status,
@@ -95,15 +96,17 @@ def _decide(read: _Read, observed: Observed, now: datetime, policy: Policy) -> P
     if observed.workflow_over:
         return deleted(job, observed.workflow_over)
     lease, left = kept_lease(job), observed.lease_left
-    if lease is not None and left is not None and left <= _AT_ONCE:
-        return expired(job, lease)
-    decided = _unfinished(read, observed, now, policy)
+    is_expired = lease is not None and left is not None and left <= _AT_ONCE
+    decided = _unfinished(read, observed, now, policy, expired(job, lease) if lease and is_expired else None)
+    if is_expired:
+        return decided
     workflow_in = READ_INTERVAL if goes_with_workflow(job) else None
     requeue_after = soonest(decided.requeue_after, workflow_in, left if lease is not None else None)
     return msgspec.structs.replace(decided, requeue_after=requeue_after)
 
 
-def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) -> Plan:
+def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy, on_expiry: Plan | None) -> Plan:
+    """Return what an unfinished job needs; `on_expiry` ends one whose lease has expired."""
     job = read.effective
     if unwatched := [pod for pod in observed.pods if not (pod.is_watched or pod.deleting)]:
         return Plan(actions=tuple(RestoreLabels(pod.name, pod.uid, pod.type, pod.index) for pod in unwatched))
@@ -111,11 +114,18 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
     present = observed.without(terminating)
     replicas = replicas_of(job, present)
     ended = end_of_attempt(job, replicas, len(terminating))
+    admission = admission_of(job, observed)
+    deadline = next_deadline(job, replicas, terminating)
+    is_over = deadline is not None and deadline.at <= now
+    is_stopped = bool(ended or on_expiry or is_over) or admission.standing is Standing.WAITS
+    if (is_stopped and success_is_known(job, replicas)) or (
+        not isinstance(ended, Failure) and has_succeeded(job, replicas, now)
+    ):
+        return _with_status("Normal", succeeded_status(job, replicas, now), job.status)
+    if on_expiry is not None:
+        return on_expiry
     if isinstance(ended, Failure):
         return _with_status("Warning", failed_status(job, replicas, ended, now), job.status)
-    if has_succeeded(job, replicas, now):
-        return _with_status("Normal", succeeded_status(job, replicas, now), job.status)
-    admission = admission_of(job, observed)
     if admission.standing is Standing.UNKNOWN:
         return Plan(requeue_after=admission.requeue_after)
     if admission.standing is Standing.WAITS:
@@ -134,8 +144,7 @@ def _unfinished(read: _Read, observed: Observed, now: datetime, policy: Policy) 
         return _restarted(job, observed, give_back(job, replicas, policy), now)
     if (other_pods := replaced_for_priority(job, replicas, policy)) is not None:
         return _restarted(job, observed, other_pods, now)
-    deadline = next_deadline(job, replicas, terminating)
-    if deadline is not None and deadline.at <= now:
+    if deadline is not None and is_over:
         return _with_status("Warning", failed_status(job, replicas, deadline.failure, now), job.status)
     scheduled = scheduled_gang(job, observed, policy)
     status = running_status(job, replicas, now, scheduled)

@@ -1,7 +1,7 @@
 """Annotation that tells the local cluster's scheduler which pods of a job start together or not at all.
 
 A scheduler sees pods as they come, one by one. What it can't see is how many are still to come: so each carries the
-size of its gang. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in-order.md`.
+size of its gang. `docs/decisions/local-scheduler.md`.
 """
 
 from mxnet_operator.api.types import MXJob

@@ -2,7 +2,7 @@
 
 Where that would be longer than LONGEST bytes, the set is a hexadecimal number, `0x27`: bit i is 1 for index i. So what
 a job goes on from has room in a status whatever its size and whichever of its replicas are done
-(docs/decisions/0043-a-long-list-of-indexes-is-a-number.md).
+(docs/decisions/status.md).
 """
 
 from collections.abc import Iterable

@@ -4,7 +4,7 @@ A member that joins a running gang waits for ever, since its predecessor was cou
 was created, evicted and collected while no controller ran leaves no trace of its own. So the replica that all others
 connect to is created last, when the creation of all others is confirmed: while it has never existed no
 member can have joined, and missing ones are created; once it exists all have existed. The next write of the status
-records that, since it may be deleted as well. `docs/decisions/0028-the-root-is-created-last.md`.
+records that, since it may be deleted as well. `docs/decisions/restarts.md`.
 """
 
 import msgspec

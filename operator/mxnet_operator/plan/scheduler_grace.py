@@ -19,12 +19,19 @@ WORDS: Final = "workers finished without a distributed kvstore?"
 
 def scheduler_left(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
     """Return the Scheduler of a job whose Workers are all done, where success still waits for it; else nothing."""
-    workers = of_types(replicas, names.WORKER)
-    done = bool(workers) and all(worker.outcome is Outcome.DONE for worker in workers)
-    if not done or is_tuning(replicas) or job.spec.success_policy == "AllWorkers":
+    if not _workers_are_done(replicas) or job.spec.success_policy == "AllWorkers":
         return ()
     left = of_types(replicas, names.SCHEDULER)
     return tuple(replica for replica in left if replica.outcome in (Outcome.MISSING, Outcome.WAITING, Outcome.RUNNING))
+
+
+def success_is_known(job: MXJob, replicas: tuple[Replica, ...]) -> bool:
+    """Return whether all Workers are done and no replica failed: what stops the job now doesn't take its success back.
+
+    Stops are a deadline, an expired lease, a suspension, an eviction from a queue, and pods that were deleted or lost.
+    """
+    has_failed = any(replica.outcome is Outcome.FAILED for replica in replicas)
+    return _workers_are_done(replicas) and not has_failed and job.spec.success_policy != "Scheduler"
 
 
 def has_outlived_grace(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> bool:
@@ -48,17 +55,19 @@ def with_scheduler_left(
     if job.spec.success_policy == "Scheduler":
         then = "successPolicy Scheduler waits for it until a deadline."
     else:
-        then = f"The job succeeds {GRACE.seconds} s after the last Worker."
+        earlier = ", or when activeDeadlineSeconds is over" if job.spec.run_policy.active_deadline_seconds else ""
+        then = f"The job succeeds {GRACE.seconds} s after the last Worker{earlier}."
     message = f"All Workers exited with code 0 and {labels(left)} goes on: {WORDS} {then}"
     return conditions.set_condition(current, conditions.SCHEDULER_LEFT, conditions.REASON_NO_KVSTORE, message, now)
 
 
-def stopped_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
+def stopped_words(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> str:
     """Return the message about the Scheduler that a succeeding job stops; empty where it has ended."""
     left = scheduler_left(job, replicas)
     if not left or job.spec.success_policy == "Scheduler":
         return ""
-    return f"{labels(left)} went on for {GRACE.seconds} s after the last Worker and is stopped: {WORDS}"
+    waited = max(GRACE - left_of(GRACE, _workers_done_at(replicas), now), timedelta(0)).seconds
+    return f"{labels(left)} went on for {waited} s after the last Worker and is stopped: {WORDS}"
 
 
 def time_until_next(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> timedelta | None:
@@ -67,6 +76,12 @@ def time_until_next(job: MXJob, replicas: tuple[Replica, ...], now: datetime) ->
         return None
     since = _workers_done_at(replicas)
     return left_of(SAID_AFTER, since, now) or left_of(GRACE, since, now) or None
+
+
+def _workers_are_done(replicas: tuple[Replica, ...]) -> bool:
+    """Return whether every Worker is done; a job that tunes has none that counts."""
+    workers = of_types(replicas, names.WORKER)
+    return bool(workers) and all(each.outcome is Outcome.DONE for each in workers) and not is_tuning(replicas)
 
 
 def _workers_done_at(replicas: tuple[Replica, ...]) -> datetime | None:

@@ -87,7 +87,7 @@ def succeeded_status(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -
     """Return the last status of a job that succeeded; pods that still run count as succeeded, as in 1.8.1."""
     status = running_status(job, replicas, now)
     message = f"{names.KIND} {job.metadata.name} is successfully completed."
-    if words := stopped_words(job, replicas):
+    if words := stopped_words(job, replicas, now):
         message = f"{message} {words[0].upper()}{words[1:]}"
     current = conditions.set_condition(
         status.conditions, conditions.SUCCEEDED, conditions.reason(conditions.SUCCEEDED), message, now

@@ -400,7 +400,8 @@ def running_means_that_all_have_started(world: World, write: Write) -> Iterator[
 def success_is_earned(world: World, write: Write) -> Iterator[str]:
     """Succeeded: every replica that decides has ended with exit 0, in one attempt where the gang restarts.
 
-    A replica that has, and was made again by a controller that could not know, may fail then: it is done.
+    A replica that has, and was made again by a controller that could not know, may fail then: it is done. Once all
+    Workers are done, a Scheduler or Server that is taken away doesn't take the success back.
     """
     before, after = write.change.before, write.change.after
     if after is None or holds(before, "Succeeded") or not holds(after, "Succeeded"):
@@ -416,7 +417,8 @@ def success_is_earned(world: World, write: Write) -> Iterator[str]:
         if pod_name(label) not in done:
             yield f"the job succeeded without {label}"
     for life in truth.ended_and_seen(world, write):
-        if truth.is_final(world, life) and life.name not in done:
+        is_needless = workers_are_done and life.type in ("Scheduler", "Server") and life.end != "exit"
+        if truth.is_final(world, life) and life.name not in done and not is_needless:
             yield f"the job succeeded though {life.name} had failed for good"
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from builders import make_mxjob
 
+from mxnet_operator.api import job_formats
 from mxnet_operator.api.validation import (
     decode,
     template_errors,
@@ -143,6 +144,28 @@ def test_one_mistake_has_one_message_with_the_path_and_what_is_expected(manifest
     assert messages(manifest) == [expected]
 
 
+@pytest.mark.parametrize("mode", ["mxtune", "Banana", "train", ""])
+def test_a_mode_that_does_not_exist_is_rejected_at_submission_and_runs_where_it_is_stored(mode: str) -> None:
+    manifest = changed(worker(), mode, "spec", "jobMode")
+    assert messages(manifest) == ["spec.jobMode: Invalid value: did you mean MXTrain or MXTune?"]
+    assert [error.path for error in job_formats.submission_errors(manifest)] == ["spec.jobMode"]
+    assert job_formats.errors(manifest) == []
+    assert validate(manifest, is_update=True) == []
+
+
+def test_a_lone_surrogate_in_a_label_is_one_mistake_that_can_be_printed() -> None:
+    (found,) = messages(changed(worker(), {"team": "a\ud800"}, "metadata", "labels"))
+    assert found.startswith('metadata.labels: Invalid value: "a?": a valid label must')
+    found.encode()
+
+
+@pytest.mark.parametrize(("replicas", "is_valid"), [(-0.0, False), (0.0, True), (1.0, True)])
+def test_minus_zero_is_no_integer(replicas: float, is_valid: bool) -> None:
+    manifest = make_mxjob().worker(1).scheduler(1).manifest()
+    manifest["spec"]["mxReplicaSpecs"]["Scheduler"]["replicas"] = replicas
+    assert (messages(manifest) == []) is is_valid
+
+
 def test_two_mistakes_have_two_messages() -> None:
     manifest = changed(changed(worker(), 7, "spec", "jobMode"), "x", *WORKER, "replicas")
     assert len(messages(manifest)) == 2
@@ -172,7 +195,7 @@ def test_an_unknown_field_is_named_with_the_one_that_was_probably_meant() -> Non
     ]
 
 
-def test_so_is_one_beside_the_spec_or_in_the_metadata() -> None:
+def test_an_unknown_field_beside_the_spec_or_in_the_metadata_is_named() -> None:
     manifest = {**make_mxjob().worker(1).manifest(), "metdata": {}}
     manifest["metadata"] = {"name": "a", "lables": {"team": "a"}, "a b": 1, "clusterName": ""}
     assert sorted(error.detail for error in unknown_fields(manifest)) == [

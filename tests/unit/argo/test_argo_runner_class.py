@@ -1,5 +1,8 @@
 """What an MXJobRunner becomes, and what it refuses before a workflow is submitted."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +42,14 @@ def test_the_manifest_is_a_file_of_the_command_which_is_told_whose_it_is() -> No
     assert options["--filename"] == artifact["path"]
     assert options["--workflow"] == "{{workflow.name}}"
     assert f"{options['--adopt']}: {{{{=toJson(workflow.uid)}}}}" in artifact["raw"]["data"]
+
+
+def test_its_command_line_is_one_that_mxjob_takes() -> None:
+    container = template(allow_unknown_fields=True)["container"]
+    _, *command = [*container["command"], *container["args"]]
+    mxjob = Path(sys.executable).with_name("mxjob")
+    done = subprocess.run([mxjob, *command, "--help"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_its_outputs_are_files_that_may_be_missing() -> None:

@@ -9,19 +9,30 @@ from typing import Any
 
 import pytest
 import yaml
+from argo_expressions import argo_expressions
 from hera.expr import g
 from hera.shared import global_config
 from hera.workflows import (
     DAG,
+    ConfigMapEnv,
+    ConfigMapEnvFrom,
+    EmptyDirVolume,
+    Env,
+    ExistingVolume,
     Parameter,
+    Resources,
     RetryStrategy,
+    SecretEnv,
+    SecretVolume,
     Step,
     Steps,
     Task,
+    Volume,
     Workflow,
     WorkflowTemplate,
     models,
 )
+from hera.workflows import Artifact as OwnArtifact
 from hera.workflows.models import Affinity, Artifact, ManifestFrom, Outputs, Toleration, ValueFrom
 from hera.workflows.models.io.k8s.apimachinery.pkg.util.intstr import IntOrString
 from seed_manifests import SEEDS
@@ -340,12 +351,9 @@ class TestManifest:
         )
         worker = manifest_of(step(inputs=inputs, spec=spec))["spec"]["mxReplicaSpecs"]["Worker"]
         (container,) = worker["template"]["spec"]["containers"]
-        workers = "inputs.parameters.workers"
-        text_else = as_json(workers).removeprefix("{{=")
-        assert worker["replicas"] == (
-            f"{{{{=({workers}) matches `^[+-]?[0-9]{{1,18}}$` ? (asInt({workers})) : ({text_else[:-2]})}}}}"
-        )
-        assert container["args"] == as_json("sprig.fromJson(inputs.parameters.args) ?? inputs.parameters.args")
+        assert worker["replicas"].startswith("{{=let given = inputs.parameters.workers; let wrong = given matches ")
+        assert "toJson(wrong == `` ? asInt(given) : wrong)" in worker["replicas"]
+        assert "toJson(wrong == `` ? sprig.fromJson(given) : wrong)" in container["args"]
         assert container["env"] == [{"name": "LR", "value": as_json("inputs.parameters[`learning-rate`]")}]
 
     def test_text_is_joined_within_the_expression(self) -> None:
@@ -561,7 +569,7 @@ class TestConditions:
 
 WRONG = {
     "command": ("python train.py", "input command: 'python train.py' is not JSON"),
-    "args": ('"--epochs 20"', "input args: .*args: Invalid value: .string.: .* must be of type array"),
+    "args": ('"--epochs 20"', r"""input args: '"--epochs 20"' is no JSON list"""),
     "env": ('[{"name": "A", "value": 1}]', "input env: .*value"),
     "resources": ("{'limits': {}}", "input resources: .* is not JSON"),
     "workers": ("two", "input workers: 'two' is not a whole number"),
@@ -670,11 +678,10 @@ class TestArguments:
         "outputs",
         [
             lambda own: models.Outputs(parameters=[own]),
-            lambda own: models.Outputs(parameters=[own], artifacts=[models.Artifact(name="log", path="/log")]),
             lambda own: [own],
             lambda own: own,
         ],
-        ids=["model", "model with an artifact", "list", "one"],
+        ids=["model", "list", "one"],
     )
     def test_outputs_may_be_given_in_each_of_heras_forms(self, outputs: Any) -> None:
         given = outputs(models.Parameter(name="mine", value_from=models.ValueFrom(path="/mine")))
@@ -683,8 +690,17 @@ class TestArguments:
             assert built is not None
             names = [each.name for each in built.parameters or []]
             assert names == ["job", "state", "message", "result", "mine"]
-            artifacts = given.artifacts if isinstance(given, models.Outputs) else None
-            assert [each.name for each in built.artifacts or []] == [each.name for each in artifacts or []]
+
+    @pytest.mark.parametrize("artifact", [Artifact(name="log", path="/log"), OwnArtifact(name="log", path="/log")])
+    @pytest.mark.parametrize("field", ["inputs", "outputs"])
+    def test_an_artifact_is_refused_with_the_volume_that_reaches_the_jobs_pods(self, field: str, artifact: Any) -> None:
+        model = models.Inputs if field == "inputs" else models.Outputs
+        forms = [artifact, [Parameter(name="lr"), artifact]]
+        forms += [model(artifacts=[artifact])] if isinstance(artifact, models.Artifact) else []
+        for given in forms:
+            for make in (step, lambda **fields: MXJobRunner(name="train", image="i", spec=step().spec, **fields)):
+                with pytest.raises(ValueError, match=r"train: artifact log: .*ExistingVolume\(claim_name="):
+                    make(**{field: given})
 
     def test_an_output_in_a_model_may_have_no_name_of_ours(self) -> None:
         with pytest.raises(ValueError, match="output result: the step has one of that name already"):
@@ -780,6 +796,30 @@ class TestWorkflows:
         with pytest.raises(ValueError, match=r"add mxnet_argo\.exit_handler\(\) to its templates"):
             delete_jobs_on_exit(workflow)
 
+    def test_an_exit_hook_that_argo_would_never_run_is_refused(self) -> None:
+        workflow = Workflow(name="w", entrypoint="train", hooks={"exit": models.LifecycleHook(template="mine")})
+        with pytest.raises(ValueError, match="an exit handler already, and Argo runs one only"):
+            delete_jobs_on_exit(workflow)
+        running = models.LifecycleHook(template="mine", expression="workflow.status == 'Running'")
+        delete_jobs_on_exit(Workflow(name="w", entrypoint="train", hooks={"running": running}))
+
+    def test_the_exit_handler_may_be_added_within_a_workflow_or_outside(self) -> None:
+        with Workflow(name="w", entrypoint="train", on_exit="mine") as within:
+            step()
+            within.templates.extend(exit_handler())
+        outside = Workflow(name="w", entrypoint="train", on_exit="mine")
+        outside.templates.extend([step(), *exit_handler()])
+        for workflow in (within, outside):
+            names = sorted(each["name"] for each in workflow.to_dict()["spec"]["templates"])
+            assert names == ["mxjob-cleanup", "mxjob-delete", "train"]
+
+    def test_a_built_step_that_is_copied_says_how_to_make_another(self) -> None:
+        for made in (step(), MXJobRunner(name="train", image="i", spec=step().spec)):
+            with pytest.raises(
+                ValueError, match=r"other: .* can't be copied by dataclasses\.replace\(\): build another"
+            ):
+                replace(made, name="other")
+
     def test_a_sweep_passes_each_trial_its_values_and_all_of_them_the_rest(self) -> None:
         inputs = [Parameter(name="lr"), Parameter(name="image", default="a")]
         trial = step(inputs=inputs, spec=MXJobSpec(image=text("image"), command=COMMAND, env={"LR": text("lr")}))
@@ -846,12 +886,43 @@ def test_an_argument_may_be_another_tasks_output() -> None:
     assert second.arguments["image"] == tag  # type: ignore[index,call-overload]
 
 
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize("result", ['a","--epochs","999', '{"accuracy": 0.5}', "two\nlines {{x}} $HOME"])
+@pytest.mark.parametrize("written", ["a list", "JSON", "a Parameter"])
+def test_a_result_within_a_list_stays_one_argument(result: str, written: str) -> None:
+    with Workflow(name="w", entrypoint="both"), DAG(name="both"):
+        first = mxjob_ref("one-first", "mxjob-train", GIVEN)
+        tag = "{{tasks.one-first.outputs.parameters.result}}"
+        given = ["--from", first.get_parameter("result") if written == "a Parameter" else tag, "--of={{workflow.name}}"]
+        args = json.dumps(given) if written == "JSON" else given
+        second = mxjob_ref("second", "mxjob-train", {**GIVEN, "args": args})
+    scope = {"tasks.one-first.outputs.parameters.result": result, "workflow.name": "run"}
+    with argo_expressions() as argo:
+        arrived = argo.filled_in(second.arguments["args"], scope)  # type: ignore[index,call-overload]
+    assert json.loads(arrived) == ["--from", result, "--of=run"]
+
+
+def test_an_output_that_a_shipped_template_lacks_is_refused_with_what_it_has() -> None:
+    task = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]})
+    assert task.get_parameter("best").value == "{{tasks.search.outputs.parameters.best}}"
+    step = mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1]}, kind="step")
+    assert step.get_parameter("best").value == "{{steps.search.outputs.parameters.best}}"
+    with pytest.raises(ValueError, match="search: there is no output 'result': did you mean 'results'"):
+        task.get_parameter("result")
+
+
+@pytest.mark.parametrize("direction", ["min", "Maximize"])
+def test_a_direction_that_is_none_is_refused_when_it_is_built(direction: str) -> None:
+    with pytest.raises(ValueError, match=f"direction is '{direction}': .*maximize"):
+        mxjob_ref("search", "mxjob-sweep", {**GIVEN, "trials": [1], "direction": direction})
+
+
 @pytest.mark.parametrize(
     "value",
     [
         Parameter(name="i"),
         models.Parameter(name="i"),
-        [Parameter(name="i", value="x")],
+        [Parameter(name="i")],
         text("i"),
         {1},
         float("nan"),
@@ -898,7 +969,7 @@ def test_a_number_of_what_is_one_already_is_rejected() -> None:
 
 
 def test_a_number_is_written_as_one() -> None:
-    assert "? (asFloat(inputs.parameters.rate)) : (" in number("rate").tag
+    assert "? asFloat(given) : wrong" in number("rate").tag
     assert number("rate").kind.parse("1e-3") == 0.001
     with pytest.raises(ValueError, match="'NaN' is not a number"):
         number("rate").kind.parse("NaN")
@@ -930,6 +1001,7 @@ def test_a_number_is_written_as_one() -> None:
             True,
         ),
         ("main: Error (exit code 64): unexpected EOF", False),
+        ('error: Apply failed with 1 conflict: conflict with "argo-mxjob-0": .spec.mxReplicaSpecs', False),
         ("pod deleted", False),
         ("OOMKilled (exit code 137)", False),
         ("The node was low on resource: memory.", False),
@@ -942,6 +1014,29 @@ def test_a_poller_s_last_words_say_whether_another_would_end_the_same_way(said: 
     found = re.fullmatch(r"not \(lastRetry\.message matches '(.*)'\)", str(strategy.expression))
     assert found is not None
     assert bool(re.search(found[1], said)) is final
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize(
+    ("retries", "message", "flags"),
+    [
+        ("0", "", ["--field-manager=argo-mxjob-0", "--server-side=false", "--dry-run=none"]),
+        ("1", "pod deleted", ["--field-manager=argo-mxjob-1", "--server-side=true", "--dry-run=none"]),
+        (
+            "2",
+            "Apply failed with 1 conflict",
+            ["--field-manager=argo-mxjob-2", "--server-side=false", "--dry-run=client"],
+        ),
+    ],
+    ids=["the first", "another", "after a conflict"],
+)
+def test_a_poller_creates_the_job_or_follows_it(retries: str, message: str, flags: list[str]) -> None:
+    resource = step(flags=["--validate=false"])._build_template().resource
+    assert resource is not None
+    with argo_expressions() as argo:
+        scope = {"retries": retries, "lastRetry.message": message}
+        given = [argo.filled_in(each, scope).replace("{{retries}}", retries) for each in resource.flags or []]
+    assert [each.replace("True", "true").replace("False", "false") for each in given] == [*flags, "--validate=false"]
 
 
 def test_ten_more_pollers_are_tried_and_their_pauses_grow() -> None:
@@ -959,7 +1054,68 @@ def test_a_job_with_any_number_of_servers_has_one_scheduler_and_one_without_has_
         assert spec.get("Scheduler", {"replicas": 0})["replicas"] == schedulers
 
 
-def test_so_has_one_whose_number_of_servers_the_workflow_gives() -> None:
+def test_a_job_whose_number_of_servers_the_workflow_gives_has_one_scheduler() -> None:
     found = integer("servers").one_if_any()
     assert isinstance(found, Value)
-    assert " > 0 ? 1 : 0) : (" in found.tag
+    assert "(asInt(given) > 0 ? 1 : 0)" in found.tag
+
+
+HERAS: dict[str, Any] = {
+    "env": [
+        Env(name="A", value=1),
+        Env(name="B", value=text("p")),
+        SecretEnv(name="C", secret_name="s", secret_key="k"),
+        ConfigMapEnv(name="D", config_map_name="c", config_map_key="k"),
+        {"name": "E", "value": "e"},
+    ],
+    "env_from": [ConfigMapEnvFrom(name="c", prefix="P_")],
+    "volumes": [
+        ExistingVolume(name="data", claim_name="data", mount_path="/data", read_only=True),
+        EmptyDirVolume(name="scratch", mount_path="/scratch"),
+        SecretVolume(name="keys", secret_name="s", mount_path="/keys"),
+        {"name": "other", "emptyDir": {}},
+    ],
+    "volume_mounts": [{"name": "other", "mountPath": "/other"}],
+}
+KUBERNETES: dict[str, Any] = {
+    "env": [
+        {"name": "A", "value": "1"},
+        {"name": "B", "value": text("p")},
+        {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "D", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
+        {"name": "E", "value": "e"},
+    ],
+    "env_from": [{"prefix": "P_", "configMapRef": {"name": "c"}}],
+    "volumes": [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data", "readOnly": True}},
+        {"name": "scratch", "emptyDir": {}},
+        {"name": "keys", "secret": {"secretName": "s"}},
+        {"name": "other", "emptyDir": {}},
+    ],
+    "volume_mounts": [
+        {"name": "other", "mountPath": "/other"},
+        {"name": "data", "mountPath": "/data", "readOnly": True},
+        {"name": "scratch", "mountPath": "/scratch"},
+        {"name": "keys", "mountPath": "/keys"},
+    ],
+}
+
+
+def test_heras_own_objects_mean_what_kubernetes_words_mean() -> None:
+    resources = Resources(cpu_request=2, memory_limit="4Gi", gpus=1)
+    gpu = {"nvidia.com/gpu": "1"}
+    limits = {"requests": {"cpu": "2", **gpu}, "limits": {"memory": "4Gi", **gpu}}
+    for own, theirs in (
+        ({**HERAS, "resources": resources}, {**KUBERNETES, "container_resources": limits}),
+        ({"workers": Role(**HERAS)}, {"workers": Role(**KUBERNETES)}),
+        ({"workers": {"container_resources": resources}}, {"workers": {"container_resources": limits}}),
+        ({"volumes": HERAS["volumes"][1]}, {"volumes": [{"name": "scratch", "emptyDir": {}}],
+         "volume_mounts": [{"name": "scratch", "mountPath": "/scratch"}]}),
+    ):  # fmt: skip
+        made = MXJobSpec(image="a", command=COMMAND, **own).to_dict()
+        assert made == MXJobSpec(image="a", command=COMMAND, **theirs).to_dict()
+
+
+def test_a_volume_that_argo_would_make_for_its_own_pods_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Volume data .*give ExistingVolume\(claim_name="):
+        MXJobSpec(image="a", command=COMMAND, volumes=[Volume(name="data", size="1Gi", mount_path="/data")])

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from argo_expressions import Expressions, argo_expressions
+from hera.workflows import Parameter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mxnet_argo.pipelines import ranked
+from mxnet_argo import MXJobSpec, MXJobStep
+from mxnet_argo.pipelines import ranked, sweep_templates
 from mxnet_operator.description import ranking
 
 pytestmark = pytest.mark.programs("argo-evaluate")
@@ -120,10 +122,39 @@ def test_a_sweep_without_a_number_says_what_its_trials_told(argo: Expressions) -
     assert outcome == ranking.why_none_is_best(rows, "accuracy", 4)
 
 
-def test_a_direction_that_is_neither_is_named(argo: Expressions) -> None:
-    best, results, outcome = ranked_outcome(argo, ['{"accuracy": 1}'], direction="max")
-    assert (best, outcome) == (None, 'direction is "max": it is maximize or minimize')
-    assert len(results) == 1
+REFUSED = {
+    "0.1,0.2": ((), "maximize", "trials is no JSON list, such as [0.1, 0.2]: 0.1,0.2"),
+    '{"a": 1}': ((), "maximize", 'trials is no JSON list, such as [0.1, 0.2]: {"a": 1}'),
+    "0.1": ((), "maximize", "trials is no JSON list, such as [0.1, 0.2]: 0.1"),
+    '["{{y}}"]': ((), "maximize", 'trials has two braces together, which Argo would replace: ["{ {y}}"]'),
+    '[{"lr": 1}, {}]': (("lr", "mo"), "minimize", 'each of trials is a mapping with lr, mo: [{"lr": 1}, {}]'),
+    "[1]": (("lr",), "maximize", "each of trials is a mapping with lr: [1]"),
+    "[0.1]": ((), "min", 'direction is "min": it is maximize or minimize'),
+}
+"""Trials that can't run: the names of a trial's values, the direction, and the words of the message."""
+
+
+@pytest.mark.parametrize("trials", REFUSED)
+def test_a_sweep_that_cannot_run_has_no_trials_and_says_why(argo: Expressions, trials: str) -> None:
+    keys, direction, words = REFUSED[trials]
+    inputs = [Parameter(name=key) for key in keys or ("lr",)]
+    step = MXJobStep(name="train", spec=MXJobSpec(image="a", command=["a"]), inputs=inputs)
+    _, dag, _ = sweep_templates("s", step, by="a", trial_inputs=keys or "lr")
+    (task,) = dag.tasks
+    scope = {"inputs.parameters.trials": trials, "inputs.parameters.direction": direction}
+    assert argo.filled_in(str(task.with_param), scope) == "[]"  # type: ignore[union-attr]
+    scope |= {"inputs.parameters.metric": "a"}
+    scope |= {f"tasks.trial.outputs.parameters.{name}": None for name in ("job", "result")}
+    assert argo.of(ranked(keys), scope, {})["outcome"] == words
+
+
+@pytest.mark.parametrize("trials", ["[]", '["a b", 1, null]', '[{"lr": "}}"}]'])
+def test_a_sweep_that_can_run_has_its_trials_as_they_are_written(argo: Expressions, trials: str) -> None:
+    step = MXJobStep(name="train", spec=MXJobSpec(image="a", command=["a"]), inputs=[Parameter(name="lr")])
+    _, dag, _ = sweep_templates("s", step, by="a", trial_inputs="lr")
+    (task,) = dag.tasks
+    scope = {"inputs.parameters.trials": trials, "inputs.parameters.direction": "minimize"}
+    assert argo.filled_in(str(task.with_param), scope) == trials  # type: ignore[union-attr]
 
 
 def test_trials_that_are_skipped_or_none_are_no_trials(argo: Expressions) -> None:

@@ -4,14 +4,19 @@ The tags themselves were evaluated by the engine of Argo 3.7.18 (docs/facts/argo
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
+from argo_expressions import Expressions, argo_expressions
 from descriptions import MEANT
+from hera.workflows import WorkflowTemplate
 
-from mxnet_argo import mxjob_ref
-from mxnet_argo.catalog import train
+from mxnet_argo import MXJobRunner, MXJobStep, mxjob_ref
+from mxnet_argo.catalog import CATALOG, mxjob_train, train
+from mxnet_argo.inputs import parameters
 from mxnet_argo.template_job import TemplateJob
+from mxnet_operator.api.manifest_text import ManifestError, load
 from mxnet_operator.description import MXJobDescription, Role, to_manifest
 from mxnet_operator.description.plain import plain
 
@@ -78,9 +83,100 @@ def test_an_input_means_what_the_field_of_its_name_means(case: str) -> None:
     assert lean(made["spec"]) == lean(described["spec"])
 
 
+SHARED = {
+    "image": "b:2",
+    "command": '["sh"]',
+    "args": '["--lr", "0.1"]',
+    "env": '[{"name": "A", "value": "x y"}]',
+    "workers": "3",
+    "servers": "2",
+    "resources": '{"limits": {"cpu": 1}}',
+    "gpus-per-worker": "2",
+    "volumes": '[{"name": "v", "emptyDir": {}}]',
+    "volume-mounts": "[]",
+    "node-selector": '{"pool": "gpus"}',
+    "tolerations": '[{"operator": "Exists"}]',
+    "image-pull-secrets": '[{"name": "registry"}]',
+    "backoff-limit": "2",
+    "deadline": "60",
+    "delete-with-workflow": "false",
+}
+"""A value for each parameter of a training that templates share."""
+RUN = {
+    "workflow.name": "run",
+    "workflow.namespace": "ml",
+    "workflow.uid": "uid",
+    "workflow.parameters.json": "[]",
+    "node.name": "run",
+    "inputs.parameters.trial": "0.1",
+    "inputs.parameters.tuned": "0.1",
+}
+
+
+def argos_manifest(argo: Expressions, template: str, given: dict[str, str]) -> str:
+    """The manifest of the training that a template makes of these arguments, by Argo's own evaluation."""
+    workflow = CATALOG[template](WorkflowTemplate)
+    (step,) = (each for each in workflow.templates if getattr(each, "name", "") in ("train", "run"))
+    assert isinstance(step, MXJobStep | MXJobRunner)
+    defaults = {name: str(each.default) for name, each in parameters(step.inputs).items() if each.default is not None}
+    scope = {f"inputs.parameters.{name}": value for name, value in {**defaults, **COMMON, **given}.items()}
+    text = step._build_manifest() if isinstance(step, MXJobStep) else step._manifest()
+    return argo.filled_in(text, {**RUN, **scope})
+
+
+def argos_job(argo: Expressions, template: str, given: dict[str, str]) -> dict[str, Any]:
+    """The same as a job, without what is the template's own."""
+    job: dict[str, Any] = load(argos_manifest(argo, template, given))
+    job["metadata"]["name"] = ""
+    for replica in job["spec"]["mxReplicaSpecs"].values():
+        (container,) = replica["template"]["spec"]["containers"]
+        container["env"] = [each for each in container["env"] if each["name"] not in ("TRIAL", "TUNED")]
+    return job
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner", "mxjob-sweep", "mxjob-tune-then-train"])
+def test_every_template_passes_every_shared_parameter_on_to_its_training(template: str) -> None:
+    assert parameters(mxjob_train().arguments).keys() - {"on-failure", "keep-failed-for"} == SHARED.keys()
+    with argo_expressions() as argo:
+        without = argos_job(argo, "mxjob-train", {})
+        for name, value in SHARED.items():
+            meant = argos_job(argo, "mxjob-train", {name: value})
+            assert (meant != without) == (name != "volume-mounts")
+            assert argos_job(argo, template, {name: value}) == meant, name
+    arguments = parameters(CATALOG[template](WorkflowTemplate).arguments)
+    assert arguments.keys() >= SHARED.keys()
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"gpus-per-worker": "1.5"}, "gpus-per-worker is no whole number: 1.5"),
+        ({"gpus-per-worker": "-1"}, "gpus-per-worker is no whole number: -1"),
+        (
+            {"volume-mounts": '[{"name": "data", "mountPath": "/data"}]'},
+            'volume-mounts has a name that is none of volumes: [{"name": "data", "mountPath": "/data"}]',
+        ),
+        ({"workers": "two"}, "workers is no whole number: two"),
+        ({"resources": "[]", "gpus-per-worker": "1"}, "resources is no JSON mapping: []"),
+    ],
+)
+@pytest.mark.parametrize("template", ["mxjob-train", "mxjob-runner", "mxjob-sweep", "mxjob-tune-then-train"])
+def test_what_no_job_can_have_is_refused_in_words_before_there_is_a_job(
+    template: str, given: dict[str, str], words: str
+) -> None:
+    with argo_expressions() as argo:
+        filled_in = argos_manifest(argo, template, given)
+    with pytest.raises(ManifestError, match=re.escape(f"{words!r} is not of type null")):
+        load(filled_in)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ({"gpus-per-worker": "1.5"}, "gpus-per-worker: '1.5' is not a whole number"),
+        ({"volume-mounts": [{"name": "data", "mountPath": "/data"}]}, "input volume-mounts: 'data' is none of volumes"),
         ({"servers": "many"}, "input servers: 'many' is not a whole number"),
         ({"volumes": "data"}, "input volumes: 'data' is not JSON"),
         ({"gpus-per-worker": "two"}, "gpus-per-worker"),

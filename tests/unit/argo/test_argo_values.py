@@ -1,7 +1,9 @@
 """What Argo's own evaluation makes of values, and YAML of that: the text that was given, whatever characters it has."""
 
 import json
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -9,10 +11,12 @@ from argo_expressions import Expressions, argo_expressions
 from hera.expr import g
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kubernetes_programs import kubectl
 
 from mxnet_argo import data, expression, integer, number, text
 from mxnet_argo.manifest import render
-from mxnet_argo.values import word
+from mxnet_argo.values import listed, mapped, word
+from mxnet_operator.api.manifest_text import ManifestError, load
 
 SPECIAL = "\x7f\x80\x85\x9f\u2028\ufeff\ufffe\uffff\U0001f468\u200d\U0001f469 ${}'\"\\\t\n\x01e\u0301"
 """What JSON, YAML, Argo or the kubelet would read as something else, and what takes two UTF-16 units."""
@@ -40,6 +44,7 @@ def test_any_text_comes_out_as_it_went_in(argo: Expressions, given_text: str, ar
         "with a variable": "$(HOME)" + around,
     }
     scope = {"inputs.parameters.given": given_text, "inputs.parameters.json": json.dumps([given_text])}
+    scope["node.name"] = "n"
     filled_in = argo.filled_in(render(manifest), scope)
     assert "$" not in filled_in
     assert "{{" not in filled_in
@@ -69,20 +74,54 @@ def test_numbers_and_json_may_come_from_any_expression_and_from_heras(argo: Expr
         "rate": number(expression(g.workflow.parameters.rate)),
         "volumes": data(expression("inputs.parameters.gpus == '0' ? '[]' : workflow.parameters.volumes")),
         "args": ["--lr=" + expression(g.workflow.parameters.rate)],
-        "wrong": integer(expression("workflow.parameters.volumes")),
     }
     scope = {
         "workflow.parameters.gpu-workers": "3",
         "workflow.parameters.rate": "0.5",
         "workflow.parameters.volumes": '[{"name": "data"}]',
         "inputs.parameters.gpus": "1",
+        "node.name": "n",
     }
     assert yaml.safe_load(argo.filled_in(render(manifest), scope)) == {
         "workers": 3,
         "rate": 0.5,
         "volumes": [{"name": "data"}],
         "args": ["--lr=0.5"],
-        "wrong": '[{"name": "data"}]',
+    }
+
+
+WRONG = {
+    "two": (integer("p"), "p is no whole number: two"),
+    "1.5": (integer("p"), "p is no whole number: 1.5"),
+    "NaN": (number("p"), "p is no number: NaN"),
+    "--epochs 20": (data("p"), "p is no JSON: --epochs 20"),
+    '{"a": "{{x}} $HOME"}': (listed("p"), 'p is no JSON list: {"a": "{{x}} $HOME"}'),
+    "[]": (mapped("p"), "p is no JSON mapping: []"),
+    "3 apples": (integer(expression("inputs.parameters['p']")), "p is no whole number: 3 apples"),
+}
+"""A wrong text for each kind of value, and the words of the message."""
+
+
+@pytest.mark.kubernetes("argo-evaluate", "kubectl")
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_value_is_shown_once_by_kubectl_and_by_mxjob_run(argo: Expressions, wrong: str, tmp_path: Path) -> None:
+    value, words = WRONG[wrong]
+    rendered = render({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": value})
+    filled_in = argo.filled_in(rendered, {"inputs.parameters.p": wrong, "node.name": "n"})
+    with pytest.raises(ManifestError) as of_mxjob:
+        load(filled_in)
+    (tmp_path / "job.yaml").write_text(filled_in)
+    command = [kubectl(), "create", "--dry-run=client", "--validate=false", "-f", str(tmp_path / "job.yaml")]
+    of_kubectl = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    for message in (str(of_mxjob.value), of_kubectl):
+        assert message.count(words) == message.count(wrong) == 1
+
+
+@pytest.mark.kubernetes("argo-evaluate")
+def test_a_wrong_value_is_sound_yaml_while_argo_checks_a_workflow_with_placeholders(argo: Expressions) -> None:
+    scope = {"inputs.parameters.p": "placeholder-1", "node.name": ""}
+    assert yaml.safe_load(argo.filled_in(render({"a": integer("p")}), scope)) == {
+        "a": "p is no whole number: placeholder-1"
     }
 
 

@@ -69,6 +69,12 @@ def test_our_variable_replaces_the_users_of_that_name_and_leaves_all_others() ->
     assert env(manifest)["PS_VERBOSE"] == "2"
 
 
+def test_the_users_variables_come_after_ours_so_that_they_can_refer_to_them() -> None:
+    builder = make_mxjob().worker(2, env=[{"name": "RANK", "value": "w$(DMLC_WORKER_ID)"}])
+    listed = [variable["name"] for variable in built_pod(builder)["spec"]["containers"][0]["env"]]
+    assert listed.index("DMLC_WORKER_ID") < listed.index("RANK")
+
+
 def test_every_container_has_the_variables() -> None:
     containers = [{"name": "mxnet", "image": "a"}, {"name": "sidecar", "image": "b"}]
     assert env(built_pod(make_mxjob().worker(1).template("Worker", containers=containers)), 1)["DMLC_ROLE"] == "worker"

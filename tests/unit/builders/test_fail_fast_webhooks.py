@@ -6,6 +6,7 @@ therefore the same pod without the hook, under the same webhook, in the same she
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,30 @@ import pytest
 from builders import make_mxjob
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from katib import METRICS_FOLDER, rewritten
 from waiting import SECONDS
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.builders import build_pod
 from mxnet_operator.builders.fail_fast import DATA, MOUNT_PATH
 from mxnet_operator.local.kubelet.environment import expand
+
+METRICS_FOLDER = "/var/log/katib"
+
+
+def rewritten(
+    container: Mapping[str, Any], *, entrypoint: tuple[str, ...] = (), folder: str = METRICS_FOLDER
+) -> dict[str, Any]:
+    """The container as the webhook leaves it; `entrypoint` is what it would find in the image's configuration.
+
+    `folder` stands for the metrics' volume; `$$$$` is `$$`, the shell's process id, once a kubelet has read it.
+    """
+    words = [*(container.get("command") or entrypoint), *(container.get("args") or ())]
+    command = ["sh", "-c"]
+    if words[0] in {"sh", "bash"} and words[1] == "-c":
+        command, words = words[:2], words[2:]
+    script = " ".join([*words, f"1>{folder}/metrics.log 2>&1", "&&", f"echo completed > {folder}/$$$$.pid"])
+    return {**container, "command": command, "args": [script]}
+
 
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 PROGRAM = """#!/bin/sh

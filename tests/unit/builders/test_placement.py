@@ -39,7 +39,7 @@ def test_workers_are_packed_and_servers_spread() -> None:
     assert affinity(builder, "Scheduler") == {}
 
 
-def test_so_are_tuners_and_their_servers() -> None:
+def test_tuners_are_packed_and_their_servers_spread() -> None:
     builder = make_mxjob().replicas("TunerTracker", 1).replicas("TunerServer", 2).replicas("Tuner", 1)
     builder.run_policy(placement="Pack")
     assert affinity(builder, "Tuner") == {"podAffinity": of_type("tuner")}

@@ -40,7 +40,17 @@ def test_the_users_labels_and_annotations_stay_and_ours_win() -> None:
     metadata = built_pod(builder)["metadata"]
     assert metadata["labels"]["team"] == "vision"
     assert metadata["labels"]["training.kubeflow.org/job-name"] == "digits"
-    assert metadata["annotations"] == {"a": "b", "mxjob.kubeflow.org/replica": "Worker/0/0"}
+    assert metadata["annotations"]["a"] == "b"
+    assert metadata["annotations"]["mxjob.kubeflow.org/replica"] == "Worker/0/0"
+
+
+def test_no_service_mesh_injects_a_proxy_unless_the_template_asks_for_one() -> None:
+    builder = make_mxjob().worker(1)
+    annotations = built_pod(builder)["metadata"]["annotations"]
+    assert (annotations["sidecar.istio.io/inject"], annotations["linkerd.io/inject"]) == ("false", "disabled")
+    builder.template_metadata("Worker", annotations={"sidecar.istio.io/inject": "true"})
+    annotations = built_pod(builder)["metadata"]["annotations"]
+    assert (annotations["sidecar.istio.io/inject"], annotations["linkerd.io/inject"]) == ("true", "disabled")
 
 
 def test_gpu_limits_and_fields_that_we_do_not_know_reach_the_pod_untouched() -> None:
@@ -70,7 +80,7 @@ def test_a_failed_container_leaves_its_last_lines_unless_the_template_says_other
     assert chosen["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
 
 
-def test_so_does_a_failed_init_container() -> None:
+def test_a_failed_init_container_leaves_its_last_lines() -> None:
     containers = [{"name": "first", "image": "i"}, {"name": "second", "terminationMessagePolicy": "File"}]
     built = built_pod(make_mxjob().worker(1).template("Worker", initContainers=containers))
     policies = [each["terminationMessagePolicy"] for each in built["spec"]["initContainers"]]

@@ -58,7 +58,7 @@ async def test_a_job_that_became_another_runs_meanwhile_is_left():
     assert [method for method, _ in asked] == ["GET", "DELETE", "GET"]
 
 
-async def test_nor_does_a_step_delete_it():
+async def test_a_step_of_a_deletion_leaves_a_job_that_became_another_run():
     said, asked = await parted(refuse(404, "NotFound"), answer(job_at(6, run="2")), how=part_as_step)
     assert said == "workflow n is gone: job a was not deleted: it no longer belongs to this run"
     assert [method for method, _ in asked] == ["GET", "GET"]

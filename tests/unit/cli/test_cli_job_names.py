@@ -1,5 +1,9 @@
 """A name that no job can have finds no job, whatever it would mean within a URL; an empty one is a wrong usage."""
 
+import asyncio
+import re
+import sys
+
 import pytest
 from apiserver_fixtures import running_server
 from cli_outcomes import outcome
@@ -50,8 +54,8 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
         capsys.readouterr()
         words = [*VERBS[verb], "--kubeconfig", str(running.kubeconfig), *options, "--", name]
         code, message = await outcome(monkeypatch, *words)
-        shown = printable(message) or capsys.readouterr().err.removeprefix("error: ").partition("list all")[0]
-        return code, " ".join(shown.split())
+        shown = printable(message) or re.split("list all|did you mean", capsys.readouterr().err)[0]
+        return code, " ".join(shown.removeprefix("error: ").split())
 
     def none(name, namespace="default"):
         return Exit.FAILED, " ".join(printable(f"no MXJob {name} in namespace {namespace}").split())
@@ -66,3 +70,28 @@ async def test_an_odd_name_finds_no_job(tmp_path, monkeypatch, capsys, verb):
     assert there == {namespace: none("digits", namespace) for namespace in NAMESPACES} | {
         namespace: (Exit.USAGE, f"{namespace} is not a valid namespace") for namespace in NO_NAMESPACES
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["logs", "digit"], "no MXJob digit in namespace default\ndid you mean digits?"),
+        (["describe", "mxjob/digit"], "no MXJob mxjob/digit in namespace default\ndid you mean digits?"),
+        (["get", "-n", "nosuch"], "there is no namespace nosuch; list all jobs: mxjob get -A"),
+        (["get", "--context", "prod"], "no context prod: the contexts are test"),
+    ],
+)
+async def test_a_misspelt_name_is_answered_with_the_one_that_exists(tmp_path, words, said):
+    async with running_server(tmp_path) as running:
+        (await running.api.post(JOBS, gang())).ok()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "mxnet_operator.cli.mxjob",
+            *words,
+            "--kubeconfig",
+            str(running.kubeconfig),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, err = await process.communicate()
+    assert said in err.decode()

@@ -63,6 +63,25 @@ def test_what_the_server_sets_is_left_out_of_a_manifest(run, options, tmp_path):
     assert "status" not in manifest
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train.py"], "mxjob run --image IMAGE -- python train.py"),
+        (["tests/"], "mxjob run --image IMAGE -- python train.py"),
+        (["job.yaml"], "mxjob run -f job.yaml"),
+        (["-f", "base.py"], "base.py: a script, where an MXJob manifest is expected"),
+        (["--volume", "./data:/data", *COMMAND], "./data is a path of this machine"),
+        (["--volume", "/data:/data", *COMMAND], "kind: PersistentVolumeClaim"),
+    ],
+)
+def test_a_script_or_a_path_in_the_wrong_place_is_refused_with_what_to_write(run, words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").mkdir()
+    code, _, err = run(*words)
+    assert code == 2
+    assert said in err
+
+
 def test_what_every_pod_needs_of_a_cluster_has_an_option(run):
     options = ["--env", "LR=0.1", "--secret", "s3", "--config-map", "paths", "--volume", "images:/data:ro"]
     code, manifest, _ = run(*options, "--node-selector", "pool=gpus", "--queue-name", "q", *COMMAND)

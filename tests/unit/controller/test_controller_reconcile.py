@@ -117,7 +117,7 @@ async def test_a_status_decided_on_an_old_view_of_the_job_is_not_written(tmp_pat
         assert "status" not in (await w.api.get(f"{JOBS}/digits")).ok()
 
 
-async def test_nor_are_pods_of_a_gang_made(tmp_path):
+async def test_pods_of_a_gang_are_not_made_on_an_old_view_of_the_job(tmp_path):
     """By what has been written meanwhile, all of them may have existed."""
     async with caches_of(tmp_path, gang()) as (w, caches):
         (await w.api.merge(f"{JOBS}/digits", {"metadata": {"annotations": {"a": "b"}}})).ok()

@@ -112,7 +112,7 @@ class TestOverAManifest:
             assert worker(job, "template.spec.containers.0.env") == [others[0], {"name": "B", **said}, others[1]]
             assert template_errors(job) == []
 
-    def test_so_do_volumes_and_mounts(self) -> None:
+    def test_volumes_and_mounts_take_the_place_of_those_of_their_names(self) -> None:
         given = training()
         given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]["volumes"] += [{"name": "z", "emptyDir": {}}]
         claim = {"name": "data", "persistentVolumeClaim": {"claimName": "images"}}
@@ -121,7 +121,7 @@ class TestOverAManifest:
         assert worker(job, "template.spec.volumes") == [claim, {"name": "z", "emptyDir": {}}]
         assert worker(job, "template.spec.containers.0.volumeMounts") == [{"name": "data", "mountPath": "/data"}]
 
-    def test_so_do_those_of_a_role_and_of_an_init_container(self) -> None:
+    def test_variables_of_a_role_and_an_init_container_take_the_place_of_those_of_their_names(self) -> None:
         given = training()
         pod = given["spec"]["mxReplicaSpecs"]["worker"]["template"]["spec"]
         pod["initContainers"] = [{"name": "fetch", "image": "f", "env": [{"name": "A", "value": "1"}]}]
@@ -268,7 +268,7 @@ class TestGPUs:
         assert (limits or None) == meant
 
     @pytest.mark.parametrize("case", OVER_A_MANIFEST)
-    def test_so_has_a_manifests(self, case: str) -> None:
+    def test_a_role_of_a_manifest_has_one_limit_of_gpus(self, case: str) -> None:
         resources, fields, meant = OVER_A_MANIFEST[case]
         given = with_resources(**resources)
         assert worker(over(given, **fields), "template.spec.containers.0.resources") == meant

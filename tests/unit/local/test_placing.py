@@ -276,7 +276,7 @@ class TestAMinimum:
         assert placed == []
         assert words["a"] == f"2 of 7 can be placed, missing 2 {GPU}"
 
-    def test_so_many_of_the_smallest_pods_are_taken_as_go_together(self) -> None:
+    def test_as_many_of_the_smallest_pods_are_taken_as_fit_together(self) -> None:
         assert look(*gang_pods("a", 6, 3, 0, 3, minimum=3))[0] == ["a-worker-1", "a-worker-2", "a-worker-3"]
 
     def test_pods_that_are_still_to_come_are_not_waited_for(self) -> None:

@@ -290,7 +290,7 @@ class TestWaitingTooLong:
         answer = plan(job, Observed(views, make_services(job)), NOW + 10 * MINUTE)
         assert answer.status is None or answer.status.restarts == 0
 
-    def test_nor_does_one_that_has_what_it_asked_for(self) -> None:
+    def test_a_gang_with_its_minimum_of_pods_is_not_restarted(self) -> None:
         job = created(workers=3, minAvailable=4)
         pods = [pod.set(node_name="node", scheduled_at=NOW) for pod in all_pods(job)[:4]]
         answer = plan(job, observed(job, *pods, all_pods(job)[4], groups=(group(job),)), NOW + 10 * MINUTE)

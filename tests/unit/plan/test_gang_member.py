@@ -57,7 +57,7 @@ def test_a_job_of_which_the_age_is_unknown_has_none() -> None:
         ("Replica", 2, "job/5/2026-11-21T12:00:00Z/2"),
     ],
 )
-def test_so_many_as_its_policy_says_are_placed_at_once(scope: str, minimum: int, expected: str) -> None:
+def test_as_many_pods_as_the_policy_says_are_placed_at_once(scope: str, minimum: int, expected: str) -> None:
     done = {"Worker": "0-3"} if scope == "Replica" else {}
     assert gang_member(job(scope, {"minAvailable": minimum}, completed_indexes=done), 0) == expected
 

@@ -124,7 +124,7 @@ class TestTouch:
         pods[2].set(**fields)
         assert touches(look(job, pods, MINUTE)) == []
 
-    def test_so_it_is_while_it_terminates_or_has_fewer_pods_than_it_takes(self) -> None:
+    def test_the_group_is_left_alone_while_it_terminates_or_has_fewer_pods_than_its_minimum(self) -> None:
         job = created()
         assert touches(look(job, rejected(job), MINUTE, group(job, deleting=True))) == []
         too_many = created(schedulingPolicy={"minAvailable": 5})

@@ -246,7 +246,7 @@ class TestTerminal:
             DeletePod("digits-worker-1", "uid-of-digits-worker-1"),
         )
 
-    def test_so_is_one_that_runs_though_a_scheduler_said_late_that_it_can_t_be_placed(self) -> None:
+    def test_a_running_pod_with_a_late_word_of_its_scheduler_is_stopped_in_place(self) -> None:
         job = make_mxjob().worker(2).condition("Failed").obj()
         late = make_pod(job, "Worker", 1).running().set(unschedulable="0/1 nodes are available")
         pods = (make_pod(job, "Worker", 0).failed(1).obj(), late.obj())

@@ -289,6 +289,14 @@ class TestAdmitted:
         assert ("a", "2") in placements["Worker"].annotations  # type: ignore[union-attr]
         assert placements["Scheduler"].node_selector == (("pool", "gpu"),)  # type: ignore[union-attr]
 
+    def test_a_node_label_of_an_admission_check_wins_over_the_flavors(self) -> None:
+        job = waiting(queued())
+        checks = (AdmissionCheck("provisioned", "Ready", "", [PodSetUpdate("worker", {}, {}, {"pool": "new"}, [])]),)
+        answer = plan(job, seen(workload(job, QUOTA, ADMITTED, checks=checks)), NOW)
+        placements = {each.type: each.placement for each in answer.actions if isinstance(each, CreatePod)}
+        assert placements["Worker"].node_selector == (("pool", "new"),)  # type: ignore[union-attr]
+        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)  # type: ignore[union-attr]
+
     def test_a_flavor_that_can_not_be_read_holds_the_pods_back_and_is_told(self) -> None:
         job = waiting(queued())
         of = workload(job, QUOTA, ADMITTED)
@@ -482,7 +490,7 @@ class TestWithoutKueue:
         assert (status, reason) == ("False", "KueueUnreadable")
         assert message == "The queue a can't be asked, and the job gets no pods before it can: forbidden"
 
-    def test_so_does_one_that_could_not_be_reconciled_before(self) -> None:
+    def test_a_job_that_could_not_be_reconciled_before_waits_and_says_so(self) -> None:
         job = queued()
         told = reconcile_failed(job.metadata.name, (), "Forbidden", "The API server answers 403", NOW)
         job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=told, state="Created"))
@@ -493,6 +501,16 @@ class TestWithoutKueue:
         job, pods = running(waiting(queued()))
         answer = plan(job, seen(None, *pods, queues=QueueSystem("Unknown", "forbidden")), NOW)
         assert (answer.actions, after(job, answer).status.state) == ((), "Running")
+
+    def test_a_job_that_has_begun_gets_no_further_pods_where_workloads_may_no_longer_be_read(self) -> None:
+        job = waiting(queued())
+        job = after(job, plan(job, seen(workload(job, QUOTA, ADMITTED)), NOW))
+        worker = make_pod(job, "Worker", 0).running().obj()
+        answer = plan(job, seen(None, worker, queues=QueueSystem("Unknown", "forbidden")), NOW)
+        assert answer.actions == ()
+        assert after(job, answer).status.state == "Created"
+        readable = plan(job, seen(workload(job, QUOTA, ADMITTED), worker), NOW)
+        assert sum(isinstance(each, CreatePod) for each in readable.actions) == 2
 
 
 @dataclasses.dataclass

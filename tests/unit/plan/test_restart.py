@@ -192,9 +192,9 @@ class TestAGangThatHasEnded:
         assert status is not None
         assert (status.state, status.restarts_count_towards_max) == ("Restarting", 0)
 
-    def test_nor_is_one_when_all_that_is_left_is_the_record_of_the_others(self) -> None:
+    def test_a_pod_is_not_made_again_when_only_the_record_of_the_others_is_left(self) -> None:
         builder = make_mxjob().gang(servers=1, workers=1).restart("ExitCode")
-        job = builder.status(completedIndexes={"Server": "0", "Worker": "0"}).condition("Created").obj()
+        job = builder.status(completedIndexes={"Scheduler": "0", "Server": "0"}).condition("Created").obj()
         status = plan(job, Observed((), make_services(job)), NOW).status
         assert status is not None
         assert status.state == "Restarting"

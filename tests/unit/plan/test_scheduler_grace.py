@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, observe
 
+from mxnet_operator.api.job_lease import JobLease, annotations_of
 from mxnet_operator.api.types import Condition, MXJob
 from mxnet_operator.plan import Plan, plan
 from mxnet_operator.plan.actions import StopPod
@@ -26,6 +27,11 @@ def workers_done(job: MXJob, at: datetime | None = NOW, **scheduler: object) -> 
         make_pod(job, "Worker", 0).succeeded().set(finished_at=NOW - 30 * SECOND),
         make_pod(job, "Worker", 1).succeeded().set(finished_at=at),
     ]
+
+
+def started(job: MXJob, seconds: float) -> MXJob:
+    """A job that has been active for so long."""
+    return msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, start_time=NOW - seconds * SECOND))
 
 
 def look(job: MXJob, seconds: float, at: datetime | None = NOW) -> Plan:
@@ -104,6 +110,62 @@ def test_one_that_fails_in_that_minute_fails_the_job() -> None:
     pods[0] = make_pod(job, "Scheduler").failed(137)
     answer = plan(job, observe(job, *pods), NOW + 20 * SECOND)
     assert after(job, answer).status.state == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("run_policy", "server", "state"),
+    [
+        ({"activeDeadlineSeconds": 40}, {}, "Succeeded"),
+        ({"activeDeadlineSeconds": 3600}, {}, "Running"),
+        (
+            {"schedulingPolicy": {"scheduleTimeoutSeconds": 5}},
+            {"phase": "Pending", "node_name": "", "scheduled_at": None},
+            "Succeeded",
+        ),
+        ({"progressDeadlineSeconds": 5}, {"phase": "Pending"}, "Succeeded"),
+        ({"suspend": True}, {}, "Succeeded"),
+    ],
+    ids=["active", "later", "schedule", "progress", "suspend"],
+)
+def test_a_limit_that_passes_in_that_minute_ends_it_in_success(
+    run_policy: dict[str, object], server: dict[str, object], state: str
+) -> None:
+    job = started(gang().run_policy(**run_policy).obj(), 30)
+    pods = [pod.set(scheduled_at=NOW, created_at=NOW) for pod in workers_done(job)]
+    pods[1].set(**server)
+    after_it = after(job, plan(job, observe(job, *pods), NOW + 12 * SECOND)).status
+    assert after_it.state == state
+    if state == "Succeeded":
+        assert "Scheduler-0 went on for 12 s after the last Worker and is stopped" in after_it.conditions[-1].message
+
+
+def test_a_job_says_that_its_deadline_ends_the_minute_and_is_requeued_for_it() -> None:
+    job = started(gang().run_policy(activeDeadlineSeconds=40).obj(), 0)
+    answer = look(job, 5)
+    condition = left(answer)
+    assert condition is not None
+    assert condition.message.endswith("60 s after the last Worker, or when activeDeadlineSeconds is over.")
+    assert answer.requeue_after == 35 * SECOND
+
+
+@pytest.mark.parametrize("restart_policy", ["Never", "OnFailure"])
+@pytest.mark.parametrize("lost", ["Scheduler", "Server"])
+def test_a_scheduler_or_server_that_is_deleted_in_that_minute_ends_it_in_success(
+    lost: str, restart_policy: str
+) -> None:
+    job = gang().restart(restart_policy).obj()
+    scheduler, server, *workers = workers_done(job)
+    (scheduler if lost == "Scheduler" else server).deleting()
+    answer = plan(job, observe(job, scheduler, server, *workers), NOW + 3 * SECOND)
+    assert after(job, answer).status.state == "Succeeded"
+
+
+def test_a_lease_that_expires_in_that_minute_ends_it_in_success() -> None:
+    job = gang().obj()
+    lease = annotations_of(JobLease(60, "delete", "2:0192", "2026-11-22T06:00:00Z"))
+    job = msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, annotations=lease))
+    observed = msgspec.structs.replace(observe(job, *workers_done(job)), lease_left=0 * SECOND)
+    assert after(job, plan(job, observed, NOW + 3 * SECOND)).status.state == "Succeeded"
 
 
 @pytest.mark.parametrize(

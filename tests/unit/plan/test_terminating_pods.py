@@ -110,15 +110,15 @@ class TestForce:
         assert "pod digits-worker-0 on node node" in event.message
 
     @pytest.mark.parametrize("state", ["Present", "Forbidden"])
-    def test_no_other_pod_is(self, state: str) -> None:
+    def test_a_pod_whose_node_is_there_or_may_not_be_read_is_not_deleted_by_force(self, state: str) -> None:
         job = restarting()
         assert look(job, going(job), node=state, seconds=10**6).actions == ()
 
-    def test_nor_is_one_whose_node_nobody_has_asked_after(self) -> None:
+    def test_a_pod_whose_node_was_not_read_is_not_deleted_by_force(self) -> None:
         job = restarting()
         assert plan(job, Observed((going(job),), make_services(job)), LATE).actions == ()
 
-    def test_nor_is_one_on_a_dead_node_within_its_grace_period(self) -> None:
+    def test_a_pod_on_a_dead_node_is_not_deleted_by_force_within_its_grace_period(self) -> None:
         job = restarting()
         assert look(job, going(job), node="Gone", seconds=1).actions == ()
 

@@ -6,15 +6,16 @@ import itertools
 import pytest
 
 from mxnet_operator.api import names
+from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.triggers import replica_logs
-from mxnet_provider.triggers.replica_logs import ReplicaLogPoller
+from mxnet_provider.replica_logs import ReplicaLogs
 
 REF = JobRef(name="digits", namespace="default", uid="1")
 JOB = {"metadata": {"name": "digits", "namespace": "default", "uid": "1"}, "status": {"state": "Running"}}
 POD = {
     "metadata": {
         "name": "digits-worker-0",
+        "uid": "p",
         "labels": {names.LABEL_REPLICA_TYPE: "worker", names.LABEL_REPLICA_INDEX: "0"},
     },
     "status": {"containerStatuses": [{"name": "mxnet", "state": {"terminated": {"exitCode": 0}}}]},
@@ -37,7 +38,7 @@ class Hook:
     async def replica_pods(self, ref):
         return [POD]
 
-    async def read_log(self, pod, namespace, *, since, tail_lines=None):
+    async def read_log(self, pod, namespace, *, since, tail_lines=None, **_):
         self.tails.append(tail_lines)
         lines = self.lines[-tail_lines:] if tail_lines else self.lines
         log = b"".join(line + b"\n" for line in lines if since is None or line[:20] >= since[:19].encode())
@@ -74,7 +75,7 @@ class Figures:
 class PollerWorld:
     def __init__(self, lines, **options):
         self.hook, self.log, self.figures, self.now = Hook(lines, **options), Log(), Figures(), 0.0
-        self.poller = ReplicaLogPoller(
+        self.poller = ReplicaLogs(
             self.hook, REF, ["worker-0"], self.log, self.figures, cursors={}, clock=lambda: self.now
         )
 
@@ -128,12 +129,13 @@ async def test_a_look_goes_on_where_a_second_holds_more_than_a_look_reads(monkey
 
 
 async def test_where_reading_all_takes_too_long_the_last_lines_are_shown_and_the_log_says_so(monkeypatch):
-    monkeypatch.setattr(replica_logs, "_DRAIN_SECONDS", 0.05)
+    for limit in ("_SHOW_SECONDS", "_DRAIN_SECONDS"):
+        monkeypatch.setattr(replica_logs, limit, 0.05)
     world = PollerWorld(lines(50_000), hangs_after=CHUNK)
     await world.poller.drain([POD])
     assert world.texts()[-1000:] == [f"line {number}" for number in range(49_000, 50_000)]
     [warning] = world.log.warnings
-    assert "its figures may lack some" in warning
+    assert "figures from its middle may be missing" in warning
     assert world.poller.complete == set()
 
 

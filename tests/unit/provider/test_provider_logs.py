@@ -1,21 +1,14 @@
 """Reading a log over broken connections: every line once, and none of it can hurt the task."""
 
-import contextlib
-import itertools
-import logging
-import threading
-
 import pytest
-from waiting import eventually
 
 from mxnet_operator.api import names
 from mxnet_operator.readers.log_lines import LogCursor, split_lines
-from mxnet_provider.job import logs
+from mxnet_provider import replica_logs
 from mxnet_provider.job.job_ref import JobRef
 from mxnet_provider.job.log_budget import LogBudget
-from mxnet_provider.job.logs import LogFollower
 from mxnet_provider.job.metrics import Metrics
-from mxnet_provider.operators import replica_logs
+from mxnet_provider.replica_logs import ReplicaLogs
 
 T = "2026-11-21T12:00:0"
 
@@ -98,101 +91,94 @@ class ScriptedLog:
         self.shown = []
         self.warnings = []
 
-    def open(self, since):
-        self.asked.append(since)
-        return contextlib.nullcontext(self._chunks(self.streams.pop(0)))
+    async def replica_pods(self, _ref):
+        return [self.pod()]
 
-    @staticmethod
-    def _chunks(stream):
-        for chunk in stream:
+    async def get_replica_pod(self, _name, _namespace):
+        return self.pod(ended=self.ended())
+
+    async def read_log(self, _pod, _namespace, *, since, follow, **_):
+        self.asked.append(since)
+        for chunk in self.streams.pop(0) if follow else ():
             if isinstance(chunk, Exception):
                 raise chunk
             yield chunk
 
+    @staticmethod
+    def pod(*, ended=False):
+        labels = {names.LABEL_REPLICA_TYPE: "worker", names.LABEL_REPLICA_INDEX: "0"}
+        metadata = {"name": "digits-worker-0", "namespace": "default", "uid": "p", "labels": labels}
+        state = {"terminated": {"exitCode": 0}} if ended else {"running": {}}
+        status = {"phase": "Succeeded" if ended else "Running"}
+        return {"metadata": metadata, "status": {**status, "containerStatuses": [{"name": "mxnet", "state": state}]}}
+
     def ended(self):
         return len(self.streams) <= 1
 
-    def follow(self, monkeypatch):
-        monkeypatch.setattr(logs, "_PAUSE", 0)
-        follower = LogFollower("worker-0", self.open, self.ended, self.shown.append, self.warnings.append)
-        follower.run()
-        return follower
+    def info(self, text, *values):
+        self.shown.append((text % values).removeprefix("[worker-0] "))
+
+    def warning(self, text, *values):
+        self.warnings.append(text % values)
+
+    async def follow(self, monkeypatch):
+        """The follower of the one pod, when it has ended."""
+        monkeypatch.setattr(replica_logs, "_PAUSE", 0)
+        ref, job = JobRef(name="digits", namespace="default", uid="u"), {"status": {"state": "Running"}}
+        async with ReplicaLogs(self, ref, ["worker-0"], self, Metrics({}, print), follows=True) as logs:
+            await logs.poll(job)
+            (follower,) = logs._followers.values()
+            await follower.task
+            return follower
 
 
-def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through(monkeypatch):
+async def test_a_follower_resumes_until_a_stream_opened_after_the_end_is_through(monkeypatch):
     log = ScriptedLog(
         [f"{T}1Z a\n{T}1Z b\n".encode(), ConnectionResetError()],
         [f"{T}1Z a\n{T}1Z b\n{T}2Z c\n".encode()],
         [f"{T}2Z c\n{T}3Z d\n".encode()],
     )
-    assert log.follow(monkeypatch).complete
+    assert (await log.follow(monkeypatch)).is_complete
     assert log.shown == ["a", "b", "c", "d"]
     assert log.asked == [None, f"{T}1Z", f"{T}2Z"]
     assert log.warnings == []
 
 
-def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
-    log = ScriptedLog([f"{T}1Z a\n".encode(), ConnectionResetError()], [f"{T}1Z a\n{T}2Z b\n".encode()])
+async def test_a_stream_that_breaks_after_the_end_is_read_again(monkeypatch):
+    log = ScriptedLog([f"{T}1Z a\n".encode(), ConnectionResetError()], [f"{T}1Z a\n{T}2Z b".encode()])
     log.ended = lambda: True
-    assert log.follow(monkeypatch).complete
+    assert (await log.follow(monkeypatch)).is_complete
     assert log.shown == ["a", "b"]
 
 
-def test_a_log_that_only_breaks_is_given_up_with_one_warning(monkeypatch):
+async def test_a_log_that_only_breaks_is_given_up_with_one_warning(monkeypatch):
     log = ScriptedLog(*([[ConnectionResetError("reset")]] * 12))
-    assert not log.follow(monkeypatch).complete
-    assert log.warnings == ["gave up reading the log: ConnectionResetError: reset"]
+    assert not (await log.follow(monkeypatch)).is_complete
+    assert log.warnings == ["[worker-0] gave up reading the log: ConnectionResetError: reset"]
     assert len(log.asked) == 10
 
 
-def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
+async def test_breaking_streams_that_bring_lines_are_never_given_up(monkeypatch):
     streams = [[f"{T}1.{i:02}Z {i}\n".encode(), ConnectionResetError()] for i in range(30)]
     log = ScriptedLog(*streams, [f"{T}2Z end\n".encode()])
-    assert log.follow(monkeypatch).complete
+    assert (await log.follow(monkeypatch)).is_complete
     assert len(log.shown) == 31
 
 
-class ChattyHook:
-    """A pod that has ended and whose log takes longer to read whole than a task waits; its end is read by itself."""
-
-    def __init__(self):
-        self.gone_on = threading.Event()
-
-    def replica_pods(self, _ref):
-        labels = {names.LABEL_REPLICA_TYPE: "worker", names.LABEL_REPLICA_INDEX: "0"}
-        metadata = {"name": "digits-worker-0", "namespace": "default", "uid": "p", "labels": labels}
-        ended = {"name": "mxnet", "state": {"terminated": {"exitCode": 0}}}
-        return [{"metadata": metadata, "status": {"phase": "Succeeded", "containerStatuses": [ended]}}]
-
-    def get_replica_pod(self, _name, _namespace):
-        return self.replica_pods(None)[0]
-
-    def open_log(self, _pod, _namespace, *, follow=False, since=None, tail_lines=None):
-        lines = [f"{T}1Z Epoch[0] accuracy=0.1\n".encode(), f"{T}2Z noise\n".encode()]
-        if tail_lines is not None:
-            return contextlib.nullcontext([f"{T}3Z Epoch[7] accuracy=0.77\n".encode()])
-        return contextlib.nullcontext(itertools.chain(lines, self.slow()))
-
-    def slow(self):
-        self.gone_on.wait(60)
-        yield b""
-
-
-def test_of_a_log_that_is_not_read_in_time_the_figures_and_the_end_are_kept(monkeypatch, caplog):
-    """A sync job of 200,000 lines lost both; the warning says what is missing."""
-    for each in ("_SHOW_SECONDS", "_DRAIN_SECONDS", "_STOP_SECONDS"):
-        monkeypatch.setattr(replica_logs, each, 0.1)
-    hook, ref, metrics = ChattyHook(), JobRef(name="digits", namespace="default", uid="u"), Metrics({}, print)
-    caplog.set_level("INFO")
-    with replica_logs.ReplicaLogs(hook, ref, ["worker-0"], logging.getLogger("task"), metrics) as logs:
-        logs.follow()
-        eventually(metrics.history)
-        logs.drain()
-    hook.gone_on.set()
-    assert metrics.history() == {"accuracy": [[0, 0.1], [7, 0.77]]}
-    assert caplog.messages[-1] == "[worker-0] Epoch[7] accuracy=0.77"
-    assert "figures from its middle may be missing" in caplog.messages[-2]
-    assert logs.complete() == []
+async def test_what_a_pod_writes_that_takes_another_s_place_is_shown_from_its_beginning(monkeypatch):
+    """Its node's clock may be behind that of the first."""
+    log = ScriptedLog([f"{T}5Z first\n".encode()], [f"{T}1Z second\n".encode()])
+    monkeypatch.setattr(replica_logs, "_PAUSE", 0)
+    log.ended = lambda: True
+    ref = JobRef(name="digits", namespace="default", uid="u")
+    async with ReplicaLogs(log, ref, ["worker-0"], log, Metrics({}, print), follows=True) as logs:
+        await logs.poll({"status": {"state": "Running"}})
+        await logs._followers["worker-0"].task
+        again = {**log.pod(), "metadata": {**log.pod()["metadata"], "uid": "another"}}
+        monkeypatch.setattr(log, "pod", lambda **_: again)
+        await logs.poll({"status": {"state": "Running", "restarts": 1}})
+        await logs._followers["worker-0"].task
+    assert log.shown == ["first", "second"]
 
 
 def test_what_is_kept_back_is_read_without_being_shown():

@@ -191,3 +191,17 @@ def test_fields_that_this_release_does_not_know_are_named_and_taken_on_request()
     (mistake,) = manifest.mistakes(job)
     assert "did you mean nodeSelector?" in mistake
     assert manifest.mistakes(job, allow_unknown=True) == []
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (("v1", "Pod"), "this is a Pod; expected an MXJob"),
+        (("sparkoperator.k8s.io/v1beta2", "SparkApplication"), "this is a SparkApplication; expected an MXJob"),
+        (("kubeflow.org/v1", "MxJob"), "did you mean MXJob?"),
+    ],
+)
+def test_a_manifest_of_another_kind_is_said_to_be_one_and_nothing_else(header, words):
+    version, kind = header
+    given = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
+    assert manifest.mistakes(given) == [f'kind: Unsupported value: "{kind}": {words}']

@@ -111,6 +111,7 @@ def test_an_option_that_is_mapped_is_that_option_of_each_task(cls, name):
     }
 
 
+@pytest.mark.filterwarnings("ignore:Task 't' was never mapped")
 @pytest.mark.parametrize("name", ["retries", "execution_timeout", "trigger_rule", "queue"])
 def test_what_airflow_itself_maps_for_no_operator_is_refused_by_it(name):
     with DAG("d", schedule=None), pytest.raises(TypeError, match="unmappable"):

@@ -1,24 +1,18 @@
 """An outage counts from the API server's last answer, wherever a job is waited for: worker, trigger and sensor."""
 
 import asyncio
-import functools
-import itertools
-import json
-import logging
-import threading
+import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from mxnet_operator.local.control_plane.programs import held_port
 from mxnet_provider.exceptions import MXNetJobUnreachableError
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.job_ref import JobRef
-from mxnet_provider.outage import Outage
+from mxnet_provider.job.polling import Outage
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
 
@@ -72,9 +66,10 @@ class Server:
 @pytest.fixture
 def server(looks: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server(looks)
-    monkeypatch.setattr("mxnet_provider.outage.time", SimpleNamespace(monotonic=made.clock))
-    for module in ("mxnet_job", "mxnet_job_state"):
-        monkeypatch.setattr(f"mxnet_provider.triggers.{module}.asyncio", SimpleNamespace(sleep=made.sleep))
+    monkeypatch.setattr("mxnet_provider.job.polling.time", SimpleNamespace(monotonic=made.clock))
+    for module in ("watch", "triggers.mxnet_job_state"):
+        patched = SimpleNamespace(**{**vars(asyncio), "sleep": made.sleep})
+        monkeypatch.setattr(f"mxnet_provider.{module}.asyncio", patched)
     return made
 
 
@@ -93,22 +88,10 @@ def test_the_clock_is_set_back_by_each_answer(looks: list[tuple[float, str]], bo
     assert given_up is not borne
 
 
-class Never(threading.Event):
-    """An event for which nobody has to wait; it writes down for how long they would."""
-
-    def __init__(self, pauses: list[float]) -> None:
-        super().__init__()
-        self._pauses = pauses
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self._pauses.append(timeout or 0.0)
-        return False
-
-
 def wait_in_a_worker(server: Server, **options: float) -> Any:
     hook = MXNetJobHook()
-    hook.get_job = lambda ref: server.look()  # type: ignore[method-assign]
-    return hook.wait(REF, **options, stop=Never(server.pauses), clock=server.clock)  # type: ignore[arg-type]
+    hook.job_client = lambda: contextlib.nullcontext(server)  # type: ignore[method-assign, assignment, return-value]
+    return hook.wait(REF, **options)  # type: ignore[arg-type]
 
 
 def wait_in_a_trigger(server: Server, **options: float) -> Any:
@@ -130,33 +113,6 @@ def test_a_worker_bears_an_outage_as_long_as_it_may_last(server: Server, borne: 
     else:
         with pytest.raises(MXNetJobUnreachableError, match="away for 601 s"):
             wait_in_a_worker(server, poll_interval=1, api_outage_tolerance=600)
-
-
-def test_a_worker_says_once_that_the_api_server_is_away_and_nothing_else_does(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The Kubernetes client's own retries would write three warnings for each request."""
-    # Airflow's own loggers pass nothing on to the root, where urllib3's are seen.
-    monkeypatch.setattr(MXNetJobHook, "log", logging.getLogger("mxnet_job_hook"))
-    with held_port() as nobody:
-        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        config = {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": url}}],
-            "users": [{"name": "u", "user": {}}],
-        }
-        (tmp_path / "kubeconfig").write_text(json.dumps(config))
-        hook = MXNetJobHook(config_file=str(tmp_path / "kubeconfig"))
-        look = MXNetJobHook.get_job.__wrapped__  # type: ignore[attr-defined] - without the waits between its retries
-        hook.get_job = functools.partial(look, hook)  # type: ignore[method-assign]
-        pauses: list[float] = []
-        clock = itertools.count(0.0, 60.0).__next__
-        with caplog.at_level(logging.WARNING), pytest.raises(MXNetJobUnreachableError):
-            hook.wait(REF, poll_interval=1, api_outage_tolerance=600, stop=Never(pauses), clock=clock)
-    assert len(pauses) > 5
-    (said,) = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
-    assert said.startswith("The API server can't be reached, and it is waited for: ")
 
 
 @each_outage
@@ -191,7 +147,7 @@ def test_an_outage_may_be_borne_for_days(server: Server, wait: Callable[..., Any
     assert max(server.pauses) <= 60 * 1.2
 
 
-@pytest.mark.parametrize("wait", [wait_in_a_worker, wait_in_a_trigger])
+@pytest.mark.parametrize("wait", [wait_in_a_trigger])
 @pytest.mark.parametrize("looks", [[(0, ANSWER), *[(1, AWAY)] * 6, (0, END)]])
 def test_a_short_lease_is_renewed_soon_after_an_outage(server: Server, wait: Callable[..., Any]) -> None:
     wait(server, poll_interval=1, lease=24)

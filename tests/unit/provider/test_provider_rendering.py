@@ -58,7 +58,7 @@ def test_arguments_and_variables_stay_text_however_they_look(native: bool) -> No
 
 
 @NATIVE
-def test_so_they_do_in_a_role_and_in_a_manifest(native: bool) -> None:
+def test_variables_of_a_role_and_a_manifest_stay_text_however_they_look(native: bool) -> None:
     role = Role(replicas="{{ params.workers }}", gpus="{{ params.gpus }}", args=["{{ params.epochs }}", "1"])
     spec = worker_of(rendered(native, image="i", workers=role))
     assert spec["replicas"] == 2
@@ -172,7 +172,7 @@ def test_what_the_tasks_of_a_mapped_task_return_is_a_list(field: str) -> None:
     assert of_role.given_manifest() == whole.given_manifest()
 
 
-def test_so_it_is_within_a_manifest() -> None:
+def test_what_mapped_tasks_return_is_a_list_within_a_manifest_too() -> None:
     operator = MXNetJobOperator(task_id="t", manifest=MANIFEST)
     expected = operator.given_manifest()
     container = {**CONTAINER, "args": Output(*CONTAINER["args"])}

@@ -176,7 +176,6 @@ def test_a_creation_that_met_a_quota_being_counted_is_tried_again(
     hook = MXNetJobHook()
     api = SimpleNamespace(create_namespaced_custom_object=create)
     monkeypatch.setattr(MXNetJobHook, "custom_object_client", api)
-    monkeypatch.setattr("mxnet_provider.hooks.mxnet_job.time", SimpleNamespace(sleep=lambda _: None))
     manifest = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "digits", "namespace": "d"}}
     if created:
         assert hook.create_job(manifest)["metadata"]["uid"] == "u"

@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import os
 import random
-import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,10 +17,8 @@ from mxnet_operator.readers.waiting import WAITING
 from mxnet_provider.hooks.mxnet_job import MXNetJobHook
 from mxnet_provider.job.completion import completion_of
 from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import until_next_poll
 from mxnet_provider.job.state_log import StateLog
-from mxnet_provider.operators.waiting import wait
-from mxnet_provider.options import LogOptions, WaitOptions
-from mxnet_provider.pace import until_next_poll
 from mxnet_provider.sensors.mxnet_job import MXNetJobSensor
 from mxnet_provider.triggers.mxnet_job import MXNetJobTrigger
 from mxnet_provider.triggers.mxnet_job_state import MXNetJobStateTrigger
@@ -116,24 +113,6 @@ class EndOfTimeError(Exception):
     """The test has seen enough."""
 
 
-def by_worker(timeline: Timeline, poll_interval: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    hook, stop = MXNetJobHook(), threading.Event()
-    monkeypatch.setattr(hook, "get_job", lambda _ref: timeline.job())
-    monkeypatch.setattr(stop, "wait", timeline.pass_)
-    wait(
-        hook,
-        REF,
-        WaitOptions(poll_interval=poll_interval, startup_timeout=None),
-        LogOptions(get_logs=False),
-        result_of=None,
-        stats_tags={},
-        log=timeline,  # type: ignore[arg-type]
-        stop=stop,
-        keep=lambda _job: None,
-        lease=None,
-    )
-
-
 class AsyncHook:
     """As much of a hook as a trigger needs that shows no logs."""
 
@@ -179,7 +158,7 @@ def _run_trigger(trigger: Any, timeline: Timeline, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("poll_interval", [0.5, 10.0, 3600.0])
-@pytest.mark.parametrize("look", [by_worker, by_trigger, by_sensor])
+@pytest.mark.parametrize("look", [by_trigger, by_sensor])
 def test_what_a_job_waits_for_is_logged_within_five_seconds(
     look: Callable[..., None], poll_interval: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

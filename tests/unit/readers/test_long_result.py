@@ -1,5 +1,7 @@
 """A result above 4 KiB: what the hook writes at the end of a program, and what is read from it."""
 
+import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mxnet_operator.builders.fail_fast import HOOK
-from mxnet_operator.readers.long_result import LONGEST, is_part, reference, text_of
+from mxnet_operator.readers.long_result import LONGEST, Reference, is_part, reference, text_of
 
 RESULT = json.dumps({"losses": list(range(3000)), "name": "caf\u00e9"}, ensure_ascii=False)
 
@@ -68,6 +70,17 @@ def test_a_log_that_lacks_a_part_has_no_result(tmp_path: Path) -> None:
     lines = log.splitlines()
     assert read(message, "\n".join(lines[:3] + lines[4:])) is None
     assert read(message, "") is None
+
+
+def test_parts_whose_text_has_another_digest_are_no_result() -> None:
+    wanted = Reference(6, hashlib.sha256(b"wanted").hexdigest())
+    line = "mxjob-result {} 1/1 {}"
+    for digest, text, found in (
+        (wanted.sha256, b"wanted", "wanted"),
+        (wanted.sha256, b"forged", None),
+        (hashlib.sha256(b"forged").hexdigest(), b"wanted", None),
+    ):
+        assert text_of(wanted, [line.format(digest, base64.b64encode(text).decode())]) == found
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def start(pytester: pytest.Pytester) -> Iterator[Start]:
     for process in started:
         process.kill()
         process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -16,6 +16,7 @@ from mxnet_operator.api.rules import Rule
 _BETA: Final = f"{names.GROUP}/v1beta1"
 _ALPHA: Final = f"{names.GROUP}/v1alpha1"
 _MIXED: Final = "belongs to another format than the rest"
+_MODES: Final = ["MXTrain", "MXTune"]
 _OF_A_LIST: Final = {
     "cleanupPodPolicy": "write cleanPodPolicy, in v1 under runPolicy",
     "terminationPolicy": "write successPolicy: Scheduler or AllWorkers",
@@ -29,6 +30,17 @@ _OF_A_MAP: Final = {
     "cleanPodPolicy": "beside replicaSpecs write cleanupPodPolicy",
     "successPolicy": "beside replicaSpecs write terminationPolicy.chief",
 }
+
+
+MODE_IS_KNOWN: Final = Rule(
+    at=(),
+    field=".spec.jobMode",
+    cel=f"has(self.spec.replicaSpecs) || !has(self.spec.jobMode) || self.spec.jobMode in {_MODES}",
+    message=f"did you mean {' or '.join(_MODES)}?",
+    holds=lambda job: "replicaSpecs" in job["spec"] or job["spec"].get("jobMode", _MODES[0]) in _MODES,
+    at_creation=True,
+    of_submission=True,
+)
 
 
 def rules_between_formats() -> Iterator[Rule]:
@@ -69,6 +81,7 @@ def rules_between_formats() -> Iterator[Rule]:
         message=f"must be {DIST} or {LOCAL}, beside replicaSpecs",
         holds=lambda spec: "replicaSpecs" not in spec or "mxReplicaSpecs" in spec or _is_list_mode(spec),
     )
+    yield MODE_IS_KNOWN
     yield no_field("mxPort", "is fioravanzo.org's: write PsRootPort", at=ENTRY)
     yield not_in(_ALPHA, "mxReplicaSpecs", f"{_ALPHA} has the list replicaSpecs: write apiVersion: {names.API_VERSION}")
     yield not_in(_BETA, "replicaSpecs", f"{_BETA} has the map mxReplicaSpecs: write apiVersion: {_ALPHA}")

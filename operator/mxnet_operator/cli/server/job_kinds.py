@@ -1,6 +1,8 @@
 """Jobs of every kind on a server: list them, find one by its name, and read it in the v1 format."""
 
 import asyncio
+import contextlib
+import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +10,7 @@ from mxnet_operator.api.kinds import ALL, LEGACY, MXJOB, Kind
 from mxnet_operator.cli.errors import CommandError, Exit
 from mxnet_operator.client.jobs import in_v1_words, kind_of_job
 from mxnet_operator.client.resources import resource_of
-from mxnet_operator.kube.resources import is_path_segment
+from mxnet_operator.kube.resources import NAMESPACES, is_path_segment
 
 if TYPE_CHECKING:
     from mxnet_operator.kube.client import Client
@@ -53,13 +55,34 @@ async def find_job(client: "Client", namespace: str, name: str) -> Job:
             code=Exit.USAGE,
         )
     if not found:
-        raise job_not_found(namespace, name)
+        raise job_not_found(namespace, name, await _nearest(client, namespace, bare))
     return found[0]
 
 
-def job_not_found(namespace: str, name: str) -> CommandError:
-    """Build the error for a job that doesn't exist."""
-    return CommandError(f"no MXJob {name} in namespace {namespace}", hint="list all jobs: mxjob get -A")
+async def _nearest(client: "Client", namespace: str, name: str) -> str:
+    """Return the name of the job that was probably meant; empty where there is none, or the jobs can't be listed."""
+    from mxnet_operator.kube.errors import KubeError  # noqa: PLC0415
+
+    with contextlib.suppress(KubeError):
+        known = [job["metadata"]["name"] for job in await stored_jobs(client, namespace, {})]
+        return next(iter(difflib.get_close_matches(name, known, n=1)), "")
+    return ""
+
+
+async def namespace_missing(client: "Client", namespace: str) -> bool:
+    """Whether the server says that there is no such namespace; False where it doesn't tell."""
+    from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
+
+    try:
+        return await client.find(NAMESPACES.path(name=namespace)) is None
+    except (ApiError, ApiUnavailable):
+        return False
+
+
+def job_not_found(namespace: str, name: str, meant: str = "") -> CommandError:
+    """Build the error for a job that doesn't exist; `meant` is the name of one that does."""
+    hint = f"did you mean {meant}?" if meant else "list all jobs: mxjob get -A"
+    return CommandError(f"no MXJob {name} in namespace {namespace}", hint=hint)
 
 
 def kind_not_served(kind: Kind, server: str) -> CommandError:

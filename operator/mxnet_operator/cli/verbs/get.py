@@ -20,7 +20,7 @@ from mxnet_operator.cli.output.tables import Columns
 from mxnet_operator.cli.output.terminal import say, write_line
 from mxnet_operator.cli.output.times import job_duration, since
 from mxnet_operator.cli.server.connection import Target, complete_job_name, connect
-from mxnet_operator.cli.server.job_kinds import Job, find_job, stored_jobs, type_name
+from mxnet_operator.cli.server.job_kinds import Job, find_job, namespace_missing, stored_jobs, type_name
 from mxnet_operator.client.jobs import collections, in_v1_words, kind_of_job
 from mxnet_operator.client.resources import resource_of
 from mxnet_operator.readers.waiting import waiting_reasons
@@ -93,6 +93,8 @@ async def get(
             return Exit.OK
         readable = [in_v1_words(job) for job in jobs]
         columns = _show_table(readable, namespace, wide=output is Output.WIDE, watch=watch)
+        if not jobs and namespace and await namespace_missing(client, namespace):
+            say(f"there is no namespace {namespace}; list all jobs: mxjob get -A")
         if watch:
             kinds = [kind_of_job(job) for job in jobs] if name else ALL
             if name:

@@ -120,6 +120,14 @@ class JobOptions:
             raise CommandError("\n".join(each.message for each in error.problems), code=Exit.USAGE) from error
 
 
+_A_CLAIM: Final = """\
+create a claim with kubectl apply -f, copy the files into it, and mount it with --volume data:/data:
+  apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data}
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}"""
+
+
 def _pair(flag: str, text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not name or not separator:
@@ -132,6 +140,12 @@ def _claim(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     claim, path, *mode = (*text.split(":"), "")[:4] if text.count(":") < 3 else ("", "")
     if not claim or not path.startswith("/") or mode not in ([""], ["ro", ""]):
         raise CommandError(f"--volume: {text!r} is not CLAIM:/PATH or CLAIM:/PATH:ro", code=Exit.USAGE)
+    if "/" in claim or claim in {".", "..", "~"}:
+        raise CommandError(
+            f"--volume: {claim} is a path of this machine, where the name of a PersistentVolumeClaim is expected",
+            hint=_A_CLAIM,
+            code=Exit.USAGE,
+        )
     name = _volume_name(claim)
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
     return volume, {"name": name, "mountPath": path, **({"readOnly": True} if mode[0] == "ro" else {})}

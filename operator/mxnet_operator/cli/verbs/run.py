@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -158,7 +159,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    patience: Annotated[
+    retry_timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="How long to wait while the API server can't be reached.")
     ] = "1m",
     allow_unknown_fields: AllowUnknownOption = False,
@@ -213,7 +214,7 @@ def run(
             replica=replica,
             report=report,
             timeout=None if timeout is None else duration(timeout),
-            patience=duration(patience),
+            retry_timeout=duration(retry_timeout),
             objects=objects,
         )
         _check(job, options)
@@ -284,6 +285,12 @@ def _job(
                 code=Exit.USAGE,
             )
         return given, objects
+    if given is None and described.image is None and described.command:
+        raise CommandError(
+            f"no image given, in which {described.command[0]} would run",
+            hint=_with_image(described.command),
+            code=Exit.USAGE,
+        )
     if given is not None and given.get("apiVersion") != names.API_VERSION:
         raise CommandError(
             f"options that describe the job need a manifest of {names.API_VERSION}, but this one is of"
@@ -303,6 +310,18 @@ def _job(
     if problems:
         raise CommandError("\n".join(each.message for each in problems), code=Exit.USAGE)
     return job, objects
+
+
+def _with_image(command: list[str]) -> str:
+    """Return the command line that was probably meant by a command without an image."""
+    first = command[0]
+    if first.endswith((".yaml", ".yml", ".json")):
+        return f"a manifest is given with -f: mxjob run -f {first}"
+    if Path(first).is_dir():
+        command = ["python", "train.py"]
+    elif first.endswith(".py"):
+        command = ["python", *command]
+    return f"give one that has it: mxjob run --image IMAGE -- {shlex.join(command)}"
 
 
 def _read_job(file: str, *, allow_unknown: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:

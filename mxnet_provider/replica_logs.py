@@ -1,0 +1,333 @@
+"""The logs of a job's replicas, shown in the log of its task, each line once.
+
+A trigger reads them poll by poll, since hundreds of tasks share its loop; a worker follows them as they are written.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from mxnet_operator.api.conditions import CREATED, job_state
+from mxnet_operator.readers.log_lines import LineSplitter, LogCursor
+from mxnet_operator.readers.long_result import is_part
+from mxnet_operator.readers.pods import has_log, is_log_complete, label_of
+from mxnet_provider.hooks.api_errors import message
+from mxnet_provider.job import replicas
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.log_budget import LogBudget, notice
+from mxnet_provider.job.metrics import Metrics
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.job_client import AsyncJobClient
+
+_POLL_BYTES: Final = 8 * 1024 * 1024
+"""So much that is new is read in one poll; the rest in the next ones."""
+_SHOW_SECONDS: Final = 10.0
+"""How long the rest of a log is shown as it is read; what is left then is read for its figures first."""
+_DRAIN_SECONDS: Final = 50.0
+_TAIL_SECONDS: Final = 10.0
+_TAIL_LINES: Final = 1000
+_AT_ONCE: Final = {"polls": 1000, "follows": 10_000}
+_PER_SECOND: Final = {"polls": 20.0, "follows": 200.0}
+"""A worker is its task's alone: it shows more than a trigger does."""
+_IDLE_SECONDS: Final = 300.0
+"""Of a followed log: a dead connection is silent, too."""
+_SETTLE_SECONDS: Final = 10.0
+_PAUSE: Final = 1.0
+_ATTEMPTS: Final = 10
+"""Streams in a row that may break without having brought a line."""
+_SHOWN_LINE: Final = 50
+"""What showing a line costs, where reading one costs 1: Airflow's own logging takes milliseconds."""
+_TURN: Final = 1000
+"""After work of so much cost the event loop has its turn: hundreds of jobs share it."""
+
+
+class Follower:
+    """The following of one pod's log, in a task of its own."""
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self.lines = 0
+        self.is_complete = False
+        self.task: asyncio.Task[None] | None = None
+
+
+class ReplicaLogs:
+    """Shows what is new in the logs of the chosen replicas.
+
+    Leaving the context ends the following. Nothing that goes wrong with a log is more than a warning.
+
+    Args:
+        client: Of the job's cluster, entered.
+        ref: The job.
+        chosen: The replicas, such as `worker-0`; the figures that the first of them reports become `metrics`.
+        log: Where the lines go.
+        metrics: What reads the first one's lines.
+        follows: Whether lines are shown as they are written, in tasks of their own, or when `poll` is called.
+        cursors: Where an earlier reading has got to.
+        shown_until: Lines written before this moment (seconds since the epoch) are in the task's log already: of
+            them only the figures are taken.
+        clock: Seconds, for how many lines are shown in them.
+    """
+
+    def __init__(
+        self,
+        client: "AsyncJobClient",
+        ref: JobRef,
+        chosen: Sequence[str],
+        log: "Logger",
+        metrics: Metrics,
+        *,
+        follows: bool = False,
+        cursors: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+        shown_until: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.complete: set[str] = set()
+        self.metrics = metrics
+        self._client = client
+        self._ref = ref
+        self._chosen = tuple(chosen)
+        self._log = log
+        self._how: Literal["polls", "follows"] = "follows" if follows else "polls"
+        self._cursors = {label: LogCursor(cursors.get(label)) for label in self._chosen}
+        self._shown_until = shown_until
+        self._pods: dict[str, replicas.Pod] = {}
+        self._followers: dict[str, Follower] = {}
+        self._cut_short: set[str] = set()
+        self._restarts: int | None = None
+        self._warned = False
+        self._clock = clock
+        self._budgets: dict[str, LogBudget] = {}
+        self._work = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for follower in self._followers.values():
+            await _end(follower)
+
+    def cursors(self) -> dict[str, list[Any]]:
+        """Positions up to which the logs have been read."""
+        return {label: cursor.state() for label, cursor in self._cursors.items() if cursor.since}
+
+    async def poll(self, job: Mapping[str, Any]) -> None:
+        """Show what has been written since the last poll."""
+        if not self._chosen or job_state(job) in ("", CREATED):
+            return
+        try:
+            await self._find_pods(job)
+            for label, pod in self._pods.items():
+                if self._how == "follows":
+                    await self._follow(label, pod)
+                else:
+                    await self._read(label, pod["metadata"]["name"], _POLL_BYTES)
+        except Exception as e:
+            self._warn(e)
+
+    async def drain(self, pods: Iterable[replicas.Pod]) -> None:
+        """Show the rest of the logs of pods that have ended: the last lines of each, whatever was left out."""
+        last = {label_of(pod): pod for pod in pods if label_of(pod) in self._cursors and has_log(pod)}
+        for label in set(self._followers) - set(last):  # its pod is gone, and what it still wrote may be under way
+            await self._settle(label)
+            await self._emit(self._budget(label, self._pods[label]["metadata"]["name"]).finish())
+        for label, pod in last.items():
+            name = pod["metadata"]["name"]
+            if (follower := self._followers.get(label)) is not None:
+                if follower.uid == pod["metadata"]["uid"]:
+                    await _end(follower)
+                else:
+                    await self._settle(label)
+                    self._cursors[label] = LogCursor()
+            if await self._is_read_whole(label, name):
+                self.complete.add(label)
+            else:
+                await self._read_tail(label, name)
+            await self._emit(self._budget(label, name).finish())
+        self.complete -= self._cut_short
+
+    async def _is_read_whole(self, label: str, name: str) -> bool:
+        """Read the rest of a log, for some seconds as it is shown, then for its figures alone."""
+        for seconds in (_SHOW_SECONDS, _DRAIN_SECONDS):
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._read(label, name, to_the_end=True)
+            except TimeoutError:
+                self._budget(label, name).hold_back()
+            except Exception as e:
+                self._log.warning("[%s] The log could not be read to its end: %s", label, message(e))
+                break
+            else:
+                return True
+        self._log.warning(
+            "[%s] The log was not read whole, and figures from its middle may be missing. All of it, while the pod is "
+            "there: kubectl logs -n %s %s",
+            label,
+            self._ref.namespace,
+            name,
+        )
+        return False
+
+    async def _follow(self, label: str, pod: replicas.Pod) -> None:
+        """Begin to follow a pod's log, unless that is under way, and show what was kept back of it."""
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        if (before := self._followers.get(label)) is not None:
+            if before.uid == uid:
+                await self._emit(self._budget(label, name).release())
+                return
+            await self._settle(label)
+            self._cursors[label] = LogCursor()
+        self._followers[label] = follower = Follower(uid)
+        follower.task = asyncio.create_task(self._keep_reading(follower, label, name))
+
+    async def _settle(self, label: str) -> None:
+        """Let the following of a pod that has ended, or is gone, come to its end."""
+        follower = self._followers.pop(label)
+        if follower.task is not None:
+            await asyncio.wait({follower.task}, timeout=_SETTLE_SECONDS)
+        await _end(follower)
+        (self.complete if follower.is_complete else self._cut_short).add(label)
+
+    async def _keep_reading(self, follower: Follower, label: str, name: str) -> None:
+        """Read until one stream, opened after the container's end, has come to its own end."""
+        failures = 0
+        while True:
+            before, began = follower.lines, time.monotonic()
+            try:
+                stands = await self._stands(follower, name)
+                if stands != "gone":
+                    await self._read(label, name, to_the_end=stands == "ended", follower=follower)
+                if stands != "writes":
+                    follower.is_complete = True
+                    return
+            except Exception as e:
+                if time.monotonic() - began < _IDLE_SECONDS:  # else a quiet log, not a broken one
+                    failures = 1 if follower.lines > before else failures + 1
+                if failures == _ATTEMPTS:
+                    self._log.warning("[%s] gave up reading the log: %s", label, message(e))
+                    return
+            await asyncio.sleep(_PAUSE)
+
+    async def _stands(self, follower: Follower, name: str) -> Literal["writes", "ended", "gone"]:
+        current = await self._client.get_replica_pod(name, self._ref.namespace)
+        if current is None or current["metadata"]["uid"] != follower.uid:
+            return "gone"
+        return "ended" if is_log_complete(current) else "writes"
+
+    async def _find_pods(self, job: Mapping[str, Any]) -> None:
+        """List the pods only when they may be others than at the last poll: it is the dearest of the requests."""
+        restarts = (job.get("status") or {}).get("restarts") or 0
+        if restarts == self._restarts and len(self._pods) == len(self._chosen):
+            return
+        pods = await self._client.replica_pods(self._ref)
+        self._restarts = restarts
+        self._pods = {
+            label: pod for pod in pods for label in [label_of(pod)] if label in self._cursors and has_log(pod)
+        }
+
+    async def _read(
+        self,
+        label: str,
+        pod: str,
+        limit: float = math.inf,
+        *,
+        to_the_end: bool = False,
+        follower: Follower | None = None,
+    ) -> None:
+        """Read on from where the cursor is, up to a limit of bytes that were not read before."""
+        cursor, fresh = self._cursors[label], 0
+        chunks = self._client.read_log(
+            pod,
+            self._ref.namespace,
+            since=cursor.reconnect(),
+            follow=follower is not None,
+            idle_seconds=None if follower is None else _IDLE_SECONDS,
+        )
+        await self._emit(self._budget(label, pod).release())
+        async with aclosing(_lines(chunks, to_the_end=to_the_end)) as lines:
+            async for line in lines:
+                text = cursor.take(line)
+                if text is not None:
+                    if follower is not None:
+                        follower.lines += 1
+                    await self._show(label, pod, text)
+                    fresh += len(line)
+                    if fresh > limit:
+                        return
+                await self._give_way(1 + len(line) // 1024)
+
+    async def _read_tail(self, label: str, pod: str) -> None:
+        """Read the last lines alone, where reading all of them was too much."""
+        cursor = self._cursors[label]
+        try:
+            async with asyncio.timeout(_TAIL_SECONDS):
+                chunks = self._client.read_log(
+                    pod, self._ref.namespace, since=cursor.reconnect(), tail_lines=_TAIL_LINES
+                )
+                async with aclosing(_lines(chunks, to_the_end=True)) as lines:
+                    async for line in lines:
+                        if (text := cursor.take(line)) is not None:
+                            await self._show(label, pod, text)
+        except Exception as e:
+            self._log.warning("[%s] Could not read the end of the log either: %s", label, message(e))
+
+    async def _show(self, label: str, pod: str, text: str) -> None:
+        """Take a line's figures, and show it if the task's log has room for it."""
+        if label == self._chosen[0]:
+            self.metrics.read(text)
+        if is_part(text):
+            return
+        if not self._shown_until or self._cursors[label].moment >= self._shown_until:
+            await self._emit(self._budget(label, pod).take(f"[{label}] {text}"))
+
+    async def _emit(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._log.info("%s", line)
+            if self._how == "polls":  # a following may be cancelled here, and the lines after this one were lost
+                await self._give_way(_SHOWN_LINE)
+
+    async def _give_way(self, cost: int) -> None:
+        """Count work, and let others of the loop have their turn when it was enough."""
+        self._work += cost
+        if self._work >= _TURN:
+            self._work = 0
+            await asyncio.sleep(0)
+
+    def _budget(self, label: str, pod: str) -> LogBudget:
+        if label not in self._budgets:
+            self._budgets[label] = LogBudget(
+                at_once=_AT_ONCE[self._how],
+                per_second=_PER_SECOND[self._how],
+                notice=notice(label, pod, self._ref.namespace),
+                clock=self._clock,
+            )
+        return self._budgets[label]
+
+    def _warn(self, e: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            self._log.warning("Could not read the replicas' logs; will try again: %s", message(e))
+
+
+async def _lines(chunks: AsyncGenerator[bytes, None], *, to_the_end: bool) -> AsyncGenerator[bytes, None]:
+    """Yield the lines of a log; the last one only where it will not grow any more, else it may be half a line."""
+    splitter = LineSplitter()
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            for line in splitter.feed(chunk):
+                yield line
+    if to_the_end and splitter.rest:
+        yield splitter.rest
+
+
+async def _end(follower: Follower) -> None:
+    if follower.task is not None:
+        follower.task.cancel()
+        await asyncio.wait({follower.task})

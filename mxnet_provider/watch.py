@@ -1,0 +1,244 @@
+"""The wait for a job, from its creation to the event with which it ends: the only one, for triggers and workers alike.
+
+A trigger awaits it on the triggerer's loop; a worker runs it by `run_in_thread`.
+"""
+
+import asyncio
+import concurrent.futures
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from mxnet_operator.readers.log_lines import LineSplitter
+from mxnet_provider.exceptions import MXNetJobUnreachableError
+from mxnet_provider.hooks.api_errors import is_transient, message, refusal
+from mxnet_provider.job import replicas, result_in_log
+from mxnet_provider.job.completion import Completion, completion_of
+from mxnet_provider.job.event import Event
+from mxnet_provider.job.holder import LOST, NOT_RENEWED, LeaseRenewer, title_of
+from mxnet_provider.job.job_ref import JobRef
+from mxnet_provider.job.polling import Polling
+from mxnet_provider.job.state_log import StateLog
+from mxnet_provider.options import WaitOptions
+from mxnet_provider.replica_logs import ReplicaLogs
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import Logger
+
+    from mxnet_provider.hooks.job_client import AsyncJobClient
+
+_STOP_LOOKS: Final = 0.2
+"""Seconds between two looks of a worker's main thread at whether its task was killed."""
+_JOIN_SECONDS: Final = 2.0
+
+T = TypeVar("T")
+
+
+class JobWatch:
+    """One wait for a job.
+
+    Args:
+        client: Of the job's cluster, entered.
+        ref: The job: the one with this uid is waited for.
+        waiting: How often it is polled, and for how long it and the API server may be away.
+        logs: Of its replicas.
+        log: The task's.
+        renewer: What holds the job, and renews its lease; None for nothing.
+        lease: Seconds of the lease; None for none.
+        deadline: Until when the job may take, in seconds since the epoch.
+        reattached_at: When this try found the job of an earlier one, in seconds since the epoch.
+        result_of: The replica whose termination message is the result; None for none.
+        observe: Called with the job after each poll.
+    """
+
+    def __init__(
+        self,
+        client: "AsyncJobClient",
+        ref: JobRef,
+        waiting: WaitOptions,
+        logs: ReplicaLogs,
+        log: "Logger",
+        *,
+        renewer: LeaseRenewer | None = None,
+        lease: float | None = None,
+        deadline: float | None = None,
+        reattached_at: float | None = None,
+        result_of: str | None = None,
+        observe: Callable[[Mapping[str, Any]], None] = lambda _job: None,
+    ) -> None:
+        self.gave_up_on: Exception | None = None
+        """What the API server was given up on for, where the event's status is `error` or `refused`."""
+        self.job: dict[str, Any] | None = None
+        """The job as it was read last."""
+        self.found: Completion | None = None
+        self._client = client
+        self._ref = ref
+        self._waiting = waiting
+        self._logs = logs
+        self._log = log
+        self._renewer = renewer
+        self._deadline = deadline
+        self._reattached_at = reattached_at
+        self._result_of = result_of
+        self._observe = observe
+        self._states = StateLog(ref)
+        self._polling = Polling(waiting.poll_interval, waiting.api_outage_tolerance, warn=log.warning, lease=lease)
+
+    async def run_or_raise(self) -> Event:
+        """Wait as `run`, for who can't go on without an API server.
+
+        Raises:
+            MXNetJobUnreachableError: the API server was away for too long.
+            ApiException: it rejects the look at the job.
+        """
+        ended = await self.run()
+        if self.gave_up_on is None:
+            return ended
+        if ended.status == "refused":
+            raise self.gave_up_on
+        raise MXNetJobUnreachableError(ended.message) from self.gave_up_on
+
+    async def run(self) -> Event:
+        """Wait until the job need not be waited for any more, its states and its log appearing in the task's log."""
+        async with self._logs:
+            while True:
+                try:
+                    self.job = job = await self._client.get_job(self._ref)
+                    self.found = found = self._completion(job)
+                    if found is None and job is not None:
+                        await self._renew(job)
+                    pods = await self._pods() if found is not None and found.is_over else []
+                    if job is not None and found is not None and found.is_over:
+                        job = await with_whole_result(self._client, job, pods, self._result_of, self._log)
+                except Exception as e:
+                    if (status := self._polling.failed(e)) is not None:
+                        self.gave_up_on = e
+                        away = f"The API server has been away for {self._polling.outage.away:.0f} s: {message(e)}"
+                        said = away if status == "error" else message(e)
+                        return self._event(Completion(status, said, "Unreachable"), None, [])
+                else:
+                    self._polling.answered(job)
+                    if job is not None and job["metadata"]["uid"] == self._ref.uid:
+                        self._states.report(job, self._log)
+                        self._observe(job)
+                        await (self._logs.drain(pods) if pods else self._logs.poll(job))
+                    if found is not None:
+                        return self._event(found, job, pods)
+                await asyncio.sleep(self._polling.pause)
+
+    def _completion(self, job: Mapping[str, Any] | None) -> Completion | None:
+        return completion_of(
+            job,
+            self._ref.uid,
+            now=time.time(),
+            deadline=self._deadline,
+            startup_timeout=self._waiting.startup_timeout,
+            reattached_at=self._reattached_at,
+        )
+
+    async def _renew(self, job: Mapping[str, Any]) -> None:
+        """Hold the job as it was just read, and renew its lease where it is time to."""
+        if self._renewer is None:
+            return
+        lost_before, patch = self._renewer.lost_to, self._renewer.due(job)
+        if self._renewer.lost_to and not lost_before:
+            self._log.warning(LOST, self._ref.title, title_of(self._renewer.lost_to))
+        if patch is None:
+            return
+        try:
+            if await self._client.patch_job(self._ref, patch):
+                self._renewer.written()
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
+                raise
+            self._renewer.give_up()
+            self._log.error(NOT_RENEWED, self._ref.title, message(e))
+
+    async def _pods(self) -> list[dict[str, Any]]:
+        try:
+            return await self._client.replica_pods(self._ref)
+        except Exception as e:
+            if refusal(e) is None or is_transient(e):
+                raise
+            self._log.warning("Could not read the job's pods, nor how each ended: %s", message(e))
+            return []
+
+    def _event(self, found: Completion, job: Mapping[str, Any] | None, pods: Sequence[replicas.Pod]) -> Event:
+        return Event.of(
+            found,
+            self._ref,
+            job,
+            pods,
+            result_of=self._result_of,
+            logs_shown=sorted(self._logs.complete),
+            log_cursors=self._logs.cursors(),
+            outage_s=round(self._polling.outage.longest, 1),
+            metrics=self._logs.metrics.history(),
+        )
+
+
+async def with_whole_result(
+    client: "AsyncJobClient",
+    job: dict[str, Any],
+    pods: Sequence[replicas.Pod],
+    result_of: str | None,
+    log: "Logger",
+) -> dict[str, Any]:
+    """Return a finished job with its result, from the log where that is too long for the status."""
+    there = result_in_log.result_in_log(job, pods, result_of)
+    if there is None:
+        return job
+    try:
+        if there.pod is not None:
+            namespace = job["metadata"]["namespace"]
+            lines = await _read(client.read_log(there.pod, namespace, since=None, tail_lines=there.wanted.tail_lines))
+            if (completed := there.completed(job, lines)) is not None:
+                return completed
+    except Exception as e:
+        if refusal(e) is None or is_transient(e):
+            raise
+        log.warning(result_in_log.UNREADABLE, there.pod, message(e))
+    log.warning(result_in_log.LOST, there.wanted.loss)
+    return job
+
+
+async def _read(chunks: AsyncGenerator[bytes, None]) -> list[bytes]:
+    splitter = LineSplitter()
+    lines: list[bytes] = []
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            lines += splitter.feed(chunk)
+    return [*lines, splitter.rest]
+
+
+def run_in_thread(coroutine: Coroutine[Any, Any, T], stop: threading.Event) -> T | None:
+    """Run a coroutine on an event loop in a thread of its own; None where `stop` was set before its end.
+
+    Not on the main thread: Airflow raises AirflowTaskTimeout from a signal handler, and an event loop swallows what is
+    raised in one of its callbacks.
+    """
+    done: concurrent.futures.Future[T] = concurrent.futures.Future()
+    started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = concurrent.futures.Future()
+
+    async def main() -> None:
+        task = asyncio.ensure_future(coroutine)
+        started.set_result((asyncio.get_running_loop(), task))
+        try:
+            done.set_result(await task)
+        except BaseException as e:
+            done.set_exception(e)
+
+    thread = threading.Thread(target=asyncio.run, args=(main(),), name="watch", daemon=True)
+    thread.start()
+    try:
+        while not stop.is_set():
+            if concurrent.futures.wait([done], timeout=_STOP_LOOKS).done:
+                return done.result()
+    finally:
+        if not done.done():
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            thread.join(_JOIN_SECONDS)
+    return None
