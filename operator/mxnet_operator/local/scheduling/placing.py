@@ -165,7 +165,8 @@ def _sorted_out(gang: Gang, node: Node, blocked: Mapping[str, str]) -> tuple[lis
             never[pod["metadata"]["uid"]] = why
         else:
             waiting.append(_Waiting(pod, asks))
-    waiting.sort(key=lambda each: _share(each.asks, node))
+    if len(waiting) > 1:
+        waiting.sort(key=lambda each: _share(each.asks, node))
     if gang.needed and (why := _why_never(gang, waiting, never, node)):
         return [], dict.fromkeys((pod["metadata"]["uid"] for pod in gang.waiting), why)
     for each in waiting:
