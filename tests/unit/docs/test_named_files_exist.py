@@ -173,7 +173,7 @@ def test_a_decision_without_its_name_is_recognized(text, found):
         ("see facts/clients.md, section 4", ["facts/clients.md"]),
         ("docs/semantics.md says", []),
         ("[x](../tests/nowhere.py#test_a)", ["../tests/nowhere.py"]),
-        ("plan/restart.py and decide.py", []),
+        ("plan/failures.py and decide.py", []),
         ("https://example.org/absent.md and https://example.org/a/b.py", []),
         ("mxjob run -f job.yaml, /etc/absent.yaml, <name>.yaml, *.py", []),
     ],
