@@ -14,6 +14,7 @@ from mxnet_operator.builders import build_pod
 from mxnet_operator.plan import Effects, NodeView, Observed, PodView, Policy, Reads, ServiceView
 from mxnet_operator.plan import plan as decide
 from mxnet_operator.plan.children import SERVICES, Rules
+from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.replicas import parse_indexes
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -185,11 +186,17 @@ def observe(job: MXJob, *pods: PodBuilder) -> Observed:
 
 
 def plan(
-    job: MXJob, observed: Observed, now: datetime, policy: Policy | None = None, rules: Rules = (SERVICES,)
+    job: MXJob,
+    observed: Observed,
+    now: datetime,
+    policy: Policy | None = None,
+    rules: Rules = (SERVICES,),
+    *,
+    integrations: tuple[IntegrationPolicy, ...] = (),
 ) -> Effects:
     """The effects of a job of which everything has been observed: its pods are fresh, its nodes are there."""
     replace = msgspec.structs.replace
-    while isinstance(answer := decide(job, observed, now, policy or Policy(), rules), Reads):
+    while isinstance(answer := decide(job, observed, now, policy or Policy(), rules, integrations=integrations), Reads):
         known = {node.name for node in observed.nodes}
         unknown = tuple(NodeView(name=name, state="Present") for name in answer.nodes if name not in known)
         observed = replace(observed, nodes=(*observed.nodes, *unknown), job_is_newest=True)
@@ -197,9 +204,17 @@ def plan(
     return answer
 
 
-def reads(job: MXJob, observed: Observed, now: datetime, policy: Policy | None = None) -> Reads:
+def reads(
+    job: MXJob,
+    observed: Observed,
+    now: datetime,
+    policy: Policy | None = None,
+    rules: Rules = (SERVICES,),
+    *,
+    integrations: tuple[IntegrationPolicy, ...] = (),
+) -> Reads:
     """What a plan must know first; nothing where the observation is enough."""
-    answer = decide(job, observed, now, policy or Policy())
+    answer = decide(job, observed, now, policy or Policy(), rules, integrations=integrations)
     return answer if isinstance(answer, Reads) else Reads()
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mxnet_operator.controller.children import KINDS, PODS, ChildKind
-from mxnet_operator.controller.projection import Child, owner_uid
+from mxnet_operator.controller.projection import owner_uid
+from mxnet_operator.integrations.child_kinds import Child
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan import ChildRule, Observed, PodView

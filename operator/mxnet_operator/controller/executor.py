@@ -15,13 +15,13 @@ from mxnet_operator.controller.children import KINDS, ChildKind, Patch
 from mxnet_operator.controller.expectations import OwnWrites
 from mxnet_operator.controller.fail_fast import provide_hook
 from mxnet_operator.controller.fair_semaphore import FairSemaphore
-from mxnet_operator.controller.projection import has_watched_label
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import Resource
 from mxnet_operator.plan.actions import (
     Action,
-    ChangeQueue,
+    AnnotatePod,
+    ChangeChild,
     CreateChild,
     CreatePod,
     DeleteChild,
@@ -30,12 +30,12 @@ from mxnet_operator.plan.actions import (
     Event,
     ReleaseChild,
     RestoreLabels,
-    SetGangMember,
     StopPod,
     SuspendJob,
     TouchChild,
 )
 from mxnet_operator.plan.rejection import Found, Holder, RejectedCreation, holder_of_name
+from mxnet_operator.readers.metadata import has_watched_label
 
 _DROPPED: Final = "FieldDropped"
 _NO_HOOK: Final = "FailFastHookMissing"
@@ -51,7 +51,7 @@ _NO_MX_CONFIG: Final = (
 )
 
 _Deletion = DeletePod | DeleteChild | DeleteJob
-_Change = StopPod | RestoreLabels | SetGangMember | ReleaseChild | TouchChild | ChangeQueue | SuspendJob
+_Change = StopPod | RestoreLabels | AnnotatePod | ReleaseChild | TouchChild | ChangeChild | SuspendJob
 _Ending = _Deletion | _Change
 
 

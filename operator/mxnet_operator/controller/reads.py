@@ -12,7 +12,8 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob, ObjectMeta
-from mxnet_operator.controller.projection import Child, project_pod
+from mxnet_operator.controller.projection import project_pod
+from mxnet_operator.integrations.child_kinds import Child
 from mxnet_operator.kube.answers import Metadata, Shape, Stored
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client

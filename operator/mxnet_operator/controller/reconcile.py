@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -22,13 +22,12 @@ from mxnet_operator.controller.fair_semaphore import IN_FLIGHT
 from mxnet_operator.controller.leases import Leases
 from mxnet_operator.controller.memory import JobMemory
 from mxnet_operator.controller.merge_patch import merge_patch
-from mxnet_operator.controller.pollers import Pollers
 from mxnet_operator.controller.projection import JobRecord
-from mxnet_operator.controller.queues import QueueReader
 from mxnet_operator.controller.reads import lags_behind, observe_more, owned_pods
 from mxnet_operator.controller.reconcile_errors import ReconcileErrors
 from mxnet_operator.controller.status_writer import StatusWriter
-from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.integrations.child_kinds import KindsState
+from mxnet_operator.integrations.integration import Integration, JobReader, Surroundings
 from mxnet_operator.kube.cache import Indexer
 from mxnet_operator.kube.client import ApiError, Client
 from mxnet_operator.kube.errors import WriteFencedError
@@ -36,7 +35,6 @@ from mxnet_operator.plan import (
     Effects,
     Observed,
     Policy,
-    QueueSystem,
     Reads,
     creation_rejected,
     plan,
@@ -69,7 +67,7 @@ class Reconciler:
         recorder: EventRecorder | None = None,
         on_status: StatusObserver | None = None,
         leases: Leases | None = None,
-        queues: Callable[[], QueueSystem] = QueueSystem,
+        integrations: Sequence[tuple[Integration, Callable[[], KindsState]]] = (),
         statuses: StatusWriter | None = None,
         policy: Policy | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -77,7 +75,8 @@ class Reconciler:
     ) -> None:
         """Create a reconciler that reads the caches and never waits for them.
 
-        `queues` reads the state of Kueue; `statuses` is shared by all reconcilers.
+        Each of `integrations` comes with a function that returns whether the server serves its kinds; `statuses` is
+        shared by all reconcilers.
         `on_status` is called for each status that was written, with the job's namespace and the status before it. `now`
         is the time of day, for what is stored; `clock` measures intervals, as it goes on where the time of day is set
         back.
@@ -94,12 +93,27 @@ class Reconciler:
         self._memories: dict[str, JobMemory] = {}
         """What is remembered of each job that exists, by key."""
         self._policy = policy or Policy()
-        self._workflows = Workflows(client, self._recorder, clock)
-        self._pollers = Pollers(client, self._recorder, self._workflows, clock)
+        self._policies = tuple(each.policy for each, _ in integrations)
+        readers = (self._reader_of(each, state, clock) for each, state in integrations)
+        self._readers = tuple(reader for reader in readers if reader is not None)
         self._leases = leases or Leases()
         self._statuses = statuses or StatusWriter()
-        self._queues = QueueReader(client, children, queues, clock)
         self._errors = ReconcileErrors(client, self._resource, writes, self._recorder, now=now, clock=clock)
+
+    def _reader_of(
+        self, integration: Integration, state: Callable[[], KindsState], clock: Callable[[], float]
+    ) -> JobReader | None:
+        own = {kind.resource for choice in integration.choices for kind in choice}
+        return integration.reader(
+            Surroundings(
+                client=self._client,
+                record=self._recorder.record,
+                children=self._children.children,
+                served=lambda: tuple(kind for kind in self._children.served if kind.resource in own),
+                state=state,
+                clock=clock,
+            )
+        )
 
     def begin(self) -> None:
         """Begin a term of leadership: measurements of an earlier one no longer count."""
@@ -122,7 +136,8 @@ class Reconciler:
         if record is None:
             self._statuses.forget_job(self._resource, self._status_path(key))
             self._memories.pop(key, None)
-            self._workflows.forget(key)
+            for reader in self._readers:
+                reader.forget(key)
             return None
         memory = self._memories.setdefault(key, JobMemory())
         raw = record.raw or await self._large(key)
@@ -164,18 +179,18 @@ class Reconciler:
             )
             await self._conclude(read, decided)
             return decided.requeue_after
-        over = await self._workflows.why_over(key, read.job, raw)
         observed = msgspec.structs.replace(
             self._children.observed(read.job.metadata.uid),
             pods_lag=lags_behind(self._children.pods, read.job),
-            workflow_over=over,
             lease_left=self._leases.left(memory, read.job),
         )
-        decided = await self._decide(read.job, await self._queues.observed(read.job, observed))
+        for reader in self._readers:
+            observed = await reader.observe(read.job, raw, observed)
+        decided = await self._decide(read.job, observed)
         again = await self._carry_out(read, read.job, decided, on_long)
-        at_pollers = await self._pollers.check(read.job)
+        later = [again, *[await reader.after(read.job) for reader in self._readers]]
         await self._errors.clear(key, raw, memory)
-        return min((each for each in (again, at_pollers) if each is not None), default=None)
+        return min((each for each in later if each is not None), default=None)
 
     async def _has_running_pods(self, read: JobRead) -> bool:
         """Return whether pods of an invalid job run; one without conditions is new, and no operator has made any."""
@@ -186,7 +201,7 @@ class Reconciler:
 
     async def _decide(self, job: MXJob, observed: Observed) -> Effects:
         rules, now = self._children.rules, self._now()
-        while isinstance(answer := plan(job, observed, now, self._policy, rules), Reads):
+        while isinstance(answer := plan(job, observed, now, self._policy, rules, integrations=self._policies), Reads):
             observed = await observe_more(self._client, self._resource, job, observed, answer)
         return answer
 

@@ -5,12 +5,9 @@ from mxnet_operator.plan.children import ChildRule, ServiceView
 from mxnet_operator.plan.decide import plan
 from mxnet_operator.plan.lease import kept_lease
 from mxnet_operator.plan.observed import ChildView, NodeView, Observed, PodView
-from mxnet_operator.plan.queue import flavors_wanted, priority_wanted, queue_of
-from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
 from mxnet_operator.plan.rejection import RejectedCreation, creation_rejected, reconcile_failed, reconciled, reject
 from mxnet_operator.plan.replicas import with_attempt_created
 from mxnet_operator.plan.times import Policy
-from mxnet_operator.plan.workflow import goes_with_workflow
 
 __all__ = [
     "ChildRule",
@@ -20,18 +17,12 @@ __all__ = [
     "Observed",
     "PodView",
     "Policy",
-    "QueueSystem",
-    "QueueWorkload",
     "Reads",
     "RejectedCreation",
     "ServiceView",
     "creation_rejected",
-    "flavors_wanted",
-    "goes_with_workflow",
     "kept_lease",
     "plan",
-    "priority_wanted",
-    "queue_of",
     "reconcile_failed",
     "reconciled",
     "reject",

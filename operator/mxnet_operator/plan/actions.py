@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from mxnet_operator.api.pod_additions import PodAdditions
 from mxnet_operator.api.types import MXJob, MXJobStatus
-from mxnet_operator.readers.kueue import FINISHED, Placement, QueuePriority, WorkloadCondition
 
 
 class _Named(msgspec.Struct, frozen=True, gc=False):
@@ -33,6 +33,20 @@ class DeleteChild(msgspec.Struct, frozen=True, gc=False):
     """Foreground has the server store the object once more before it goes: who watches it sees a change."""
     name: str
     uid: str
+
+
+class ChangeChild(msgspec.Struct, frozen=True, gc=False):
+    """Change a child other than a pod as its kind says, if it still has this uid; each change has a subclass."""
+
+    needs_newest_job: ClassVar[bool] = False
+    """As that of DeleteChild."""
+    name: str
+    uid: str
+
+    @property
+    def needs_fresh_pods(self) -> bool:
+        """As that of DeleteChild."""
+        return False
 
 
 class ReleaseChild(msgspec.Struct, frozen=True, gc=False):
@@ -64,10 +78,8 @@ class CreatePod(msgspec.Struct, frozen=True, gc=False):
     attempt: int
     is_last: bool = False
     """Whether it is created only once the creation of every other pod in the plan is confirmed."""
-    placement: Placement | None = None
-    """Node labels, tolerations and annotations that the job's queue adds to the pod."""
-    priority_class: str = ""
-    """PriorityClass of the pod where its template names none."""
+    additions: tuple[PodAdditions, ...] = ()
+    """What integrations add to the pod, such as the node labels of a queue's quota."""
 
 
 class StopPod(msgspec.Struct, frozen=True, gc=False):
@@ -87,12 +99,13 @@ class RestoreLabels(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 0
 
 
-class SetGangMember(msgspec.Struct, frozen=True, gc=False):
-    """Set a pod's annotation about its gang to `gang_member`, by which the local cluster's scheduler goes."""
+class AnnotatePod(msgspec.Struct, frozen=True, gc=False):
+    """Set an annotation of a pod, if it still has this uid."""
 
     name: str
     uid: str
-    gang_member: str
+    annotation: str
+    value: str
 
 
 class DeletePod(msgspec.Struct, frozen=True, gc=False):
@@ -105,48 +118,6 @@ class DeletePod(msgspec.Struct, frozen=True, gc=False):
 
 class DeleteService(DeleteChild, frozen=True, gc=False):
     """Delete a Service, if it still has this uid."""
-
-
-class CreateQueueWorkload(CreateChild, frozen=True, gc=False):
-    """Create the Kueue Workload by which a job waits in its queue; `asks_for` is a digest of its requests."""
-
-    asks_for: str
-    priority: QueuePriority
-
-
-class ChangeQueueWorkload(msgspec.Struct, frozen=True, gc=False):
-    """Update the requests of a Workload without quota to those of the job as it is now."""
-
-    needs_fresh_pods: ClassVar[bool] = False
-    needs_newest_job: ClassVar[bool] = True
-    name: str
-    uid: str
-    resource_version: str
-    asks_for: str
-    priority: QueuePriority
-
-
-class SetQueueConditions(msgspec.Struct, frozen=True, gc=False):
-    """Replace all conditions of a Workload; with `gives_quota_back`, end its admission."""
-
-    needs_newest_job: ClassVar[bool] = False
-    name: str
-    uid: str
-    resource_version: str
-    conditions: tuple[WorkloadCondition, ...]
-    gives_quota_back: bool = False
-
-    @property
-    def needs_fresh_pods(self) -> bool:
-        """Whether it gives quota back, which pods that weren't observed may still use."""
-        return self.gives_quota_back or any((each.type, each.status) == (FINISHED, "True") for each in self.conditions)
-
-
-class DeleteQueueWorkload(DeleteChild, frozen=True, gc=False):
-    """Delete a Workload, and with it its quota, if it still has this uid."""
-
-    needs_fresh_pods = True
-    needs_newest_job = True
 
 
 class DeleteJob(msgspec.Struct, frozen=True, gc=False):
@@ -168,14 +139,13 @@ class SuspendJob(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
 
 
-ChangeQueue = ChangeQueueWorkload | SetQueueConditions
 Action = (
     CreateChild
     | CreatePod
     | StopPod
     | RestoreLabels
-    | SetGangMember
-    | ChangeQueue
+    | AnnotatePod
+    | ChangeChild
     | DeletePod
     | DeleteChild
     | ReleaseChild

@@ -10,7 +10,7 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import (
-    ChangeQueue,
+    ChangeChild,
     CreatePod,
     DeleteChild,
     Effects,
@@ -29,20 +29,15 @@ from mxnet_operator.plan.failures import (
     restarts,
 )
 from mxnet_operator.plan.finished import finished, pods_are_left
-from mxnet_operator.plan.gang import has_gangs
-from mxnet_operator.plan.gang_member import outdated_members
-from mxnet_operator.plan.gang_priority import another_priority, with_priority_class
-from mxnet_operator.plan.gang_retry import touched_groups
-from mxnet_operator.plan.give_back import give_back
+from mxnet_operator.plan.integration import IntegrationPolicy, fold
 from mxnet_operator.plan.lease import expired, kept_lease
-from mxnet_operator.plan.notices import notices
+from mxnet_operator.plan.notices import noticed
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.placement import placement
-from mxnet_operator.plan.queue import Standing, placed, report_admission, report_ready
 from mxnet_operator.plan.replicas import is_begun, last_created, missing_pods, replicas_in
 from mxnet_operator.plan.started import as_started
 from mxnet_operator.plan.starting import starting, unknown_ends
-from mxnet_operator.plan.state import JobState, state_of
+from mxnet_operator.plan.state import JobState, Standing, state_of
 from mxnet_operator.plan.status import (
     failed_status,
     recording_page,
@@ -55,7 +50,6 @@ from mxnet_operator.plan.success import Success, early_exits, scheduler_grace, s
 from mxnet_operator.plan.suspend import ignored_changes, suspension
 from mxnet_operator.plan.terminating_pods import terminating_pods
 from mxnet_operator.plan.times import DEFAULT, Policy
-from mxnet_operator.plan.workflow import READ_INTERVAL, deleted, goes_with_workflow
 
 _AT_ONCE: Final = timedelta(0)
 _OUTDATED: Final = timedelta(seconds=1)
@@ -67,12 +61,18 @@ Answer = Reads | Effects | Failure | Success | Teardown
 
 
 def plan(
-    job: MXJob, observed: Observed, now: datetime, policy: Policy = DEFAULT, rules: Rules = (SERVICES,)
+    job: MXJob,
+    observed: Observed,
+    now: datetime,
+    policy: Policy = DEFAULT,
+    rules: Rules = (SERVICES,),
+    *,
+    integrations: tuple[IntegrationPolicy, ...] = (),
 ) -> Reads | Effects:
     """Return what a valid job needs next, given its observed children, or what must be read before; `now` is UTC.
 
-    `rules` are those of the kinds of children that the server serves. Pure: the same arguments give the same answer,
-    and carrying an answer out twice does no harm.
+    `rules` are those of the kinds of children that the server serves, `integrations` are asked in their order. Pure:
+    the same arguments give the same answer, and carrying an answer out twice does no harm.
     """
     asked = with_page(job, policy)
     observed, now = observed.owned_by(job.metadata.uid), now.replace(microsecond=0)
@@ -80,11 +80,11 @@ def plan(
         effective, answer = _effective(asked), Effects()
     elif conditions.is_terminal(job.status):
         effective = _effective(asked)
-        answer = finished(effective, observed, rules, now)
+        answer = finished(effective, observed, rules, now, integrations)
     else:
         if may_have_unlabelled_pods(job) and observed.pods_listed != "owned":
             return Reads(pods="owned")
-        state = state_of(asked, observed, now, policy, rules)
+        state = state_of(asked, observed, now, policy, rules, integrations=integrations)
         effective, found = state.job, _unfinished(state)
         if isinstance(found, Reads):
             return found
@@ -138,15 +138,14 @@ def _at_the_end(state: JobState, end: Failure | Success | Teardown, folded: Effe
 
 def _ties(state: JobState) -> Effects:
     """Return when to check again on what the job goes with, whatever is decided for it: a workflow, a lease."""
-    left = state.observed.lease_left
+    left, checked = state.observed.lease_left, fold(state, lambda each: each.ties(state))
     kept_for = left if left is not None and left > _AT_ONCE and kept_lease(state.asked) is not None else None
-    goes_on = goes_with_workflow(state.asked) and not state.observed.workflow_over
-    return Effects(requeue_after=READ_INTERVAL if goes_on else None) + Effects(requeue_after=kept_for)
+    return Effects(requeue_after=None if checked.is_final else checked.requeue_after) + Effects(requeue_after=kept_for)
 
 
-def _workflow_over(state: JobState) -> Effects:
-    over = state.observed.workflow_over
-    return msgspec.structs.replace(deleted(state.asked, over), is_final=True) if over else Effects()
+def _ends_with_another(state: JobState) -> Effects:
+    checked = fold(state, lambda each: each.ties(state))
+    return checked if checked.is_final else Effects()
 
 
 def _lease_expired(state: JobState) -> Effects | Success:
@@ -163,43 +162,43 @@ def _taken_over(state: JobState) -> Effects:
     return Effects(actions=labels, is_final=bool(labels))
 
 
-def _notices(state: JobState) -> Effects:
-    if is_begun(state.job.status):
-        return Effects()
-    return Effects(events=notices(state.asked, has_gangs=has_gangs(state.rules), policy=state.policy))
-
-
 def _children(state: JobState) -> Effects:
     job, observed, rules = state.job, state.observed, state.rules
     return Effects(actions=(*outdated_children(job, observed, rules), *missing_children(job, observed, rules)))
 
 
-def _queue(state: JobState) -> Effects:
-    status, admission = state.job.status, state.admission
-    runs = conditions.is_true(status.conditions, conditions.RUNNING) or all(each.started for each in state.replicas)
-    actions = (*admission.actions, *report_ready(state.observed, state.now, ready=runs))
-    reported = report_admission(status.conditions, admission, state.now)
-    return reported + Effects(actions=actions, requeue_after=admission.requeue_after)
+def _teardowns(state: JobState) -> Answer:
+    """Tear down an attempt of which nothing has failed, where an integration asks for that."""
+    folded = Effects()
+    for each in state.integrations:
+        answer = each.teardown(state)
+        if not isinstance(answer, Effects):
+            return answer
+        folded += answer
+    return folded
 
 
-def _gang_members(state: JobState) -> Effects:
-    return Effects(actions=outdated_members(state.job, state.present.pods, state.policy))
+def _integrations(state: JobState) -> Effects:
+    asked = fold(state, lambda each: each.running(state))
+    return asked + Effects(requeue_after=state.admission.requeue_after)
 
 
 def _missing_pods(state: JobState) -> Effects:
-    """Create missing pods, once the back-off of a restart is over and the job's queue and children allow."""
+    """Create missing pods, once the back-off of a restart is over and the job's admission and children allow."""
     job = state.job
     begin = next_attempt(job, state.now, state.policy)
     if begin is not None and begin > state.now:
         return Effects(requeue_after=begin - state.now)
     if state.admission.standing is Standing.HOLDS or not pods_are_admitted(job, state.observed, state.rules):
         return Effects()
-    creations = placed(state.admission, missing_pods(job, state.replicas, state.terminating))
-    return Effects(actions=with_priority_class(job, creations, state.policy))
+    creations = missing_pods(job, state.replicas, state.terminating)
+    for each in state.integrations:
+        creations = each.creations(state, creations)
+    return Effects(actions=creations)
 
 
 POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
-    _workflow_over,
+    _ends_with_another,
     _taken_over,
     placement,
     starting,
@@ -211,16 +210,13 @@ POLICIES: Final[tuple[Callable[[JobState], Answer], ...]] = (
     failures,
     suspension,
     restarts,
-    give_back,
-    another_priority,
+    _teardowns,
     deadlines,
-    _notices,
+    noticed,
     terminating_pods,
     ignored_changes,
     _children,
-    touched_groups,
-    _queue,
-    _gang_members,
+    _integrations,
     _missing_pods,
 )
 """Policies of an unfinished job, in their order: one that decides alone keeps those after it from being asked."""
@@ -240,7 +236,7 @@ def _relies_on_absence(job: MXJob, effects: Effects) -> bool:
     for action in effects.actions:
         if isinstance(action, CreatePod) and action.attempt > 0:
             return True
-        if isinstance(action, ChangeQueue | DeleteChild) and action.needs_fresh_pods:
+        if isinstance(action, ChangeChild | DeleteChild) and action.needs_fresh_pods:
             return True
     status = effects.status
     return status is not None and (status.state in _STATES or status.restarts > job.status.restarts)
@@ -255,7 +251,7 @@ def _relies_on_record(job: MXJob, effects: Effects) -> bool:
     ended since, and an edit have been taken back.
     """
     actions = effects.actions
-    if any(isinstance(action, ChangeQueue | DeleteChild) and action.needs_newest_job for action in actions):
+    if any(isinstance(action, ChangeChild | DeleteChild) and action.needs_newest_job for action in actions):
         return True
     if not any(isinstance(action, CreatePod) for action in actions):
         return False
@@ -266,7 +262,7 @@ def _with_outcome(job: MXJob, observed: Observed, effects: Effects, rules: Rules
     """Return effects with the job that they are for, and whether pods of it are left that are to be deleted."""
     actions: tuple[object, ...] = effects.actions
     if effects.status is not None and conditions.is_terminal(effects.status):
-        actions = finished(msgspec.structs.replace(job, status=effects.status), observed, rules, now).actions
+        actions = finished(msgspec.structs.replace(job, status=effects.status), observed, rules, now, ()).actions
     return msgspec.structs.replace(effects, job=job, pods_left=pods_are_left(actions, observed))
 
 

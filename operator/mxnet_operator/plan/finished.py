@@ -14,14 +14,16 @@ from mxnet_operator.api import conditions
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeleteChild, DeleteJob, DeletePod, Effects, StopPod
 from mxnet_operator.plan.children import Rules, child_deletions
+from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.queue import finish
 from mxnet_operator.plan.terminating_pods import delete_pod
 from mxnet_operator.readers.durations import after
 from mxnet_operator.readers.pods import ENDED
 
 
-def finished(job: MXJob, observed: Observed, rules: Rules, now: datetime) -> Effects:
+def finished(
+    job: MXJob, observed: Observed, rules: Rules, now: datetime, integrations: tuple[IntegrationPolicy, ...]
+) -> Effects:
     """Return the clean-up that a finished job with defaults still needs, and its deletion once its time is over.
 
     A job that training-operator 1.8.1 finished gets the state that `kubectl get` shows.
@@ -31,7 +33,8 @@ def finished(job: MXJob, observed: Observed, rules: Rules, now: datetime) -> Eff
         return Effects(actions=(DeleteJob(job.metadata.name, job.metadata.uid),))
     status = job.status
     with_state = None if status.state else msgspec.structs.replace(status, state=conditions.state_of(status.conditions))
-    actions = (*clean_up(job, observed, rules), *finish(job, observed, now))
+    of_integrations = (action for each in integrations for action in each.finished(job, observed, now))
+    actions = (*clean_up(job, observed, rules), *of_integrations)
     return Effects(actions=actions, status=with_state, requeue_after=left)
 
 

@@ -1,16 +1,13 @@
 """Observed children of a job: small frozen structs, projected from the watch stream."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
-from mxnet_operator.readers.kueue import QueuePriority, ResourceFlavor
 from mxnet_operator.readers.pods import Phase
 
-if TYPE_CHECKING:
-    from mxnet_operator.plan.queue_workload import QueueSystem, QueueWorkload
-
+F = TypeVar("F")
 EVICTED: Final = "Evicted"
 """Reason of a pod that its kubelet evicted, even for its own limits: it counts, whatever its exit code."""
 
@@ -162,18 +159,10 @@ class Observed(msgspec.Struct, frozen=True):
     """How `pods` were listed for this reconciliation, past the cache: `Reads.pods`."""
     job_is_newest: bool | None = None
     """Whether the server has no newer version of the job; None where it was not asked."""
-    workflow_over: str = ""
-    """Reason why the Argo Workflow of a job that `goes_with_workflow` is over; empty where none is."""
     lease_left: timedelta | None = None
     """Time left of the lease of a job that `has_lease`, on the controller's own clock; None without one."""
-    queues: "QueueSystem | None" = None
-    """Whether the server serves Kueue's queues; None for a job that names no queue."""
-    workload: "QueueWorkload | None" = None
-    """Workload that stands for the job in its queue."""
-    flavors: tuple[ResourceFlavor, ...] = ()
-    """ResourceFlavors of `flavors_wanted`, read from the server for this reconciliation."""
-    queue_priority: QueuePriority | None = None
-    """WorkloadPriorityClass of `priority_wanted`, read from the server for this reconciliation."""
+    facts: tuple[object, ...] = ()
+    """Observations of integrations, one struct each."""
 
     def owned_by(self, uid: str) -> "Observed":
         """Return only what belongs to the job with this uid: a name alone proves nothing."""
@@ -181,8 +170,16 @@ class Observed(msgspec.Struct, frozen=True):
             self,
             pods=tuple(pod for pod in self.pods if pod.owner_uid == uid),
             children=tuple(child for child in self.children if child.owner_uid == uid),
-            workload=self.workload if self.workload is not None and self.workload.owner_uid == uid else None,
         )
+
+    def fact(self, fact_type: type[F]) -> F | None:
+        """Return the observation of this type; None where its integration observed nothing."""
+        return next((each for each in self.facts if isinstance(each, fact_type)), None)
+
+    def with_fact(self, fact: object) -> "Observed":
+        """Return the observation with an integration's."""
+        others = tuple(each for each in self.facts if type(each) is not type(fact))
+        return msgspec.structs.replace(self, facts=(*others, fact))
 
     def without(self, pods: tuple[PodView, ...]) -> "Observed":
         """Return the observation without these pods."""

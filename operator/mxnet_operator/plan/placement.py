@@ -19,7 +19,7 @@ from mxnet_operator.api import conditions, names
 from mxnet_operator.api.quantities import Resources, add, pod_requests, quantity, written
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Effects, Report
-from mxnet_operator.plan.gang import GangState
+from mxnet_operator.plan.integration import first
 from mxnet_operator.plan.observed import PodView
 from mxnet_operator.plan.replicas import Replica, ReplicaState, labels
 from mxnet_operator.plan.state import JobState
@@ -44,7 +44,10 @@ def placement(state: JobState) -> Effects:
     waits = [left_of(IGNORED_AFTER, created, now) for created in unseen]
     old = state.condition(conditions.PODS_SCHEDULED)
     reports: tuple[Report, ...] = ()
-    found = _of_gang(state.gang, replicas) or _of_pods(state.job, replicas, now)
+    unplaced = first(state, lambda each: each.unplaced(state))
+    found = _of_pods(state.job, replicas, now)
+    if unplaced is not None:
+        found = unplaced.reason, unplaced.beginning, unplaced.words
     if found is not None:
         reason, beginning, words = found
         was_said = old is not None and (old.status, old.reason) == ("False", reason)
@@ -97,26 +100,6 @@ def shortage_in_words(job: MXJob, replicas: tuple[Replica, ...]) -> str:
 def _says(said: str, beginning: str, words: str) -> bool:
     """Whether the message has the part that counts, and words if there are any now; which ones is no matter."""
     return said.startswith(beginning) and (said != beginning or not words)
-
-
-def _of_gang(state: GangState | None, replicas: tuple[Replica, ...]) -> tuple[str, str, str] | None:
-    """Return what keeps a whole gang from being scheduled: reason, the part that counts, and the rest."""
-    if state is None:
-        return None
-    if state.gang.minimum > state.gang.members:
-        return (
-            conditions.REASON_MIN_AVAILABLE,
-            f"0 of {state.gang.members} placed: spec.runPolicy.schedulingPolicy.minAvailable is {state.gang.minimum},"
-            f" and the job has {state.gang.members} pods: set it to {state.gang.members} or less",
-            "",
-        )
-    if state.group is not None and not state.group.ready and all(replica.pod is None for replica in replicas):
-        return (
-            conditions.REASON_GROUP_PENDING,
-            f"0 of {state.gang.members} placed: pod group {state.group.name} waits for its queue",
-            f": {state.group.says}" if state.group.says else "",
-        )
-    return None
 
 
 def _of_pods(job: MXJob, replicas: tuple[Replica, ...], now: datetime) -> tuple[str, str, str] | None:

@@ -11,12 +11,11 @@ from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import Action, Effects, Reads
 from mxnet_operator.plan.children import child_deletions
 from mxnet_operator.plan.failures import given_up
-from mxnet_operator.plan.gang import has_gangs
-from mxnet_operator.plan.notices import notices
-from mxnet_operator.plan.queue import Standing, queue_of, report_admission, return_quota
-from mxnet_operator.plan.replicas import all_have_existed, is_begun, replicas_in, restart_scope
+from mxnet_operator.plan.integration import fold
+from mxnet_operator.plan.notices import noticed
+from mxnet_operator.plan.replicas import all_have_existed, replicas_in, restart_scope
 from mxnet_operator.plan.started import changed_replicas
-from mxnet_operator.plan.state import JobState
+from mxnet_operator.plan.state import JobState, Standing
 from mxnet_operator.plan.status import with_reports
 from mxnet_operator.plan.success import Success, success_is_known
 from mxnet_operator.plan.terminating_pods import await_termination, delete_pod
@@ -34,10 +33,9 @@ def suspension(state: JobState) -> Reads | Effects | Success:
     if success_is_known(state):
         return Success()
     waits = _suspended(state)
-    if isinstance(waits, Effects) and queue_of(state.job) and not is_begun(state.job.status):
-        noticed = notices(state.asked, has_gangs=has_gangs(state.rules), policy=state.policy)
-        return msgspec.structs.replace(waits, events=(*noticed, *waits.events))
-    return waits
+    if isinstance(waits, Reads):
+        return waits
+    return msgspec.structs.replace(waits, events=(*noticed(state).events, *waits.events))
 
 
 def ignored_changes(state: JobState) -> Effects:
@@ -58,8 +56,9 @@ def _suspended(state: JobState) -> Reads | Effects:
     job, observed, admission, now = state.job, state.observed, state.admission, state.now
     name, status = job.metadata.name, job.status
     reason = conditions.reason(conditions.SUSPENDED)
-    reported = report_admission(status.conditions, admission, now)
-    if state.present.pods or _has_run(job):
+    goes_on = bool(state.present.pods) or _has_run(job)
+    reported = fold(state, lambda each: each.waiting(state, has_pods=goes_on))
+    if goes_on:
         message = f"{name} is being suspended."
         current = conditions.set_false(status.conditions, conditions.RUNNING, reason, message, now)
         current = with_reports(current, reported.reports, now)
@@ -75,18 +74,13 @@ def _suspended(state: JobState) -> Reads | Effects:
         changed = msgspec.structs.replace(status, conditions=current) if current != status.conditions else None
         actions = (*deletions, *left.actions)
         return msgspec.structs.replace(left, actions=actions, status=changed, reports=(), is_final=True)
-    message = f"{names.KIND} {name} is suspended."
-    if admission.reason:
-        message = f"{names.KIND} {name} waits in queue {queue_of(job)}."
+    message = f"{names.KIND} {name} {admission.waits or 'is suspended'}."
     current = with_reports(conditions.created(current, name, now), reported.reports, now)
     current = conditions.set_false(current, conditions.RESTARTING, reason, message, now)
     current = conditions.set_condition(current, conditions.SUSPENDED, reason, message, now)
     for ignored in _IGNORED:
         current = with_reports(current, _in_sync(state, ignored).reports, now)
-    effects = reported + Effects(
-        actions=(*deletions, *(admission.actions or return_quota(observed, now))),
-        requeue_after=admission.requeue_after,
-    )
+    effects = Effects(actions=deletions, requeue_after=admission.requeue_after) + reported
     effects = msgspec.structs.replace(effects, reports=(), is_final=True)
     is_told = bool(status.state) and status.start_time is None and not status.started_replicas
     if current == status.conditions and is_told and status.first_attempt == status.restarts:

@@ -20,15 +20,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     termination_slack: timedelta = timedelta(seconds=30)
     """Time after a pod's deletionTimestamp, which includes the grace period, before the job reports it:
     kubelets unmount volumes and report before they let go."""
-    incomplete_gang: timedelta = timedelta(minutes=1)
-    """Time for which a gang keeps the nodes of a part of its pods while there are none for the rest."""
     ask_for_nodes: timedelta = timedelta(seconds=15)
     """Interval at which the nodes of pods that don't terminate are read: nothing watches them."""
     ask_for_nodes_where_forbidden: timedelta = timedelta(minutes=10)
     job_url_template: str = ""
     """Address of a job's page, with `{namespace}`, `{name}` and `{uid}`; empty where jobs have none."""
-    pods_tell_their_gang: bool = False
-    """Whether the scheduler goes by `names.GANG_MEMBER_ANNOTATION` of the pods, as the local cluster's own does."""
 
 
 DEFAULT: Final = Policy()

@@ -10,11 +10,7 @@ from builders import plan as decided
 
 from mxnet_operator.api.defaults import with_defaults
 from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan import Effects, Observed, Reads
-from mxnet_operator.plan import plan as decide
-from mxnet_operator.plan.actions import CreatePod
-from mxnet_operator.plan.children import SERVICES, ChildRule
-from mxnet_operator.plan.gang import (
+from mxnet_operator.integrations.gangs.gang import (
     PODGROUPS,
     READY_PODGROUPS,
     CreatePodGroup,
@@ -25,7 +21,13 @@ from mxnet_operator.plan.gang import (
     fingerprint,
     gang_of,
 )
+from mxnet_operator.integrations.gangs.policy import GangPolicy
+from mxnet_operator.plan import Effects, Observed, Reads
+from mxnet_operator.plan import plan as decide
+from mxnet_operator.plan.actions import CreatePod
+from mxnet_operator.plan.children import SERVICES, ChildRule
 
+GANGS = (GangPolicy(),)
 GPU = "nvidia.com/gpu"
 ONE_GPU = {"limits": {GPU: "1"}}
 WAITS = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
@@ -56,7 +58,7 @@ def observed(job: MXJob, *pods: PodBuilder, groups: tuple[PodGroupView, ...] = (
 
 
 def plan(job: MXJob, seen: Observed, now: datetime, rule: ChildRule = PODGROUPS) -> Effects:
-    return decided(job, seen, now, rules=(SERVICES, rule))
+    return decided(job, seen, now, rules=(SERVICES, rule), integrations=GANGS)
 
 
 def all_pods(job: MXJob) -> list[PodBuilder]:
@@ -139,7 +141,7 @@ class TestObjects:
 
     def test_where_no_gang_scheduler_is_served_there_is_none_and_the_user_hears_of_it(self) -> None:
         job = make_mxjob().worker(2).run_policy(schedulingPolicy={"minAvailable": 2, "queue": "a"}).obj()
-        answer = decided(job, Observed(), NOW)
+        answer = decided(job, Observed(), NOW, integrations=GANGS)
         assert not [action for action in answer.actions if isinstance(action, CreatePodGroup)]
         (event,) = (event for event in answer.events if event.reason == "UnsupportedField")
         assert "minAvailable, queue" in event.message
@@ -278,7 +280,9 @@ class TestWaitingTooLong:
         )
         seen = msgspec.structs.replace(job.status, started_replicas={"Scheduler": 1, "Server": 1, "Worker": 3})
         known = msgspec.structs.replace(job, status=seen)
-        assert decide(known, found, NOW + MINUTE, rules=(SERVICES, PODGROUPS)) == Reads(pods="labelled")
+        assert decide(known, found, NOW + MINUTE, rules=(SERVICES, PODGROUPS), integrations=GANGS) == Reads(
+            pods="labelled"
+        )
         assert "gives back the room that it holds" in said(answer, "Restarting").message
 
     def test_pods_that_their_templates_place_are_held_from_their_creation_on(self) -> None:
@@ -293,7 +297,7 @@ class TestWaitingTooLong:
         job = created(workers=3)
         pods = [pod.set(node_name="node", scheduled_at=NOW) for pod in all_pods(job)[:4]]
         views = tuple(pod.obj() for pod in (*pods, all_pods(job)[4]))
-        answer = decided(job, Observed(views, make_services(job)), NOW + 10 * MINUTE)
+        answer = decided(job, Observed(views, make_services(job)), NOW + 10 * MINUTE, integrations=GANGS)
         assert answer.status is None or answer.status.restarts == 0
 
     def test_a_gang_with_its_minimum_of_pods_is_not_restarted(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from builders import NOW, JobBuilder, PodBuilder, make_mxjob, make_pod, make_services, observe, plan
 
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.gangs.policy import GangPolicy
 from mxnet_operator.plan import Effects, Observed, ServiceView, reject
 from mxnet_operator.plan.actions import CreatePod, CreateService, DeletePod, DeleteService, StopPod
 
@@ -277,10 +278,11 @@ class TestTerminal:
 class TestNotices:
     def test_a_field_that_this_version_does_not_act_on_is_told_once(self) -> None:
         builder = make_mxjob().worker(1).run_policy(schedulingPolicy={"queue": "a"})
-        (event,) = plan(builder.obj(), Observed(), NOW).events
+        gangs = (GangPolicy(),)
+        (event,) = plan(builder.obj(), Observed(), NOW, integrations=gangs).events
         assert event.type == "Warning"
         assert "spec.runPolicy.schedulingPolicy" in event.message
-        assert plan(builder.condition("Created").obj(), Observed(), NOW).events == ()
+        assert plan(builder.condition("Created").obj(), Observed(), NOW, integrations=gangs).events == ()
 
     def test_a_template_that_names_its_host_is_told_that_it_loses(self) -> None:
         answer = plan(make_mxjob().worker(1).template("Worker", hostname="mine").obj(), Observed(), NOW)

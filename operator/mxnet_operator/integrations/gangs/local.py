@@ -1,19 +1,50 @@
-"""Another priority class for a job whose pods tell their gang: they are replaced while none of them has a node.
+"""The local cluster's scheduler, which goes by annotations of the pods: it has no pod groups.
 
-A pod's class never changes, so what a pod group is replaced for elsewhere, pods are here. Once a pod has a node nothing
-is taken from under the gang: a condition says when the change takes effect.
+A scheduler sees pods as they come, one by one. What it can't see is how many are still to come: so each carries the
+size of its gang. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in-order.md`.
+
+A pod's priority class never changes, so pods that wait by another class than the job's are replaced while none of them
+has a node. Once a pod has a node nothing is taken from under the gang: a condition says when the change takes effect.
 """
 
-import msgspec
-
-from mxnet_operator.api import conditions
+from mxnet_operator.api import conditions, names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.plan.actions import CreatePod, Effects, Reads
+from mxnet_operator.plan.actions import AnnotatePod, Effects, Reads
 from mxnet_operator.plan.failures import Teardown, counted_restart
 from mxnet_operator.plan.observed import PodView
-from mxnet_operator.plan.replicas import Replica
+from mxnet_operator.plan.replicas import Replica, parse_indexes, replicas_in, restart_scope
 from mxnet_operator.plan.state import JobState
-from mxnet_operator.plan.times import Policy
+
+
+def gang_member(job: MXJob, attempt: int) -> str:
+    """Return `names.GANG_MEMBER_ANNOTATION` for a pod of a job with defaults: `attempt-0/9/2026-11-22T13:44:00Z`.
+
+    In scope Job the gang is the attempt. In scope Replica, where a replica that is retried has an attempt of its own,
+    it is all of the job that is not done yet. A job with `minAvailable` has that number at the end (`.../3`).
+    """
+    members = size = replicas_in(job)
+    name = f"attempt-{attempt}"
+    if restart_scope(job) == "Replica":
+        size = max(1, size - sum(len(parse_indexes(indexes)) for indexes in job.status.completed_indexes.values()))
+        name = "job"
+    created = job.metadata.creation_timestamp
+    said = f"{name}/{max(1, size)}/{created.strftime('%Y-%m-%dT%H:%M:%SZ') if created else ''}"
+    policy = job.spec.run_policy.scheduling_policy
+    minimum = policy.min_available if policy is not None else None
+    if not minimum:
+        return said
+    return f"{said}/{minimum if minimum > members else min(minimum, size)}"
+
+
+def outdated_members(job: MXJob, pods: tuple[PodView, ...]) -> tuple[AnnotatePod, ...]:
+    """Return the changes of pods that wait by other numbers than the job with defaults has by now."""
+    waiting = (pod for pod in pods if pod.gang_member and not pod.deleting)
+    wanted = ((pod, gang_member(job, pod.attempt)) for pod in waiting)
+    return tuple(
+        AnnotatePod(pod.name, pod.uid, names.GANG_MEMBER_ANNOTATION, said)
+        for pod, said in wanted
+        if said != pod.gang_member
+    )
 
 
 def gang_priority(job: MXJob, replica_type: str) -> str:
@@ -24,20 +55,13 @@ def gang_priority(job: MXJob, replica_type: str) -> str:
     return "" if named or policy is None else policy.priority_class or ""
 
 
-def with_priority_class(job: MXJob, creations: tuple[CreatePod, ...], policy: Policy) -> tuple[CreatePod, ...]:
-    """Return the pods to create with the priority class of their gang, which no pod group carries here."""
-    if not policy.pods_tell_their_gang:
-        return creations
-    return tuple(msgspec.structs.replace(each, priority_class=gang_priority(job, each.type)) for each in creations)
-
-
 def another_priority(state: JobState) -> Teardown | Reads | Effects:
     """Give a job other pods where some wait by another class than the job's and none has a node; else say when.
 
     PriorityClassIgnored is True while placed pods have another priority class than the job's.
     """
     job, replicas = state.job, state.replicas
-    outdated = _outdated(job, replicas, state.policy)
+    outdated = _outdated(job, replicas)
     if not outdated:
         words = "The job runs as specified."
         return state.no_longer(conditions.PRIORITY_CLASS_IGNORED, conditions.REASON_AS_STARTED, words)
@@ -58,9 +82,7 @@ def another_priority(state: JobState) -> Teardown | Reads | Effects:
     return state.warn(conditions.PRIORITY_CLASS_IGNORED, reason, message, again="if changed")
 
 
-def _outdated(job: MXJob, replicas: tuple[Replica, ...], policy: Policy) -> tuple[Replica, ...]:
-    if not policy.pods_tell_their_gang:
-        return ()
+def _outdated(job: MXJob, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
     return tuple(
         replica
         for replica in replicas

@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.gangs.backend import GangBackend, pod_group, with_priority_class, with_scheduler
+from mxnet_operator.integrations.gangs.backend import GangBackend, pod_group, with_priority_class, with_scheduler
+from mxnet_operator.integrations.gangs.gang import UNIQUE_PODGROUPS, Gang, unique_group_name
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan.gang import UNIQUE_PODGROUPS, Gang, unique_group_name
 
 NAME: Final = "coscheduling"
 POD_GROUP: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")

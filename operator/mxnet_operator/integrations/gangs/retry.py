@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.gangs.gang import PodGroupView, gang_of
 from mxnet_operator.plan.actions import Effects, TouchChild
 from mxnet_operator.plan.children import Rules
-from mxnet_operator.plan.gang import PodGroupView, gang_of
 from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.state import JobState
 from mxnet_operator.plan.times import left_of

@@ -1,8 +1,6 @@
 """Argo Workflows that own jobs, read one by one: the rights to read them may be narrow."""
 
 import logging
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
@@ -10,14 +8,13 @@ import msgspec
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.events import EventRecorder
+from mxnet_operator.integrations.argo.policy import READ_INTERVAL, goes_with_workflow
+from mxnet_operator.integrations.integration import Surroundings
 from mxnet_operator.kube.answers import Metadata, Shape
-from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.client import ApiError
 from mxnet_operator.kube.errors import KubeError
 from mxnet_operator.kube.resources import WORKFLOWS
-from mxnet_operator.plan import goes_with_workflow
 from mxnet_operator.plan.actions import Event
-from mxnet_operator.plan.workflow import READ_INTERVAL
 from mxnet_operator.readers.argo_workflow import has_ended, owner, why_over
 
 READ_INTERVAL_WHERE_FORBIDDEN: Final = timedelta(minutes=10)
@@ -49,11 +46,9 @@ class _Asked(msgspec.Struct, frozen=True):
 class Workflows:
     """Reader of workflows that limits its rate, since a job is reconciled far more often."""
 
-    def __init__(self, client: Client, recorder: EventRecorder, clock: Callable[[], float] = time.monotonic) -> None:
-        """Create a reader; `recorder` tells the users of jobs whose workflows may not be read."""
-        self._client = client
-        self._recorder = recorder
-        self._clock = clock
+    def __init__(self, around: Surroundings) -> None:
+        """Create a reader that has read nothing."""
+        self._client, self._record, self._clock = around.client, around.record, around.clock
         self._asked: dict[str, _Asked] = {}
 
     def forget(self, key: str) -> None:
@@ -85,7 +80,7 @@ class Workflows:
             log.debug("the workflow %s: %s", name, error, extra={"job": key})
             if isinstance(error, ApiError) and error.code == 403:
                 wait = READ_INTERVAL_WHERE_FORBIDDEN
-                await self._recorder.record(job.metadata, _forbidden(name, error))
+                await self._record(job.metadata, _forbidden(name, error))
         self._asked[key] = _Asked(job.metadata.uid, self._clock() + wait.total_seconds())
         return ""
 

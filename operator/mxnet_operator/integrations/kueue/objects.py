@@ -1,15 +1,29 @@
-"""The Workload by which a job waits in a queue of Kueue's, in each version that Kueue serves."""
+"""Manifests of Kueue's Workloads, and their rows in the table of child kinds, one for each version."""
 
+from functools import partial
 from typing import Any, Final
 
-from mxnet_operator.api import names
-from mxnet_operator.api.queue_labels import execution_seconds
+import msgspec
+
+from mxnet_operator.api.queue_labels import QUEUE_LABEL, execution_seconds
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.builders.metadata import job_labels, owner_reference
 from mxnet_operator.builders.pods import with_gpus
-from mxnet_operator.readers.kueue import QueuePriority
+from mxnet_operator.integrations.child_kinds import ChildKind, Patch
+from mxnet_operator.integrations.kueue.workload import (
+    ASKS_FOR_ANNOTATION,
+    GROUP,
+    ChangeQueueWorkload,
+    CreateQueueWorkload,
+    DeleteQueueWorkload,
+    QueuePriority,
+    SetQueueConditions,
+    project_workload,
+)
+from mxnet_operator.kube.resources import Resource
 
-GROUP: Final = "kueue.x-k8s.io"
+_JOB_LABEL: Final = "kueue.x-k8s.io/job-uid"
+"""Label of a Workload: the uid of its job."""
 V1BETA2: Final = "v1beta2"
 V1BETA1: Final = "v1beta1"
 """Of Kueue 0.9 to 0.14; 0.15 and later serve both."""
@@ -32,8 +46,8 @@ def build_queue_workload(
         "metadata": {
             "name": name,
             "namespace": job.metadata.namespace,
-            "labels": {**job_labels(job), names.QUEUE_JOB_LABEL: job.metadata.uid},
-            "annotations": {names.ASKS_FOR_ANNOTATION: asks_for},
+            "labels": {**job_labels(job), _JOB_LABEL: job.metadata.uid},
+            "annotations": {ASKS_FOR_ANNOTATION: asks_for},
             "ownerReferences": [owner_reference(job)],
         },
         "spec": queue_workload_spec(job, priority, version),
@@ -45,7 +59,7 @@ def queue_workload_spec(job: MXJob, priority: QueuePriority, version: str = V1BE
     labels = job.metadata.labels or {}
     seconds = execution_seconds(labels)
     return {
-        "queueName": labels.get(names.QUEUE_LABEL, ""),
+        "queueName": labels.get(QUEUE_LABEL, ""),
         **({} if seconds is None else {"maximumExecutionTimeSeconds": seconds}),
         "priority": priority.value,
         **_priority_class(priority, version),
@@ -89,3 +103,37 @@ def _priority_class(priority: QueuePriority, version: str) -> dict[str, Any]:
         plural = {"WorkloadPriorityClass": "workloadpriorityclass", "PriorityClass": "priorityclass"}[priority.kind]
         return {"priorityClassName": priority.name, "priorityClassSource": f"{group}/{plural}"}
     return {"priorityClassRef": {"group": group, "kind": priority.kind, "name": priority.name}}
+
+
+def _manifest(version: str, job: MXJob, action: CreateQueueWorkload, _: bool) -> dict[str, Any]:
+    return build_queue_workload(job, action.name, action.asks_for, action.priority, version)
+
+
+def _patch(version: str, job: MXJob, action: ChangeQueueWorkload | SetQueueConditions) -> Patch:
+    if isinstance(action, ChangeQueueWorkload):
+        annotations = {ASKS_FOR_ANNOTATION: action.asks_for}
+        spec = {**_UNSET, **queue_workload_spec(job, action.priority, version)}
+        return Patch({"metadata": {"annotations": annotations}, "spec": spec})
+    status: dict[str, Any] = {"conditions": msgspec.to_builtins(action.conditions)}
+    return Patch({"status": {**status, **({"admission": None} if action.gives_quota_back else {})}}, "status")
+
+
+_UNSET: Final = dict.fromkeys(
+    ("maximumExecutionTimeSeconds", "priorityClassName", "priorityClassRef", "priorityClassSource")
+)
+"""Fields of a Workload's requests that a change removes where the job no longer has them."""
+
+
+def _row(version: str) -> ChildKind:
+    return ChildKind(
+        resource=Resource(GROUP, version, "workloads"),
+        project=project_workload,
+        create=CreateQueueWorkload,
+        build=partial(_manifest, version),
+        end=(ChangeQueueWorkload, SetQueueConditions, DeleteQueueWorkload),
+        patch=partial(_patch, version),
+    )
+
+
+QUEUE_WORKLOADS: Final = tuple(_row(version) for version in (V1BETA2, V1BETA1))
+"""Rows by version, the newest first."""

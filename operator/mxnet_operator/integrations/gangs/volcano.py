@@ -5,15 +5,15 @@ from typing import Any, Final
 
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.gangs.backend import (
+from mxnet_operator.integrations.gangs.backend import (
     GangBackend,
     condition_message,
     pod_group,
     with_priority_class,
     with_scheduler,
 )
+from mxnet_operator.integrations.gangs.gang import READY_PODGROUPS, Gang
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan.gang import READY_PODGROUPS, Gang
 
 NAME: Final = "volcano"
 SCHEDULER: Final = "volcano"

@@ -8,47 +8,44 @@ Workload that it owns. Its quota is given back once no pod is left: when it is e
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Any, Final, Literal
 
 import msgspec
 
-from mxnet_operator.api import conditions, names
+from mxnet_operator.api import conditions
 from mxnet_operator.api.defaults import with_defaults
-from mxnet_operator.api.queue_labels import execution_seconds_problem
+from mxnet_operator.api.pod_additions import PodAdditions, Toleration, pairs
+from mxnet_operator.api.queue_labels import (
+    QUEUE_LABEL,
+    QUEUE_PRIORITY_LABEL,
+    QUEUE_TIME_LABEL,
+    execution_seconds_problem,
+    queue_of,
+)
 from mxnet_operator.api.status_size import says, shortened
-from mxnet_operator.api.types import Condition, MXJob
-from mxnet_operator.plan.actions import (
-    Action,
+from mxnet_operator.api.types import MXJob
+from mxnet_operator.integrations.kueue.workload import (
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
     ChangeQueueWorkload,
-    CreatePod,
     CreateQueueWorkload,
     DeleteQueueWorkload,
-    Effects,
-    Event,
-    Report,
-)
-from mxnet_operator.plan.observed import Observed
-from mxnet_operator.plan.queue_workload import (
-    QueueSystem,
+    QueuePriority,
+    QueueState,
     QueueWorkload,
+    ResourceFlavor,
     finished,
     pods_ready,
     quota_returned,
 )
+from mxnet_operator.plan.actions import Action, CreatePod, Effects, Event, Report
+from mxnet_operator.plan.integration import IntegrationPolicy
+from mxnet_operator.plan.observed import Observed
 from mxnet_operator.plan.replicas import is_begun, replicas_in
 from mxnet_operator.plan.started import as_started
+from mxnet_operator.plan.state import Admission, JobState, Standing
 from mxnet_operator.plan.times import time_until_said_again
-from mxnet_operator.readers.kueue import (
-    EVICTED,
-    FINISHED,
-    QUOTA_RESERVED,
-    Placement,
-    QueuePriority,
-    ResourceFlavor,
-    Toleration,
-    pairs,
-)
 from mxnet_operator.readers.pods import ENDED
 
 ASK_AGAIN: Final = timedelta(seconds=15)
@@ -57,39 +54,40 @@ _WAIT_FOR_KUEUE: Final = timedelta(seconds=1)
 """How soon a job is reconciled again where it is not known yet what Kueue, or a class, says."""
 SAY_AGAIN: Final = timedelta(seconds=3)
 """Minimum time between two updates of a waiting job's message, which changes with all that happens in its queue."""
+_KUEUE_ABSENT: Final = "KueueNotInstalled"
+_KUEUE_UNREADABLE: Final = "KueueUnreadable"
+_PRIORITY_CLASS: Final = "PriorityClassUnreadable"
+_FLAVOR: Final = "ResourceFlavorUnreadable"
+_QUEUED: Final = "Queued"
+_ADMITTED: Final = "Admitted"
+_EVICTED: Final = "Evicted"
+_DEACTIVATED: Final = "Deactivated"
+_CHECKS_PENDING: Final = "AdmissionChecksPending"
 _WARNED: Final = frozenset(
     {
-        conditions.REASON_KUEUE_ABSENT,
-        conditions.REASON_KUEUE_UNREADABLE,
-        conditions.REASON_PRIORITY_CLASS,
-        conditions.REASON_FLAVOR,
-        conditions.REASON_EVICTED,
-        conditions.REASON_DEACTIVATED,
-        conditions.REASON_INADMISSIBLE,
+        _KUEUE_ABSENT,
+        _KUEUE_UNREADABLE,
+        _PRIORITY_CLASS,
+        _FLAVOR,
+        _EVICTED,
+        _DEACTIVATED,
+        "Inadmissible",
     }
 )
 _SIZED_BY: Final = ("affinity", "nodeSelector", "overhead", "priorityClassName", "resources", "runtimeClassName")
 """Fields of a pod's spec, besides containers and tolerations, that say where it fits and what it takes."""
 _NAMED_CHECKS: Final = 5
+_POD_GROUP_LABEL: Final = "kueue.x-k8s.io/pod-group-name"
+"""Label of a pod that Kueue counts by itself, with those of the same group."""
+_POD_SET_LABEL: Final = "kueue.x-k8s.io/podset"
+_WORKLOAD_ANNOTATION: Final = "kueue.x-k8s.io/workload"
+_TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+"""Scheduling gate, label and annotation of the pods of a Workload under Kueue's topology-aware scheduling."""
 
 
-class Standing(Enum):
-    """Standing of a job in its queue."""
-
-    RUNS = "runs"
-    """It has been admitted, or is in no queue."""
-    WAITS = "waits"
-    """It has no pods, or gives them up."""
-    HOLDS = "holds"
-    """It goes on as it is, and gets no further pods."""
-    UNKNOWN = "unknown"
-    """Nothing is decided yet: the controller has just begun."""
-
-
-class QueueAdmission(msgspec.Struct, frozen=True):
+class QueueAdmission(Admission, frozen=True, kw_only=True):
     """Admission of a job by its queue: the job's standing, the condition Admitted, and what is to be done."""
 
-    standing: Standing = Standing.RUNS
     status: bool = False
     """Of the condition Admitted."""
     reason: str = ""
@@ -97,51 +95,110 @@ class QueueAdmission(msgspec.Struct, frozen=True):
     message: str = ""
     actions: tuple[Action, ...] = ()
     """What is to be done in the queue; those of a job that waits come once its pods have gone."""
-    requeue_after: timedelta | None = None
-    placements: Mapping[str, Placement] = {}
+    placements: Mapping[str, PodAdditions] = {}
     """What is added to its pods, by type."""
 
 
-def queue_of(job: MXJob) -> str:
-    """Return the queue that a job names; empty where it names none."""
-    return (job.metadata.labels or {}).get(names.QUEUE_LABEL, "")
+class KueuePolicy(IntegrationPolicy):
+    """Decisions about a job that names a queue."""
+
+    def admission(self, job: MXJob, observed: Observed) -> QueueAdmission | None:
+        """Return the admission of a job in a queue, or of one that leaves it; None for one in no queue."""
+        queue = _queue_state(observed)
+        if not queue_of(job) and queue.workload is None:
+            return None
+        admission = _admission(job, observed, queue)
+        if admission.reason:
+            admission = msgspec.structs.replace(admission, waits=f"waits in queue {queue_of(job)}")
+        problem = execution_seconds_problem(job.metadata.labels or {})
+        if not admission.message or not problem:
+            return admission
+        message = f"{admission.message} The label {QUEUE_TIME_LABEL} has no effect: {problem}."
+        return msgspec.structs.replace(admission, message=message)
+
+    def waiting(self, state: JobState, *, has_pods: bool) -> Effects:
+        """Say why the job waits; once its pods have gone, do what is to be done in the queue or give quota back."""
+        admission = _admission_of(state)
+        reported = _reported(state, admission)
+        if has_pods:
+            return reported
+        return reported + Effects(actions=admission.actions or _return_quota(_queue_state(state.observed), state.now))
+
+    def running(self, state: JobState) -> Effects:
+        """Say that the job is admitted, and tell Kueue whether all of its pods run."""
+        admission = _admission_of(state)
+        return _reported(state, admission) + Effects(actions=(*admission.actions, *_report_ready(state)))
+
+    def creations(self, state: JobState, pods: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
+        """Add the node labels and tolerations of the flavors that the job was admitted with."""
+        placements = _admission_of(state).placements
+        return tuple(
+            msgspec.structs.replace(each, additions=(*each.additions, found))
+            if (found := placements.get(each.type))
+            else each
+            for each in pods
+        )
+
+    def finished(self, job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
+        """Give back the quota of a job that is over, once none of its pods runs any more."""
+        workload = _queue_state(observed).workload
+        runs = any(pod.phase not in ENDED for pod in observed.pods)
+        if workload is None or workload.deleting or runs or workload.is_true(FINISHED):
+            return ()
+        succeeded = conditions.is_true(job.status.conditions, conditions.SUCCEEDED)
+        message = next((each.message for each in job.status.conditions if each.type in conditions.TERMINAL), "")
+        return (finished(workload, succeeded=succeeded, message=message, now=now),)
+
+    def notices(self, state: JobState) -> Iterator[Event]:
+        """Yield the Warning for pods with Kueue's own queue label, of which Kueue would count each by itself.
+
+        A group of fixed names hangs when one of its pods ends.
+        """
+        for replica_type, spec in state.asked.spec.specs_in_use.items():
+            labels = (spec.template.get("metadata") or {}).get("labels") or {}
+            found = [label for label in (QUEUE_LABEL, _POD_GROUP_LABEL) if label in labels]
+            if found:
+                message = (
+                    f"{replica_type}: the template has the label {', '.join(found)}: Kueue then admits pod by pod or by"
+                    " pod group, which hangs when a gang is preempted, restarted or deleted while it waits. Remove it,"
+                    f" and put {QUEUE_LABEL} on the MXJob itself"
+                )
+                yield Event("Warning", "KueuePodGroup", message)
 
 
-def admission_of(job: MXJob, observed: Observed) -> QueueAdmission:
-    """Return the admission of a job with defaults, as it was started."""
-    admission = _admission(job, observed)
-    problem = execution_seconds_problem(job.metadata.labels or {})
-    if not admission.message or not problem:
-        return admission
-    message = f"{admission.message} The label {names.QUEUE_TIME_LABEL} has no effect: {problem}."
-    return msgspec.structs.replace(admission, message=message)
+def _queue_state(observed: Observed) -> QueueState:
+    return observed.fact(QueueState) or QueueState()
 
 
-def _admission(job: MXJob, observed: Observed) -> QueueAdmission:
-    queue, workload, queues = queue_of(job), observed.workload, observed.queues or QueueSystem()
+def _admission_of(state: JobState) -> QueueAdmission:
+    return state.admission if isinstance(state.admission, QueueAdmission) else QueueAdmission()
+
+
+def _admission(job: MXJob, observed: Observed, state: QueueState) -> QueueAdmission:
+    queue, workload, kinds = queue_of(job), state.workload, state.kinds
     if job.spec.run_policy.suspend or not queue:
         standing = Standing.WAITS if job.spec.run_policy.suspend else Standing.RUNS
-        return QueueAdmission(standing, actions=_deleted(workload))
-    if queues.state == "Absent":
+        return QueueAdmission(standing=standing, actions=_deleted(workload))
+    if kinds.state == "Absent":
         message = (
             f"The queue {queue} is ignored and the job runs outside of any quota: the API server has no Workloads of"
-            f" Kueue in a version that this controller knows. Install Kueue, or remove the label {names.QUEUE_LABEL}."
+            f" Kueue in a version that this controller knows. Install Kueue, or remove the label {QUEUE_LABEL}."
         )
-        return QueueAdmission(reason=conditions.REASON_KUEUE_ABSENT, message=message)
-    if queues.state == "Unknown":
-        message = f"The queue {queue} can't be asked, and the job gets no pods before it can: {queues.trouble}"
-        standing = _without_news(job, observed) if queues.trouble else Standing.UNKNOWN
+        return QueueAdmission(reason=_KUEUE_ABSENT, message=message)
+    if kinds.state == "Unknown":
+        message = f"The queue {queue} can't be asked, and the job gets no pods before it can: {kinds.trouble}"
+        standing = _without_news(job, observed) if kinds.trouble else Standing.UNKNOWN
         return QueueAdmission(
-            standing, reason=conditions.REASON_KUEUE_UNREADABLE, message=message, requeue_after=_WAIT_FOR_KUEUE
+            standing=standing, reason=_KUEUE_UNREADABLE, message=message, requeue_after=_WAIT_FOR_KUEUE
         )
     if workload is not None and workload.is_admitted:
-        return _admitted(job, observed, workload)
-    return _waiting(job, observed, queue, workload)
+        return _admitted(job, observed, workload, state.flavors)
+    return _waiting(job, queue, state)
 
 
 def flavors_wanted(job: MXJob, observed: Observed) -> tuple[str, ...]:
     """Return the flavors that `plan` has to know of before: those of a job, as written, that is to get pods."""
-    workload = observed.owned_by(job.metadata.uid).workload
+    workload = _queue_state(observed).workload
     if workload is None or not workload.is_admitted or not _lacks_pods(_effective(job), observed):
         return ()
     return tuple(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
@@ -149,68 +206,50 @@ def flavors_wanted(job: MXJob, observed: Observed) -> tuple[str, ...]:
 
 def priority_wanted(job: MXJob, observed: Observed) -> QueuePriority | None:
     """Return the class that `plan` has to know of before: that of a job whose Workload is to be written."""
-    observed = observed.owned_by(job.metadata.uid)
+    state = _queue_state(observed)
     is_queued = queue_of(job) and not job.spec.run_policy.suspend and not conditions.is_terminal(job.status)
-    if not is_queued or observed.queues is None or observed.queues.state != "Served":
+    if not is_queued or state.kinds.state != "Served":
         return None
-    workload = observed.workload
+    workload = state.workload
     if workload is not None and (workload.has_quota or _is_what_was_asked(workload, _effective(job))):
         return None
     return _class_of(job)
 
 
-def placed(admission: QueueAdmission, creations: tuple[CreatePod, ...]) -> tuple[CreatePod, ...]:
-    """Return the pods to create, with what the queue adds to each."""
-    return tuple(
-        msgspec.structs.replace(each, placement=found) if (found := admission.placements.get(each.type)) else each
-        for each in creations
-    )
-
-
-def report_admission(current: tuple[Condition, ...], admission: QueueAdmission, now: datetime) -> Effects:
+def _reported(state: JobState, admission: QueueAdmission) -> Effects:
     """Report Admitted as the queue has it, with an Event where that is new; nothing for a job in no queue.
 
     What a queue reports of a waiting job changes with all that happens in it: it is passed on every few seconds.
     """
-    old = next((each for each in current if each.type == conditions.ADMITTED), None)
+    old = state.condition(conditions.ADMITTED)
     if not admission.reason:
         return Effects(reports=() if old is None else (Report(conditions.ADMITTED, status="Absent"),))
     status: Literal["True", "False"] = "True" if admission.status else "False"
+    reports = (Report(conditions.ADMITTED, admission.reason, admission.message, status),)
     if old is None or (old.status, old.reason) != (status, admission.reason):
         is_told = admission.status or admission.reason in _WARNED
         event = Event("Normal" if admission.status else "Warning", admission.reason, shortened(admission.message))
-        reports = (Report(conditions.ADMITTED, admission.reason, admission.message, status),)
         return Effects(reports=reports, events=(event,) if is_told else ())
     if says(old.message, admission.message):
         return Effects()
-    if kept := time_until_said_again(old, now, SAY_AGAIN):
+    if kept := time_until_said_again(old, state.now, SAY_AGAIN):
         return Effects(requeue_after=kept)
-    return Effects(reports=(Report(conditions.ADMITTED, admission.reason, admission.message, status),))
+    return Effects(reports=reports)
 
 
-def report_ready(observed: Observed, now: datetime, *, ready: bool) -> tuple[Action, ...]:
+def _report_ready(state: JobState) -> tuple[Action, ...]:
     """Have an admitted job's Workload say whether all of its pods run."""
-    workload = observed.workload
+    workload = _queue_state(state.observed).workload
     if workload is None or not workload.is_admitted:
         return ()
-    change = pods_ready(workload, now, ready=ready)
+    has_run = conditions.is_true(state.job.status.conditions, conditions.RUNNING)
+    change = pods_ready(workload, state.now, ready=has_run or all(each.started for each in state.replicas))
     return (change,) if change is not None else ()
-
-
-def finish(job: MXJob, observed: Observed, now: datetime) -> tuple[Action, ...]:
-    """Give back the quota of a job that is over, once none of its pods runs any more."""
-    workload = observed.workload
-    runs = any(pod.phase not in ENDED for pod in observed.pods)
-    if workload is None or workload.deleting or runs or workload.is_true(FINISHED):
-        return ()
-    succeeded = conditions.is_true(job.status.conditions, conditions.SUCCEEDED)
-    message = next((each.message for each in job.status.conditions if each.type in conditions.TERMINAL), "")
-    return (finished(workload, succeeded=succeeded, message=message, now=now),)
 
 
 def asks_for(job: MXJob) -> str:
     """Digest what a job with defaults asks its queue for: not its program, which may change while it waits."""
-    return _digest(job, "" if (job.metadata.labels or {}).get(names.QUEUE_PRIORITY_LABEL) else _scheduling_class(job))
+    return _digest(job, "" if (job.metadata.labels or {}).get(QUEUE_PRIORITY_LABEL) else _scheduling_class(job))
 
 
 def _is_what_was_asked(workload: QueueWorkload, job: MXJob) -> bool:
@@ -229,7 +268,7 @@ def _digest(job: MXJob, scheduling_class: str) -> str:
         for replica_type, spec in job.spec.specs_in_use.items()
     }
     labels = job.metadata.labels or {}
-    asked = [labels.get(each, "") for each in (names.QUEUE_LABEL, names.QUEUE_PRIORITY_LABEL, names.QUEUE_TIME_LABEL)]
+    asked = [labels.get(each, "") for each in (QUEUE_LABEL, QUEUE_PRIORITY_LABEL, QUEUE_TIME_LABEL)]
     if scheduling_class:
         asked.append(scheduling_class)
     return hashlib.sha256(msgspec.json.encode([asked, types], order="deterministic")).hexdigest()[:16]
@@ -240,27 +279,27 @@ def workload_name(job: MXJob) -> str:
     return f"{job.kind.lower()}-{job.metadata.name}-{job.metadata.uid[:5]}"
 
 
-def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> QueueAdmission:
+def _admitted(
+    job: MXJob, observed: Observed, workload: QueueWorkload, known: tuple[ResourceFlavor, ...]
+) -> QueueAdmission:
     if not observed.pods and not _is_what_was_asked(workload, job):
         message = f"Queue {queue_of(job)}: the job asks for something else than it was admitted for, and queues anew."
-        return QueueAdmission(
-            Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=_deleted(workload)
-        )
+        return QueueAdmission(standing=Standing.WAITS, reason=_QUEUED, message=message, actions=_deleted(workload))
     used = list(dict.fromkeys(flavor for each in workload.assignments for flavor in (each.flavors or {}).values()))
     message = f"Admitted by ClusterQueue {workload.cluster_queue}"
     message += f" with {'flavors' if len(used) > 1 else 'flavor'} {', '.join(used)}." if used else "."
     if not _lacks_pods(job, observed):
-        return QueueAdmission(status=True, reason=conditions.REASON_ADMITTED, message=message)
-    flavors = {each.name: each for each in observed.flavors}
+        return QueueAdmission(status=True, reason=_ADMITTED, message=message)
+    flavors = {each.name: each for each in known}
     unread = [name for name in used if name not in flavors or flavors[name].problem]
     if unread:
         why = flavors[unread[0]].problem if unread[0] in flavors else "it was not read"
         message = f"The job is admitted and gets no pods before ResourceFlavor {unread[0]} can be read: {why}"
         standing = _without_news(job, observed)
-        return QueueAdmission(standing, reason=conditions.REASON_FLAVOR, message=message, requeue_after=ASK_AGAIN)
+        return QueueAdmission(standing=standing, reason=_FLAVOR, message=message, requeue_after=ASK_AGAIN)
     return QueueAdmission(
         status=True,
-        reason=conditions.REASON_ADMITTED,
+        reason=_ADMITTED,
         message=message,
         placements={
             replica_type: found
@@ -270,11 +309,12 @@ def _admitted(job: MXJob, observed: Observed, workload: QueueWorkload) -> QueueA
     )
 
 
-def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload | None) -> QueueAdmission:
+def _waiting(job: MXJob, queue: str, state: QueueState) -> QueueAdmission:
+    workload = state.workload
     if workload is None:
-        return _entering(job, observed, queue)
+        return _entering(job, queue, state.priority)
     reason, message = _words(queue, workload)
-    admission = QueueAdmission(Standing.WAITS, reason=reason, message=message)
+    admission = QueueAdmission(standing=Standing.WAITS, reason=reason, message=message)
     if workload.deleting:
         return admission
     if workload.is_true(FINISHED):
@@ -283,7 +323,7 @@ def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload
         return admission
     if workload.has_quota:
         return admission if workload.is_evicted else msgspec.structs.replace(admission, actions=_deleted(workload))
-    priority, problem = _priority(observed)
+    priority, problem = _priority(state.priority)
     if priority is None:
         return problem
     version, digest = workload.resource_version, asks_for(job)
@@ -291,18 +331,18 @@ def _waiting(job: MXJob, observed: Observed, queue: str, workload: QueueWorkload
     return msgspec.structs.replace(admission, actions=(change,))
 
 
-def _entering(job: MXJob, observed: Observed, queue: str) -> QueueAdmission:
-    priority, problem = _priority(observed)
+def _entering(job: MXJob, queue: str, found: QueuePriority | None) -> QueueAdmission:
+    priority, problem = _priority(found)
     if priority is None:
         return problem
     message = f"Queue {queue}: the job has been handed to Kueue."
     create = CreateQueueWorkload(workload_name(job), asks_for(job), priority)
-    return QueueAdmission(Standing.WAITS, reason=conditions.REASON_QUEUED, message=message, actions=(create,))
+    return QueueAdmission(standing=Standing.WAITS, reason=_QUEUED, message=message, actions=(create,))
 
 
-def return_quota(observed: Observed, now: datetime) -> tuple[Action, ...]:
+def _return_quota(state: QueueState, now: datetime) -> tuple[Action, ...]:
     """Give back the quota of a job that was evicted and has no pods any more."""
-    workload = observed.workload
+    workload = state.workload
     if workload is None or not workload.has_quota or not workload.is_evicted or workload.deleting:
         return ()
     return (quota_returned(workload, now),)
@@ -317,29 +357,28 @@ def _words(queue: str, workload: QueueWorkload) -> tuple[str, str]:
             f"Queue {queue}: Workload {workload.name} is not active{why}. It waits until spec.active of that is true"
             " again, or the job is suspended and resumed."
         )
-        return conditions.REASON_DEACTIVATED, message
+        return _DEACTIVATED, message
     if workload.has_quota and evicted is not None and evicted.status == "True":
-        return conditions.REASON_EVICTED, f"Queue {queue}: {evicted.reason}: {evicted.message}"
+        return _EVICTED, f"Queue {queue}: {evicted.reason}: {evicted.message}"
     if workload.has_quota:
         checks = [each for each in workload.checks if each.state != "Ready"]
         named = "; ".join(": ".join(filter(None, (each.name, each.message))) for each in checks[:_NAMED_CHECKS])
         message = f"Queue {queue}: quota is reserved, and admission checks are pending{f' ({named})' if named else ''}."
-        return conditions.REASON_CHECKS_PENDING, message
+        return _CHECKS_PENDING, message
     if reserved is None:
-        return conditions.REASON_QUEUED, f"Queue {queue}: the job has been handed to Kueue."
-    return reserved.reason or conditions.REASON_QUEUED, f"Queue {queue}: {reserved.message}"
+        return _QUEUED, f"Queue {queue}: the job has been handed to Kueue."
+    return reserved.reason or _QUEUED, f"Queue {queue}: {reserved.message}"
 
 
-def _priority(observed: Observed) -> tuple[QueuePriority | None, QueueAdmission]:
+def _priority(found: QueuePriority | None) -> tuple[QueuePriority | None, QueueAdmission]:
     """Return the class as it was read, or what a job says whose class can't be."""
-    found = observed.queue_priority
     if found is not None and not found.problem:
         return found, QueueAdmission()
     if found is None:
-        return None, QueueAdmission(Standing.UNKNOWN, requeue_after=_WAIT_FOR_KUEUE)
+        return None, QueueAdmission(standing=Standing.UNKNOWN, requeue_after=_WAIT_FOR_KUEUE)
     message = f"The job waits until {found.kind} {found.name or '(the default)'} can be read: {found.problem}"
     return None, QueueAdmission(
-        Standing.WAITS, reason=conditions.REASON_PRIORITY_CLASS, message=message, requeue_after=ASK_AGAIN
+        standing=Standing.WAITS, reason=_PRIORITY_CLASS, message=message, requeue_after=ASK_AGAIN
     )
 
 
@@ -352,7 +391,7 @@ def _class_of(job: MXJob) -> QueuePriority:
 
     Of several templates it is the first one's, and without any the cluster's default.
     """
-    if label := (job.metadata.labels or {}).get(names.QUEUE_PRIORITY_LABEL):
+    if label := (job.metadata.labels or {}).get(QUEUE_PRIORITY_LABEL):
         return QueuePriority("WorkloadPriorityClass", label)
     of_templates = (spec.template["spec"].get("priorityClassName") for spec in job.spec.specs_in_use.values())
     return QueuePriority("PriorityClass", next(filter(None, (_scheduling_class(job), *of_templates)), ""))
@@ -363,7 +402,7 @@ def _scheduling_class(job: MXJob) -> str:
     return (policy.priority_class if policy is not None else None) or ""
 
 
-def _placement(workload: QueueWorkload, pod_set: str, flavors: Mapping[str, ResourceFlavor]) -> Placement | None:
+def _placement(workload: QueueWorkload, pod_set: str, flavors: Mapping[str, ResourceFlavor]) -> PodAdditions | None:
     """Return what is added to the pods of one type: Kueue's node labels win, since the quota is for them."""
     found = next((each for each in workload.assignments if each.name == pod_set), None)
     if found is None:
@@ -371,7 +410,7 @@ def _placement(workload: QueueWorkload, pod_set: str, flavors: Mapping[str, Reso
     used = [flavors[name] for name in dict.fromkeys((found.flavors or {}).values())]
     selector = {key: value for flavor in used for key, value in flavor.node_labels}
     tolerations: list[Toleration] = [each for flavor in used for each in flavor.tolerations]
-    labels, annotations = {names.POD_SET_LABEL: pod_set}, {names.WORKLOAD_ANNOTATION: workload.name}
+    labels, annotations = {_POD_SET_LABEL: pod_set}, {_WORKLOAD_ANNOTATION: workload.name}
     for check in workload.checks:
         for update in check.pod_set_updates or ():
             if update.name == pod_set:
@@ -379,12 +418,12 @@ def _placement(workload: QueueWorkload, pod_set: str, flavors: Mapping[str, Reso
                 labels |= update.labels or {}
                 annotations |= update.annotations or {}
                 tolerations += update.tolerations or ()
-    return Placement(
+    return PodAdditions(
         node_selector=pairs(selector),
         tolerations=tuple(dict.fromkeys(tolerations)),
         labels=pairs(labels),
         annotations=pairs(annotations),
-        scheduling_gates=(names.TOPOLOGY_GATE,) if found.topology_assignment is not None else (),
+        scheduling_gates=(_TOPOLOGY_GATE,) if found.topology_assignment is not None else (),
     )
 
 

@@ -20,7 +20,6 @@ from mxnet_operator.plan.actions import CreateChild, DeleteChild, ReleaseChild, 
 from mxnet_operator.plan.children import ChildRule, Rules
 from mxnet_operator.plan.observed import ChildView, Observed
 from mxnet_operator.plan.replicas import replicas_in, restart_scope
-from mxnet_operator.plan.times import Policy
 
 OWN_GROUPS: Final = (
     "scheduling.x-k8s.io/pod-group",
@@ -180,14 +179,6 @@ def observed_gang(job: MXJob, observed: Observed, rules: Rules) -> GangState | N
         return None
     groups = (child for child in observed.children if isinstance(child, PodGroupView))
     return GangState(gang, next(groups, None))
-
-
-def scheduled_gang(job: MXJob, observed: Observed, policy: Policy, rules: Rules) -> GangState | None:
-    """Return the gang of a job with defaults where its scheduler knows of gangs, by a pod group or by the pods."""
-    if has_gangs(rules) or not policy.pods_tell_their_gang:
-        return observed_gang(job, observed, rules)
-    gang = gang_of(job)
-    return None if gang is None else GangState(gang, None)
 
 
 def _templates(job: MXJob) -> Iterator[dict[str, Any]]:

@@ -6,17 +6,15 @@ write to it any more, so any client that sees its end may.
 """
 
 import logging
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
 from mxnet_operator.api.conditions import is_terminal
 from mxnet_operator.api.types import MXJob, ObjectMeta
-from mxnet_operator.controller.events import EventRecorder
-from mxnet_operator.controller.workflows import Workflows
+from mxnet_operator.integrations.argo.workflows import Workflows
+from mxnet_operator.integrations.integration import Surroundings
 from mxnet_operator.kube.answers import Metadata, Shape
-from mxnet_operator.kube.client import ApiError, Client
+from mxnet_operator.kube.client import ApiError
 from mxnet_operator.kube.errors import KubeError, WriteFencedError
 from mxnet_operator.kube.resources import PODS, WORKFLOW_TASK_RESULTS
 from mxnet_operator.plan.actions import Event
@@ -58,18 +56,10 @@ class _TaskResult(Shape, frozen=True):
 class Pollers:
     """Watchdog of the pollers of workflows with jobs, which reads each workflow no more often than needed."""
 
-    def __init__(
-        self,
-        client: Client,
-        recorder: EventRecorder,
-        workflows: Workflows,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Create a watchdog; `recorder` posts an Event where the controller lacks the right to complete a result."""
-        self._client = client
-        self._recorder = recorder
+    def __init__(self, around: Surroundings, workflows: Workflows) -> None:
+        """Create a watchdog that has checked nothing."""
+        self._client, self._record, self._clock = around.client, around.record, around.clock
         self._workflows = workflows
-        self._clock = clock
         self._again: dict[tuple[str, str], float] = {}
 
     async def check(self, job: MXJob) -> timedelta | None:
@@ -130,9 +120,9 @@ class Pollers:
             if error.code == 404:
                 return  # Argo deletes the results of a workflow that is over.
             if error.code == 403:
-                await self._recorder.record(job, _forbidden(pod, error))
+                await self._record(job, _forbidden(pod, error))
             raise
-        await self._recorder.record(job, _completed(pod))
+        await self._record(job, _completed(pod))
 
 
 def _completed(pod: _Pod) -> Event:
@@ -152,6 +142,3 @@ def _forbidden(pod: _Pod, error: ApiError) -> Event:
         f" before its WorkflowTaskResult is marked complete: {error.message}. Install"
         " operator/manifests/components/argo, or do it by hand (docs/argo.md, a killed poller)",
     )
-
-
-__all__ = ["Pollers"]

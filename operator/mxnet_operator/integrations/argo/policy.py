@@ -6,13 +6,34 @@ Nothing watches workflows: Argo need not be there, nor the controller be allowed
 from datetime import timedelta
 from typing import Final
 
+import msgspec
+
 from mxnet_operator.api import names
 from mxnet_operator.api.types import MXJob
 from mxnet_operator.plan.actions import DeleteJob, Effects, Event
+from mxnet_operator.plan.integration import IntegrationPolicy
 from mxnet_operator.plan.lease import can_end
+from mxnet_operator.plan.state import JobState
 
 READ_INTERVAL: Final = timedelta(seconds=15)
 """Interval at which a Workflow is read."""
+
+
+class WorkflowOver(msgspec.Struct, frozen=True):
+    """Observation that the Argo Workflow of a job that `goes_with_workflow` is over."""
+
+    why: str
+
+
+class ArgoPolicy(IntegrationPolicy):
+    """Decisions about a job that is deleted with its workflow."""
+
+    def ties(self, state: JobState) -> Effects:
+        """Return the job's deletion once its workflow is over; before, when to check on that again."""
+        found = state.observed.fact(WorkflowOver)
+        if found is not None:
+            return deleted(state.asked, found.why)
+        return Effects(requeue_after=READ_INTERVAL if goes_with_workflow(state.asked) else None)
 
 
 def goes_with_workflow(job: MXJob) -> bool:
@@ -26,4 +47,5 @@ def deleted(job: MXJob, why: str) -> Effects:
     return Effects(
         actions=(DeleteJob(job.metadata.name, job.metadata.uid),),
         events=(Event("Normal", "WorkflowOver", message),),
+        is_final=True,
     )

@@ -9,9 +9,14 @@ from functools import partial
 from typing import Any, Final
 
 from mxnet_operator.api.types import MXJob
-from mxnet_operator.controller.gangs.backend import GangBackend, condition_message, group_metadata, with_priority_class
+from mxnet_operator.integrations.gangs.backend import (
+    GangBackend,
+    condition_message,
+    group_metadata,
+    with_priority_class,
+)
+from mxnet_operator.integrations.gangs.gang import Gang
 from mxnet_operator.kube.resources import Resource
-from mxnet_operator.plan.gang import Gang
 
 NAME: Final = "native"
 GROUP: Final = "scheduling.k8s.io"
