@@ -93,7 +93,6 @@ generate: $(VENV)/.installed ## Write what is generated from code: CRDs, Argo te
 	@$(BIN)/python tools/mxjob_reference.py
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/description_reference.py
-	@$(BIN)/python tools/decisions_index.py
 
 .PHONY: sbom
 sbom: $(VENV)/.installed ## Write what the controller's Python environment, or the image in the archive IMAGE, consists of (CycloneDX) to SBOM (default sbom.cdx.json).

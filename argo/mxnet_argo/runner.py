@@ -28,7 +28,7 @@ not memoize."""
 
 _MANIFEST: Final = "/mxjob/job.yaml"
 _OUTPUTS: Final = "/mxjob/outputs"
-_PATIENCE: Final = "10m"
+_RETRY_TIMEOUT: Final = "10m"
 
 
 @dataclass(kw_only=True)
@@ -82,7 +82,7 @@ class MXJobRunner(Container):
             *("--adopt", WORKFLOW_UID_LABEL),
             *(("--allow-unknown-fields",) if self.allow_unknown_fields else ()),
             *("--workflow", "{{workflow.name}}"),
-            *("--patience", _PATIENCE),
+            *("--retry-timeout", _RETRY_TIMEOUT),
             *("--output-dir", _OUTPUTS),
             *("--message-file", "/dev/termination-log"),
             *(self.options or ()),

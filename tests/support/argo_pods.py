@@ -32,7 +32,6 @@ from mxnet_operator.local.waiting import Timing
 NODE = "argo"
 SCHEDULER_NAME = "argo-test-runner"
 """Argo's pods ask for this scheduler, so that no other places them."""
-_SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _USER = 8737
 _CONTAINER_PROGRAM = Path(__file__).with_name("argo_container.py")
 ARGOEXEC_IMAGE = "argoexec:test"

@@ -145,7 +145,7 @@ async def _until(
     client: Client, path: str, name: str, holds: Callable[[Object | None], object], seconds: float
 ) -> Object | None:
     found = None
-    named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, patience=seconds)
+    named = collections(client, path, {"fieldSelector": f"metadata.name={name}"}, retry_timeout=seconds)
     try:
         async with asyncio.timeout(seconds), contextlib.aclosing(named) as looks:
             async for objects in looks:

@@ -28,13 +28,17 @@ _PROGRAMS = Path(__file__).with_name("kubernetes_programs.py")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """With TIER=all build what is missing beside the tests; it ends with the run (left_overs.py)."""
+    """With TIER=all build what is missing beside the tests, until the run ends; errors are shown."""
     config = session.config
     if config.getoption("--tier") == "all" and not (hasattr(config, "workerinput") or config.option.collectonly):
         os.environ[AWAITED] = "1"
-        subprocess.Popen(
-            [sys.executable, _PROGRAMS], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )  # errors are shown
+        build = subprocess.Popen([sys.executable, _PROGRAMS], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+        def end() -> None:
+            build.terminate()
+            build.wait()
+
+        config.add_cleanup(end)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # not on a test's clock

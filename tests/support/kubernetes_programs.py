@@ -239,7 +239,11 @@ def build_missing() -> int:
     with building(_BUILD):
         _say("sources")
         for name in WITH_SOURCES if shutil.which("go") else ():
-            _download(PACKAGES[name][0], PACKAGES[name][1].partition("/cmd/")[0])
+            try:
+                _download(PACKAGES[name][0], PACKAGES[name][1].partition("/cmd/")[0])
+            except subprocess.CalledProcessError as error:
+                failed.append(f"the source of {name}")
+                print(f"the source of {name}: {error.stdout}{error.stderr}", file=sys.stderr, flush=True)
         absent = missing(wanted)
         for number, name in enumerate(absent, 1):
             rest = _minutes(absent[number - 1 :])

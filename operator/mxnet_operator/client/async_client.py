@@ -58,14 +58,14 @@ _END: Final = None
 class AsyncMXJobClient:
     """A client of the cluster that a kubeconfig names, or that this program runs in; an async context manager.
 
-    Requests are repeated while the server can't be reached, for as long as `patience` says. Credentials (bearer
+    Requests are repeated while the server can't be reached, for as long as `retry_timeout` says. Credentials (bearer
     tokens and their files, client certificates, exec plugins) are kubectl's, and read anew when they are rejected.
 
     Args:
         kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
         context: A context of the kubeconfig.
         namespace: Where jobs are whose description, manifest or caller names none; if not given the context's.
-        patience: Retry budget in seconds, for a server that can't be reached.
+        retry_timeout: Retry budget in seconds, for a server that can't be reached.
 
     Every method may raise ApiError (the server rejects) and ApiUnavailable (it can't be reached) of
     `mxnet_operator.kube.errors`, and, on entering, CredentialsError.
@@ -77,10 +77,10 @@ class AsyncMXJobClient:
         kubeconfig: str | Path | None = None,
         context: str | None = None,
         namespace: str | None = None,
-        patience: float = RETRY_SECONDS,
+        retry_timeout: float = RETRY_SECONDS,
     ) -> None:
         self._kubeconfig, self._context = kubeconfig, context
-        self._namespace, self._patience = namespace, patience
+        self._namespace, self._retry_timeout = namespace, retry_timeout
         self._open = contextlib.AsyncExitStack()
         self._client: Client | None = None
 
@@ -252,7 +252,7 @@ class AsyncMXJobClient:
         own = {**(metadata.get("annotations") or {}), names.SUBMISSION_ANNOTATION: token}
         body = {**manifest, "metadata": {**metadata, "annotations": own}}
         namespace, name = metadata["namespace"], metadata["name"]
-        budget = RetryBudget(self._patience)
+        budget = RetryBudget(self._retry_timeout)
         while True:
             try:
                 return await self._connected.create(MXJOBS.path(namespace), body, {"fieldManager": "mxnet-client"})
@@ -283,7 +283,7 @@ class AsyncMXJobClient:
         from mxnet_operator.kube.answers import Stored  # noqa: PLC0415
         from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
-        budget = RetryBudget(self._patience)
+        budget = RetryBudget(self._retry_timeout)
         while True:
             try:
                 return await self._connected.get(MXJOBS.path(namespace, name), shape=Stored)
@@ -293,11 +293,11 @@ class AsyncMXJobClient:
                 await budget.bear(error)
 
     async def _status(self, job: dict[str, Any]) -> JobStatus:
-        return status_of(await with_whole_result(self._connected, job, patience=self._patience))
+        return status_of(await with_whole_result(self._connected, job, retry_timeout=self._retry_timeout))
 
     async def _ended(self, job: dict[str, Any]) -> dict[str, Any]:
         try:
-            versions = job_versions(self._connected, job, patience=self._patience)
+            versions = job_versions(self._connected, job, retry_timeout=self._retry_timeout)
             async with contextlib.aclosing(versions) as changes:
                 async for current in changes:
                     job = current
@@ -312,7 +312,7 @@ class AsyncMXJobClient:
 
     async def _followed(self, job: dict[str, Any], replica: str) -> AsyncGenerator[str]:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
-        follower = LogFollower(self._connected, job, replica, lines.put_nowait, patience=self._patience)
+        follower = LogFollower(self._connected, job, replica, lines.put_nowait, retry_timeout=self._retry_timeout)
 
         async def to_the_end() -> None:
             try:

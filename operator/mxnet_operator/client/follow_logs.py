@@ -40,11 +40,11 @@ class LogFollower:
         *,
         on_wait: OnLine = lambda _: None,
         tail: int | None = None,
-        patience: float = RETRY_SECONDS,
+        retry_timeout: float = RETRY_SECONDS,
     ) -> None:
         """`tail` limits the first log to its last lines; `on_wait` is called with why a pod doesn't start.
 
-        A server that can't be reached is waited for as long as `patience` says, in seconds.
+        A server that can't be reached is waited for as long as `retry_timeout` says, in seconds.
         """
         self._client = client
         self._job = job
@@ -53,7 +53,7 @@ class LogFollower:
         self._on_line = on_line
         self._on_wait = on_wait
         self._tail = tail
-        self._patience = patience
+        self._retry_timeout = retry_timeout
         self._seen: set[str] = set()
         self._reading = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
@@ -144,7 +144,7 @@ class LogFollower:
             self._seen.add(uid)
             self._uid = uid
             tail, self._tail = self._tail, None
-            cursor, budget = LogCursor(exact=True), RetryBudget(self._patience)
+            cursor, budget = LogCursor(exact=True), RetryBudget(self._retry_timeout)
             while True:  # a stream may end before its log, by a server that is restarted, say
                 stands = await self._stands(uid) if follow else "ended"
                 if stands == "gone":
@@ -201,7 +201,7 @@ class LogFollower:
             self._moved = True
 
     def _versions(self) -> AsyncGenerator[dict[str, Any]]:
-        return versions(self._client, PODS, self._namespace, self._pod, patience=self._patience)
+        return versions(self._client, PODS, self._namespace, self._pod, retry_timeout=self._retry_timeout)
 
 
 async def log_lines(client: "Client", namespace: str, pod: str, *, tail: int | None = None) -> AsyncIterator[str]:

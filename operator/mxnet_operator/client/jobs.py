@@ -77,19 +77,19 @@ class RetryBudget:
 
 
 async def collections(
-    client: "Client", path: str, params: dict[str, str] | None = None, *, patience: float = RETRY_SECONDS
+    client: "Client", path: str, params: dict[str, str] | None = None, *, retry_timeout: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, dict[str, Any]]]:
     """Yield the objects of a list by uid, as they are and as they become; some versions may be left out.
 
     Goes on through short absences of the server. Ends with nothing but an exception.
 
     Raises:
-        ApiUnavailable: the server stayed away for longer than `patience`.
+        ApiUnavailable: the server stayed away for longer than `retry_timeout`.
     """
     from mxnet_operator.kube.answers import Stored, document  # noqa: PLC0415
     from mxnet_operator.kube.frames import event_of  # noqa: PLC0415
 
-    budget = RetryBudget(patience)
+    budget = RetryBudget(retry_timeout)
     while True:
         try:
             listed = await client.list(path, params)
@@ -115,7 +115,7 @@ async def collections(
 
 
 async def versions(
-    client: "Client", resource: Resource, namespace: str, name: str, *, patience: float = RETRY_SECONDS
+    client: "Client", resource: Resource, namespace: str, name: str, *, retry_timeout: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield an object as it is and as it becomes, newest last; some versions may be left out.
 
@@ -124,11 +124,11 @@ async def versions(
 
     Raises:
         DeletedError: the object isn't there, now or any more.
-        ApiUnavailable: the server stayed away for longer than `patience`.
+        ApiUnavailable: the server stayed away for longer than `retry_timeout`.
     """
     selector = {"fieldSelector": f"metadata.name={name}"}
     async with contextlib.aclosing(
-        collections(client, resource.path(namespace), selector, patience=patience)
+        collections(client, resource.path(namespace), selector, retry_timeout=retry_timeout)
     ) as changes:
         async for found in changes:
             if not found:
@@ -178,16 +178,16 @@ def pod_selector(job: dict[str, Any]) -> dict[str, str]:
 
 
 async def job_versions(
-    client: "Client", job: dict[str, Any], *, patience: float = RETRY_SECONDS
+    client: "Client", job: dict[str, Any], *, retry_timeout: float = RETRY_SECONDS
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield a job as it is and as it becomes; as `versions`.
 
     Raises:
         DeletedError: it isn't there any more; a later one of its name may be.
-        ApiUnavailable: the server stayed away for longer than `patience`.
+        ApiUnavailable: the server stayed away for longer than `retry_timeout`.
     """
     metadata = job["metadata"]
-    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], patience=patience)
+    found = versions(client, resource_of_job(job), metadata["namespace"], metadata["name"], retry_timeout=retry_timeout)
     async with contextlib.aclosing(found) as changes:
         async for current in changes:
             if current["metadata"]["uid"] != metadata["uid"]:

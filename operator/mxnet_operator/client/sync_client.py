@@ -30,7 +30,7 @@ class MXJobClient:
         kubeconfig: A file; if not given `$KUBECONFIG`, `~/.kube/config`, or the pod's service account.
         context: A context of the kubeconfig.
         namespace: Where jobs are whose description, manifest or caller names none; if not given the context's.
-        patience: Retry budget in seconds, for a server that can't be reached.
+        retry_timeout: Retry budget in seconds, for a server that can't be reached.
     """
 
     def __init__(
@@ -39,9 +39,11 @@ class MXJobClient:
         kubeconfig: str | Path | None = None,
         context: str | None = None,
         namespace: str | None = None,
-        patience: float = RETRY_SECONDS,
+        retry_timeout: float = RETRY_SECONDS,
     ) -> None:
-        self._async = AsyncMXJobClient(kubeconfig=kubeconfig, context=context, namespace=namespace, patience=patience)
+        self._async = AsyncMXJobClient(
+            kubeconfig=kubeconfig, context=context, namespace=namespace, retry_timeout=retry_timeout
+        )
         self._is_closed = False
         self._entry = threading.RLock()
         """Held while a call is handed to the loop, and while the client is closed: no call comes after the last one."""

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 async def with_whole_result(
-    client: "Client", job: dict[str, Any], *, patience: float = RETRY_SECONDS
+    client: "Client", job: dict[str, Any], *, retry_timeout: float = RETRY_SECONDS
 ) -> dict[str, Any]:
     """Return the job with its whole result in its status; as it is where that is there already, or lost with its pod.
 
     Raises:
-        ApiUnavailable: the server stayed away for longer than `patience`, in seconds.
+        ApiUnavailable: the server stayed away for longer than `retry_timeout`, in seconds.
     """
     from mxnet_operator.kube.errors import ApiError, ApiUnavailable  # noqa: PLC0415
 
     wanted = reference_in(job)
     if wanted is None:
         return job
-    metadata, budget = job["metadata"], RetryBudget(patience)
+    metadata, budget = job["metadata"], RetryBudget(retry_timeout)
     path = PODS.path(metadata["namespace"], pod_name(metadata["name"], main_replica(job)), "log")
     while True:
         splitter = LineSplitter()

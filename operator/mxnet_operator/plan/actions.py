@@ -209,6 +209,8 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __add__(self, other: "Effects") -> "Effects":
         """Return the effects of two policies of which neither is final."""
+        if not (other.actions or other.reports or other.events) and other.requeue_after is None:
+            return self
         waits = [wait for wait in (self.requeue_after, other.requeue_after) if wait is not None]
         return Effects(
             actions=self.actions + other.actions,

@@ -75,7 +75,7 @@ def reject(
 
     Nothing is done for one that is finished or is being deleted.
 
-    No pod is touched: `docs/decisions/0088-an-invalid-job-keeps-its-running-pods.md`.
+    No pod is touched: `docs/decisions/api.md`.
     """
     if is_deleting or conditions.is_terminal(status):
         return Effects()

@@ -34,8 +34,9 @@ class Success(msgspec.Struct, frozen=True):
 
 def success(state: JobState) -> Success | Effects:
     """Return the job's success, once it has succeeded and no failed replica is final."""
-    has_failed = isinstance(failures(state), Failure)
-    return Success() if not has_failed and has_succeeded(state.job, state.replicas, state.now) else Effects()
+    if not has_succeeded(state.job, state.replicas, state.now) or isinstance(failures(state), Failure):
+        return Effects()
+    return Success()
 
 
 def success_is_known(state: JobState) -> bool:

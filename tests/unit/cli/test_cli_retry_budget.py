@@ -58,7 +58,7 @@ async def test_an_absence_counts_from_the_last_answer(
     server = Server(looks)
     monkeypatch.setattr(jobs, "RetryBudget", partial(RetryBudget, clock=server.clock, sleep=server.sleep))
     with pytest.raises(ends_with):
-        async for found in collections(server, "/apis/kubeflow.org/v1/mxjobs", patience=60):  # type: ignore[arg-type]
+        async for found in collections(server, "/apis/kubeflow.org/v1/mxjobs", retry_timeout=60):  # type: ignore[arg-type]
             assert found == {"u": ITEM}
 
 

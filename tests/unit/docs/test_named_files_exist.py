@@ -17,7 +17,6 @@ LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 NAMED = re.compile(
     r"(?<![\w./<>$*{}:@~+=-])(?P<path>(?:\.{1,2}/)*[\w-]+(?:[./][\w-]+)*\.(?:md|py|ya?ml|toml|sh))(?![\w/*-])"
 )
-NUMBER = re.compile(r"\bdecisions?[/ ]\d{4}\b(?!-[\w-]*\w\.md|\]\()", flags=re.IGNORECASE)
 ELSEWHERE = {
     "common/fit.py",  # apache/mxnet's examples
     "example/image-classification/train_cifar10.py",
@@ -100,11 +99,6 @@ def missing_names(path, text):
     )
 
 
-def unnamed_decisions(text):
-    """The decisions that a text names by a number alone: nobody sees that it is the wrong one."""
-    return [found[0] for found in NUMBER.finditer(text)]
-
-
 def slug(heading):
     """The anchor that GitHub makes of a heading."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
@@ -145,26 +139,6 @@ def test_every_file_that_a_text_names_is_there():
     ] == []
 
 
-def test_a_decision_is_named_by_its_file():
-    assert [
-        f"{path}:{line}: {name}" for path in texts() for line, text in prose(path) for name in unnamed_decisions(text)
-    ] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("(decision 0043)", ["decision 0043"]),
-        ("`docs/decisions/0043`", ["decisions/0043"]),
-        ("docs/decisions/0043-a-long-list-of-indexes-is-a-number.md", []),
-        ("[decision 0018](decisions/0018-a-random-token-says-whose-a-job-is.md)", []),
-        ("half a page in `docs/decisions/NNNN-*.md`", []),
-    ],
-)
-def test_a_decision_without_its_name_is_recognized(text, found):
-    assert unnamed_decisions(text) == found
-
-
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
@@ -173,7 +147,7 @@ def test_a_decision_without_its_name_is_recognized(text, found):
         ("see facts/clients.md, section 4", ["facts/clients.md"]),
         ("docs/semantics.md says", []),
         ("[x](../tests/nowhere.py#test_a)", ["../tests/nowhere.py"]),
-        ("plan/restart.py and decide.py", []),
+        ("plan/failures.py and decide.py", []),
         ("https://example.org/absent.md and https://example.org/a/b.py", []),
         ("mxjob run -f job.yaml, /etc/absent.yaml, <name>.yaml, *.py", []),
     ],

@@ -75,7 +75,7 @@ async def create_or_adopt(
     label: str,
     objects: Sequence[Job] = (),
     *,
-    patience: float = RETRY_SECONDS,
+    retry_timeout: float = RETRY_SECONDS,
 ) -> Job:
     """Create the job, or adopt the existing one of its name if its `label` and owners are the manifest's.
 
@@ -85,12 +85,12 @@ async def create_or_adopt(
 
     Raises:
         CommandError: the existing job belongs to another run, or finished with a different spec.mxReplicaSpecs.
-        ApiError, ApiUnavailable: the server rejects the request, or an outage lasts longer than `patience` (seconds).
+        ApiError, ApiUnavailable: the server rejects the request, or is away for longer than `retry_timeout` s.
     """
     from mxnet_operator.kube.client import ApiError, ApiUnavailable  # noqa: PLC0415
 
     manifest = _with_digest(manifest)
-    budget = RetryBudget(patience)
+    budget = RetryBudget(retry_timeout)
     while True:
         try:
             try:

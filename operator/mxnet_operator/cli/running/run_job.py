@@ -53,7 +53,7 @@ class Options:
         replica: the replica whose log is shown; None: the main one.
         report: file for an HTML report on the finished job.
         timeout: seconds after which the run is interrupted.
-        patience: retry budget, in seconds, while the API server can't be reached.
+        retry_timeout: retry budget, in seconds, while the API server can't be reached.
         objects: what the manifest has beside the job, such as a ConfigMap; applied before the job is created.
     """
 
@@ -64,7 +64,7 @@ class Options:
     replica: str | None = None
     report: Path | None = None
     timeout: float | None = None
-    patience: float = RETRY_SECONDS
+    retry_timeout: float = RETRY_SECONDS
     objects: Sequence[dict[str, Any]] = ()
 
 
@@ -127,7 +127,9 @@ async def _begin(client: "Client", manifest: dict[str, Any], target: Target, opt
         record.seen(await create_job(client, manifest, target, options.objects))
     else:
         record.seen(
-            await create_or_adopt(client, manifest, target, options.adopt, options.objects, patience=options.patience)
+            await create_or_adopt(
+                client, manifest, target, options.adopt, options.objects, retry_timeout=options.retry_timeout
+            )
         )
 
 
@@ -144,14 +146,16 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
     with progress(show_log=options.logs) as shown:
         shown.job(job)
         replica = options.replica or main_replica(job)
-        follower = LogFollower(client, job, replica, shown.log_line, on_wait=shown.waiting, patience=options.patience)
+        follower = LogFollower(
+            client, job, replica, shown.log_line, on_wait=shown.waiting, retry_timeout=options.retry_timeout
+        )
         follower.start()
         try:
             async with replicas_shown(client, job, shown):
                 await _until_terminal(client, options, record, shown)
                 if not await _finish(follower, shown):
                     shown.note(rest_of_log(job, replica))
-            record.seen(await with_whole_result(client, record.job or {}, patience=options.patience))
+            record.seen(await with_whole_result(client, record.job or {}, retry_timeout=options.retry_timeout))
         except DeletedError:
             record.message = f"job {name} was deleted by somebody else before it finished"
             say(record.message)
@@ -180,7 +184,7 @@ async def _follow(client: "Client", options: Options, record: Record) -> Exit:
 
 
 async def _until_terminal(client: "Client", options: Options, record: Record, shown: Progress) -> None:
-    versions = job_versions(client, record.job or {}, patience=options.patience)
+    versions = job_versions(client, record.job or {}, retry_timeout=options.retry_timeout)
     async with contextlib.aclosing(versions) as changes:
         async for current in changes:
             record.seen(current)

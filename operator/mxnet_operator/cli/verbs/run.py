@@ -159,7 +159,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    patience: Annotated[
+    retry_timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="How long to wait while the API server can't be reached.")
     ] = "1m",
     allow_unknown_fields: AllowUnknownOption = False,
@@ -214,7 +214,7 @@ def run(
             replica=replica,
             report=report,
             timeout=None if timeout is None else duration(timeout),
-            patience=duration(patience),
+            retry_timeout=duration(retry_timeout),
             objects=objects,
         )
         _check(job, options)

@@ -30,7 +30,7 @@ def _objects(job: MXJob, gang: Gang) -> tuple[dict[str, Any], ...]:
     """Build the group, with minResources only where its user wrote them.
 
     A gang that the plug-in turns away for them is not tried again when pods end elsewhere, but after five minutes:
-    its EventsToRegister (0.33.5) has no such event. docs/decisions/0080-scheduler-plugins-gets-no-minresources.md.
+    its EventsToRegister (0.33.5) has no such event. docs/decisions/gangs.md.
     """
     spec: dict[str, Any] = {"minMember": gang.minimum, "scheduleTimeoutSeconds": permit_seconds(gang)}
     policy = job.spec.run_policy.scheduling_policy

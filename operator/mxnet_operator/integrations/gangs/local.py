@@ -1,7 +1,7 @@
 """The local cluster's scheduler, which goes by annotations of the pods: it has no pod groups.
 
 A scheduler sees pods as they come, one by one. What it can't see is how many are still to come: so each carries the
-size of its gang. `docs/decisions/0058-the-local-scheduler-places-whole-gangs-in-order.md`.
+size of its gang. `docs/decisions/local-scheduler.md`.
 
 A pod's priority class never changes, so pods that wait by another class than the job's are replaced while none of them
 has a node. Once a pod has a node nothing is taken from under the gang: a condition says when the change takes effect.

@@ -5,7 +5,7 @@ pod is created or a pod group changes, but not when room comes free: for that th
 brings the others along. But kube-scheduler tries that one again as the first of the others lets go, it has room then,
 waits for the rest, and is rejected by the plug-in with them. Now no member is left for which room that comes free
 counts, and the gang waits beside it until kube-scheduler looks at all pods that have waited for five minutes.
-`docs/decisions/0104-a-waiting-gang-of-scheduler-plugins-is-touched.md`.
+`docs/decisions/gangs.md`.
 """
 
 from datetime import datetime, timedelta
