@@ -17,7 +17,7 @@ from simulator.run import run, run_seed
 from simulator.schedule import Schedule, Setup
 from simulator.shrink import shrink
 
-from mxnet_operator.plan import restart
+from mxnet_operator.plan import failures
 
 SCHEDULES = 1000
 """How many with TIER=all where MXJOB_SCHEDULES does not say it; fewer else."""
@@ -63,7 +63,7 @@ def test_a_seed_and_its_printed_schedule_make_the_same_history() -> None:
 
 
 def test_a_failing_schedule_is_cut_down_until_nothing_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restart, "is_retryable", lambda *_: True)
+    monkeypatch.setattr(failures, "is_retryable", lambda *_: True)
     broken = "what_is_final_is_not_retried"
     seed, result = next((seed, r) for seed in range(1000) if (r := run_seed(seed)).invariant == broken)
     least = shrink(result)

@@ -143,7 +143,7 @@ def replica_failure(job):
 
 async def test_a_pod_that_the_server_can_never_accept_ends_its_job_in_the_servers_words(tmp_path):
     async with world(tmp_path) as w:
-        wrong = submitted(make_mxjob("bad").gang(1, 2).template(names.WORKER, nodeSelector={"a": "no label!"}))
+        wrong = submitted(make_mxjob("bad").gang(1, 2).template(names.WORKER, nodeSelector={"a": 1}))
         wrong["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
         await w.submit(wrong)
         event = await w.event("FailedCreatePod")
