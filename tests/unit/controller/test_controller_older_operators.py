@@ -7,6 +7,7 @@ from foreign_children import foreign_pod, labels_of_1_8_1, older_labels, older_s
 
 from mxnet_operator.api import names
 from mxnet_operator.controller import discovery as discovery_module
+from mxnet_operator.integrations.gangs import Gangs
 from mxnet_operator.integrations.gangs.backend import GangBackend, group_metadata
 from mxnet_operator.integrations.gangs.gang import READY_PODGROUPS
 from mxnet_operator.kube.resources import LEASES
@@ -146,7 +147,7 @@ def gangs(monkeypatch):
         return resource == LEASES or await asked(client, resource)
 
     monkeypatch.setattr(discovery_module, "is_served", served)
-    return {"gangs": [stand_in()], "discovery_interval": 0.05}
+    return {"integrations": [Gangs((stand_in(),))], "discovery_interval": 0.05}
 
 
 def group_of(job):

@@ -216,7 +216,7 @@ async def test_a_clock_that_is_set_back_keeps_no_workflow_and_no_poller_from_bei
 )
 async def test_an_answer_of_the_server_is_told_once_it_persists(tmp_path, monkeypatch, error, is_told):
     async with looks(tmp_path) as w:
-        monkeypatch.setattr(reconcile.Workflows, "why_over", _raising(error))
+        monkeypatch.setattr(Workflows, "why_over", _raising(error))
         for _ in range(FAILURES_BEFORE_REPORT - 1):
             await w.look()
         assert w.w.writes == []

@@ -301,9 +301,9 @@ class TestAdmitted:
         job = waiting(queued())
         checks = (AdmissionCheck("provisioned", "Ready", "", [PodSetUpdate("worker", {}, {}, {"pool": "new"}, [])]),)
         answer = plan(job, seen(workload(job, QUOTA, ADMITTED, checks=checks)), NOW)
-        placements = {each.type: each.placement for each in answer.actions if isinstance(each, CreatePod)}
-        assert placements["Worker"].node_selector == (("pool", "new"),)  # type: ignore[union-attr]
-        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)  # type: ignore[union-attr]
+        placements = {each.type: each.additions[0] for each in answer.actions if isinstance(each, CreatePod)}
+        assert placements["Worker"].node_selector == (("pool", "new"),)
+        assert placements["Scheduler"].node_selector == (("pool", "gpu"),)
 
     def test_a_flavor_that_can_not_be_read_holds_the_pods_back_and_is_told(self) -> None:
         job = waiting(queued())
